@@ -118,7 +118,7 @@ bench-draw: setup  ## docs/performance.md, rows a second; needs the public table
 	$(BIN)/python benchmarks/draw.py
 
 bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes
-	$(BIN)/python benchmarks/ledger.py --out benchmarks/results/ledger.json
+	$(BIN)/python benchmarks/ledger.py
 
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py

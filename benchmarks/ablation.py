@@ -11,18 +11,17 @@ AIM. Runs that the JSON (default benchmarks/results/ablation.json) holds are pas
 docs/high-order.md holds.
 """
 
-import argparse
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from beyond_pairs import prepare, scores
-from cells import ran
-from flagship import ROOT, need_tables
+from beyond_pairs import scores
 from graph_fit import by_graph
-from markdown_tables import means, store, stored
+from markdown_tables import means
+from public_tables import prepared, ran
+from runner import Row, measured, start
 
 from synth.generators.marginals import fit_mixture, layout
 from synth.generators.marginals.choose_heads import headed
@@ -38,12 +37,16 @@ from synth.questions.numeric.markov_field import Table, total_of
 from synth.release import folder as releases
 from synth.release.folder import load_release
 
-RESULTS = ROOT / "benchmarks" / "results" / "ablation.json"
 PARTS = {"mixture, pairs alone": "rounds=0", "and three columns": "order=3", "and four columns, as it is": ""}
 BOTH = "AIM's tables, fitted by the mixture"
 WHOLE, REVERSE = "and four columns, as it is", "its tables, fitted by AIM's graph"
-KEY = ("table", "epsilon", "what", "seed")
 SHOWN = ("triple_tv_err", "pair_tv_err", "c2st_auc", "tstr_auc", "k_marginal")
+markdown = partial(
+    means,
+    by=("table", "epsilon", "what"),
+    columns=dict.fromkeys(SHOWN, 4) | {"k_marginal": 1, "seconds": 1},
+    runs="runs",
+)
 
 
 def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
@@ -76,69 +79,40 @@ def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known
     return Histogram(column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=sigma)
 
 
-def second(folder: Path, table: str, cell: dict, out: Path) -> dict:
+def second(folder: Path, cell: Row) -> Row:
     """The other model's fit to what a run released, and its scores."""
-    stored, started = load_release(out), time.perf_counter()
-    told: dict = {"what": BOTH}
+    stored, began = load_release(folder / "out"), time.perf_counter()
+    found: Row = {"what": BOTH}
     if cell["method"] == "aim":
         model = by_mixture(stored, cell["seed"])
     else:
         model, words = by_graph(stored, cell["seed"])
-        told = {"what": REVERSE, "held": words}
+        found = {"what": REVERSE, "held": words}
     texts = Drawn(model, stored.setting.schema, round(model.total), rng=np.random.default_rng(cell["seed"])).whole()
     path = folder / "second.csv"
     pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
-    seconds = time.perf_counter() - started
-    return {**cell, **told, "seconds": seconds, **scores(folder, path, table)}
+    return found | {"seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])
 
 
-def cells(given: argparse.Namespace, table: str) -> list[dict]:
-    """The runs to be made."""
-    own = [
-        {"what": w, "method": "mixture", "options": o, "seed": s} for w, o in PARTS.items() for s in range(given.seeds)
-    ]
-    aim = [{"what": "AIM", "method": "aim", "options": "", "seed": s} for s in range(given.aim)]
-    return [{"table": table, "epsilon": given.epsilon, **c} for c in (*own, *aim)]
+def one(folder: Path, cell: Row, most: float) -> list[Row]:
+    """A run and its scores; beside AIM's and the whole mixture's, those of the other model's fit."""
+    said = ran(folder, cell, most=most)
+    if "failed" in said:
+        return [said]
+    found = [said | scores(folder, folder / "out" / "synthetic.csv", cell["table"])]
+    return [*found, second(folder, cell)] if cell["what"] in ("AIM", WHOLE) else found
 
 
-def markdown(rows: list[dict]) -> str:
-    """Means over runs; failures with their reason below."""
-    columns = {n: (n, 1 if n == "k_marginal" else 4) for n in SHOWN} | {"seconds": ("seconds", 1)}
-    made = means([r for r in rows if "failed" not in r], ("table", "epsilon", "what"), columns, runs="runs")
-    failed = [f"- {r['table']}, {r['what']}: {r['failed']}" for r in rows if "failed" in r]
-    return "\n".join([made, *([""] if failed else []), *failed])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="adult,nist")
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--aim", type=int, default=1)
-    parser.add_argument("--most-seconds", type=float, default=1800)
-    parser.add_argument("--json", default=str(RESULTS))
-    parser.add_argument("--fresh", action="store_true")
-    given = parser.parse_args()
-    need_tables()
-    path = Path(given.json)
-    rows = stored(path, fresh=given.fresh)
-    for table in given.tables.split(","):
-        known = {tuple(r[k] for k in KEY) for r in rows}
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            prepare(table, folder)
-            for cell in [c for c in cells(given, table) if tuple(c[k] for k in KEY) not in known]:
-                out = folder / "out"
-                told = ran(folder, cell, out, most=given.most_seconds)
-                if "failed" not in told:
-                    told |= scores(folder, out / "synthetic.csv", table)
-                rows.append(told)
-                if cell["what"] in ("AIM", WHOLE) and "failed" not in told:
-                    rows.append(second(folder, table, cell, out))
-                print(rows[-1], flush=True)
-                store(path, rows)
-    print(markdown(rows))
+def main(given) -> None:
+    cells = []
+    for table in given.tables:
+        own = [("mixture", o, w, s) for w, o in PARTS.items() for s in range(given.seeds)]
+        for method, options, what, seed in (*own, *(("aim", "", "AIM", s) for s in range(given.aim))):
+            cell = {"table": table, "epsilon": given.epsilon, "what": what, "method": method}
+            cells.append(cell | {"options": options, "seed": seed})
+    print(markdown(measured(given, cells, partial(one, most=given.most_seconds), prepare=prepared)))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"tables": "adult,nist", "epsilon": 1.0, "seeds": 3, "aim": 1, "most_seconds": 1800.0}
+    start(main, public=True, json="ablation", **usual)

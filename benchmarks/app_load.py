@@ -6,23 +6,20 @@ Each visitor is a context of one Chromium: uploads a table of his own, walks to 
 runs stand in line, and every visitor's pages are timed meanwhile. Needs the packages of the extra `dev` and Chromium.
 """
 
-import argparse
 import asyncio
 import json
-import tempfile
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
-from app_server import serving
-from markdown_tables import tell
+from app_server import CHROMIUM, FLAGS, IDLE, serving
 from playwright.async_api import Browser, Error, Page, TimeoutError, async_playwright, expect
+from runner import start, tell
 
-ROOT = Path(__file__).resolve().parent.parent
-IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE = 90_000
 LIMIT = 2.0  # seconds in which a page must answer while runs are on
 
@@ -59,9 +56,8 @@ async def prepare(browser: Browser, url: str, number: int, errors: list[str]) ->
     load = page.get_by_role("button", name="Load this table")
     await expect(load).to_be_enabled(timeout=PATIENCE)  # the server has the file
     await page.wait_for_function(IDLE, timeout=PATIENCE)
-    await files.nth(1).set_input_files(
-        {"name": "facts.json", "mimeType": "application/json", "buffer": description(number)}
-    )
+    facts = {"name": "facts.json", "mimeType": "application/json", "buffer": description(number)}
+    await files.nth(1).set_input_files(facts)
     await page.get_by_test_id("stFileChipName").get_by_text("facts.json").wait_for(timeout=PATIENCE)
     await page.wait_for_function(IDLE, timeout=PATIENCE)
     await load.click(timeout=PATIENCE)
@@ -115,7 +111,7 @@ async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
     """The whole load: prepared one after the other, timed together while the runs stand in line."""
     errors: list[str] = []
     async with async_playwright() as play:
-        browser = await play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = await play.chromium.launch(executable_path=chromium, args=FLAGS)
         pages = [await told(browser, i, prepare(browser, url, i, errors)) for i in range(visitors)]
         alone = [await visit(page, "Ledger", "Ledger") for page in pages]
         alone += [await visit(page, "Budget", "3. Budget") for page in pages]
@@ -134,18 +130,13 @@ async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(given) -> None:
     """Starts a server of its own, puts the load on it, prints the figures as JSON."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--visitors", type=int, default=20)
-    options.add_argument("--chromium", default="/usr/bin/chromium")
-    options.add_argument("--json", type=Path)
-    asked = options.parse_args()
-    with tempfile.TemporaryDirectory() as home, serving(Path(home)) as served:
-        found = asyncio.run(measured(served.url, asked.chromium, asked.visitors))
+    with TemporaryDirectory() as home, serving(Path(home)) as served:
+        found = asyncio.run(measured(served.url, given.chromium, given.visitors))
         found["server_mib"] = round(psutil.Process(served.pid).memory_info().rss / 2**20)
-    tell(found, asked.json)
+    tell(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, visitors=20, chromium=CHROMIUM)

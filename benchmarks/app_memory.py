@@ -8,23 +8,20 @@ process that it started (the browser is not counted): by kind, all together, and
 same as `synth run` on the command line. 0 leaves a part out. Needs the extra `dev` and Chromium.
 """
 
-import argparse
 import contextlib
-import tempfile
 import threading
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import duckdb
 import psutil
 from app_seconds import Tour, described
-from app_server import serving
-from markdown_tables import tell
+from app_server import CHROMIUM, FLAGS, IDLE, serving
 from playwright.sync_api import Page, sync_playwright
+from runner import start, tell
 
-ROOT = Path(__file__).resolve().parent.parent
-IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE = 3_600_000  # milliseconds
 ROW = 54  # bytes of a row, about
 PAUSE = 0.5  # seconds between two samples
@@ -35,20 +32,12 @@ def write(path: Path, megabytes: int) -> int:
     """A made-up table of twelve columns; returns its rows."""
     rows = megabytes * 1_000_000 // ROW
     drawn = "hash(i * 12 + {}) % {}"
-    columns = {
-        "id": "i",
-        "age": drawn.format(1, 100),
-        "sex": f"CASE WHEN {drawn.format(2, 2)} = 0 THEN 'f' ELSE 'm' END",
-        "town": f"'town_' || {drawn.format(3, 200)}",
-        "income": f"10 * ({drawn.format(4, 20_000)})",
-        "hours": drawn.format(5, 60),
-        "bmi": f"15 + ({drawn.format(6, 300)}) / 10",
-        "visits": drawn.format(7, 9),
-        "day": f"DATE '2020-01-01' + CAST({drawn.format(8, 1000)} AS INTEGER)",
-        "a": drawn.format(9, 5),
-        "b": drawn.format(10, 9),
-        "c": drawn.format(11, 2),
-    }
+    columns = {"id": "i", "sex": f"CASE WHEN {drawn.format(2, 2)} = 0 THEN 'f' ELSE 'm' END"}
+    columns |= {"town": f"'town_' || {drawn.format(3, 200)}", "income": f"10 * ({drawn.format(4, 20_000)})"}
+    columns |= {"bmi": f"15 + ({drawn.format(6, 300)}) / 10"}
+    columns |= {"day": f"DATE '2020-01-01' + CAST({drawn.format(8, 1000)} AS INTEGER)"}
+    plain = {"age": (1, 100), "hours": (5, 60), "visits": (7, 9), "a": (9, 5), "b": (10, 9), "c": (11, 2)}
+    columns |= {n: drawn.format(*of) for n, of in plain.items()}
     query = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
     with duckdb.connect(config={"threads": 1, "memory_limit": "500MB"}) as con:
         con.execute(f"COPY (SELECT {query} FROM range({rows}) AS r(i)) TO '{path}' (HEADER)")
@@ -134,14 +123,14 @@ def upload(page: Page, path: Path) -> None:
 
 def measured(part: str, megabytes: int, chromium: str) -> dict[str, Any]:
     """One table through a server of its own."""
-    with tempfile.TemporaryDirectory() as home:
+    with TemporaryDirectory() as home:
         path = Path(home) / "tables" / "people.csv"
         path.parent.mkdir()
         rows = write(path, megabytes)
         with serving(Path(home)) as served:
             began = time.perf_counter()
             with Watch(served.pid) as watch, sync_playwright() as play:
-                browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+                browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
                 page = browser.new_page()
                 page.set_default_timeout(PATIENCE)
                 page.goto(served.url)
@@ -162,18 +151,11 @@ def measured(part: str, megabytes: int, chromium: str) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(given) -> None:
     """Measures the parts that are asked for and prints them as JSON."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--mounted", type=int, default=2000)
-    options.add_argument("--upload", type=int, default=400)
-    options.add_argument("--chromium", default="/usr/bin/chromium")
-    options.add_argument("--json", type=Path)
-    asked = options.parse_args()
-    parts = {p: getattr(asked, p) for p in LIMITS if getattr(asked, p)}
-    found = {p: measured(p, size, asked.chromium) for p, size in parts.items()}
-    tell(found, asked.json)
+    parts = {p: getattr(given, p) for p in LIMITS if getattr(given, p)}
+    tell(given.json, {p: measured(p, size, given.chromium) for p, size in parts.items()})
 
 
 if __name__ == "__main__":
-    main()
+    start(main, mounted=2000, upload=400, chromium=CHROMIUM)

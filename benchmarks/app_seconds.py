@@ -12,27 +12,47 @@ its helpers are kept too, and the messages that the server sent: they tell what 
 beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
 """
 
-import argparse
-import json
-import tempfile
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from app_floor import busy, changed, empty
-from app_server import Served, answered, free_port, serving
-from app_tables import MAKERS
+from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, answered, free_port, serving, used
+from markdown_tables import filled
 from playwright.sync_api import Page, sync_playwright
+from runner import read, start, write
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results" / "app_seconds.json"
-IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
-EMPTY = "empty"
-COLUMNS = ("step", "kind", "seconds", "browser", "server", "messages", "kilobytes")
+VIEW = {"width": 1280, "height": 900}
+EMPTY, CHANGES = "empty", 10
+HEADS = "step|kind|seconds|processor, browser|server|messages|kB"
+CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}"
 ROWS = {"wide": "5000", "credit": "30000", "bank": "4500"}
+
+
+SCRIPT = """
+import streamlit as st
+
+def page(name):
+    def drawn():
+        st.title(name, anchor=False)
+        st.button("Next")
+    return st.Page(drawn, title=name, url_path=name.lower(), default=name == "Data")
+
+st.set_page_config(layout="wide")
+st.navigation([page("Data"), page("Describe")]).run()
+"""
+OPTIONS = ("headless=true", "fileWatcherType=none")
+
+
+def busy() -> tuple[float, float]:
+    """Seconds of the processor so far of the processes below this one: the browser's, and all others'."""
+    found = used()
+    return found[True], found[False]
 
 
 class Tour:
@@ -61,18 +81,9 @@ class Tour:
 
     def noted(self, what: str, kind: str, seconds: float, spent: tuple[float, float]) -> None:
         """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
-        used = [round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True)]
-        self.steps.append(
-            {
-                "step": what,
-                "kind": kind,
-                "seconds": round(seconds, 2),
-                "browser": used[0],
-                "server": used[1],
-                "messages": self.heard[0],
-                "kilobytes": round(self.heard[1] / 1000),
-            }
-        )
+        browser, server = (round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True))
+        step = {"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": browser, "server": server}
+        self.steps.append(step | {"messages": self.heard[0], "kilobytes": round(self.heard[1] / 1000)})
         self.heard = [0, 0]
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
@@ -218,68 +229,63 @@ def at_home(home: Path) -> Iterator[Served]:
         yield served
 
 
+def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
+    """What is kept of a walk; ``first``: seconds from the command to the first page."""
+    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
+    return counts | {"first_page": round(first, 2), "steps": tour.steps}
+
+
 def toured(name: str, chromium: str) -> dict[str, Any]:
     """One table's tour, with a server and a browser of its own."""
     errors: list[str] = []
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
+    with TemporaryDirectory() as place, sync_playwright() as play:
         home = Path(place)
         files = MAKERS[name](home)
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         with at_home(home) as served:
-            page = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True).new_page()
+            page = browser.new_context(viewport=VIEW, accept_downloads=True).new_page()
             page.set_default_timeout(PATIENCE)
             page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
             page.on("pageerror", lambda e: errors.append(str(e)))
             tour = walked(page, served.url, name, files)
             browser.close()  # before the server, which its pages would miss
-    first = round(served.seconds + tour.steps[0]["seconds"], 2)
-    return {
-        "clicks": tour.clicks,
-        "decisions": tour.decisions,
-        "errors": errors,
-        "first_page": first,
-        "steps": tour.steps,
-    }
+    return figures(tour, errors, served.seconds + tour.steps[0]["seconds"])
 
 
 def floor(chromium: str) -> dict[str, Any]:
-    """The same of two empty pages."""
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        began, port = time.perf_counter(), free_port()
-        with empty(Path(place), port) as url:
+    """The same of two empty pages of the framework: a title and a button each, to and fro between them."""
+    with TemporaryDirectory() as place, sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        began, port, script = time.perf_counter(), free_port(), Path(place) / "empty.py"
+        script.write_text(SCRIPT)
+        options = [f"--server.{o}" for o in (*OPTIONS, f"port={port}")] + ["--browser.gatherUsageStats=false"]
+        command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
             answered(port)
-            tour = Tour(browser.new_context(viewport={"width": 1280, "height": 900}).new_page())
-            opened(tour.page, url)
-            first = round(time.perf_counter() - began, 2)
-            changed(tour, sidebar)
+            tour = Tour(browser.new_context(viewport=VIEW).new_page())
+            opened(tour.page, f"http://127.0.0.1:{port}")
+            first = time.perf_counter() - began
+            for i in range(CHANGES):
+                name = ("Describe", "Data")[i % 2]
+                tour.timed(name, "page", lambda name=name: sidebar(tour.page, name))
+                time.sleep(0.3)
             browser.close()
-    return {"clicks": tour.clicks, "decisions": 0, "errors": [], "first_page": first, "steps": tour.steps}
+        finally:
+            process.terminate()
+            process.wait(30)
+    return figures(tour, [], first)
 
 
-def worst(found: dict[str, Any], kind: str) -> tuple[float, str]:
-    """The slowest step of a kind."""
-    return max((s["seconds"], s["step"]) for s in found["steps"] if s["kind"] == kind)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default=",".join([*MAKERS, EMPTY]))
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    told = parser.parse_args()
-    kept = json.loads(told.json.read_text()) if told.json.exists() else {}
-    for name in told.tables.split(","):
-        found = kept[name] = floor(told.chromium) if name == EMPTY else toured(name, told.chromium)
-        print(
-            f"\n**{name}**: {found['clicks']} clicks, {found['decisions']} decisions, first page "
-            f"{found['first_page']} s after the command, {len(found['errors'])} errors on the console\n"
-        )
-        print("| step | kind | seconds | processor, browser | server | messages | kB |\n|---|---|---|---|---|---|---|")
-        for step in found["steps"]:
-            print("| " + " | ".join(str(step[k]) for k in COLUMNS) + " |")
-        told.json.write_text(json.dumps(kept, indent=1) + "\n")
+def main(given) -> None:
+    kept = read(given.json, {})
+    for name in given.tables:
+        found = kept[name] = floor(given.chromium) if name == EMPTY else toured(name, given.chromium)
+        told = f"{found['clicks']} clicks, {found['decisions']} decisions, first page {found['first_page']} s"
+        print(f"\n**{name}**: {told} after the command, {len(found['errors'])} errors on the console\n")
+        print(filled(found["steps"], HEADS, CELLS))
+        write(given.json, kept)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="app_seconds", tables=",".join([*MAKERS, EMPTY]), chromium=CHROMIUM)

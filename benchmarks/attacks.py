@@ -9,14 +9,12 @@ the other, as far as it can tell. Under (1, delta)-differential privacy delta bo
 values of a Laplace sampler); Haney et al. 2022, arXiv 2207.13793 (the precision of a sum tells its summands).
 """
 
-import argparse
 from collections.abc import Callable
 from math import exp
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markdown_tables import tell
+from runner import start, tell
 from scipy.special import ndtr
 
 from synth.mechanisms import counts
@@ -93,20 +91,15 @@ def attacked(
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=200_000)
-    parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
+def main(given) -> None:
     found: dict[str, Any] = {
-        name: {a: attacked(t, f, draws=asked.draws) for a, f in ATTACKS.items()} for name, t in TARGETS.items()
+        name: {a: attacked(t, f, draws=given.draws) for a, f in ATTACKS.items()} for name, t in TARGETS.items()
     }
     mu = 1 / SCALE
-    found["ours"]["its delta by proof"] = float(
-        ndtr(mu / 2 - EPSILON / mu) - exp(EPSILON) * ndtr(-mu / 2 - EPSILON / mu)
-    )
-    tell(found, asked.json)
+    proven = ndtr(mu / 2 - EPSILON / mu) - exp(EPSILON) * ndtr(-mu / 2 - EPSILON / mu)
+    found["ours"]["its delta by proof"] = float(proven)
+    tell(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, draws=200_000)

@@ -1,24 +1,24 @@
 """The auditor's tables of docs/audit.md: planted faults, bare mechanisms, methods, capacity.
 
+    python benchmarks/audit.py [--parts planted,mechanisms,methods,capacity] [--methods mixture,...] [--draws 100000]
+
 Each part's figures replace those of the same part in the JSON file. Nothing private is read: the tables are made up.
 """
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from docs_figures_audit import shown
+from runner import ROOT, read, start, write
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from synth.evaluate.audit import audit  # noqa: E402
-from synth.evaluate.audit.mechanisms import BARE, bare  # noqa: E402
-from synth.generators import GENERATORS  # noqa: E402
+from synth.evaluate.audit import audit
+from synth.evaluate.audit.mechanisms import BARE, bare
+from synth.generators import GENERATORS
 
 FAMILY = 1e-3  # chance that any of all sound parts is called a violation
 PLANTED = 0.95
@@ -117,39 +117,29 @@ def capacity() -> Iterator[dict[str, Any]]:
             yield noise_audit(name, epsilon=epsilon, draws=400_000).plain()
 
 
-def keep(path: Path, part: str, rows: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
-    """Writes the part's figures; methods that were not asked for, or not yet, keep those they had."""
-    held = json.loads(path.read_text()) if path.exists() else {}
-    if part == "methods":
-        done = {(r["method"], r["epsilon"]) for r in rows}
-        before = [r for r in held.get(part, {}).get("rows", []) if (r["method"], r["epsilon"]) not in done]
-        rows = sorted(before + rows, key=lambda r: (list(GENERATORS).index(r["method"]), r["epsilon"]))
-    held[part] = {"seconds": round(seconds, 1), "rows": rows}
-    path.write_text(json.dumps(held, indent=1) + "\n")
-    return rows
+def merged(held: list[dict], rows: list[dict]) -> list[dict]:
+    """The methods' figures; methods that were not asked for, or not yet, keep those they had."""
+    done = {(r["method"], r["epsilon"]) for r in rows}
+    before = [r for r in held if (r["method"], r["epsilon"]) not in done]
+    return sorted(before + rows, key=lambda r: (list(GENERATORS).index(r["method"]), r["epsilon"]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", default="planted,mechanisms,methods,capacity")
-    parser.add_argument("--methods", default=",".join(GENERATORS))
-    parser.add_argument("--draws", type=int, default=100_000, help="of bare mechanisms")
-    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "audit.json")
-    options = parser.parse_args()
-    made = {
-        "planted": planted,
-        "mechanisms": lambda: mechanisms(options.draws),
-        "methods": lambda: methods(options.methods.split(",")),
-        "capacity": capacity,
-    }
-    for part in options.parts.split(","):
-        started, rows, kept = time.perf_counter(), [], []
+def main(given) -> None:
+    made = {"planted": planted, "mechanisms": partial(mechanisms, given.draws)}
+    made |= {"methods": partial(methods, given.methods), "capacity": capacity}
+    for part in given.parts:
+        began, rows = time.perf_counter(), []
+        held = read(given.json, {})
+        before = held.get(part, {}).get("rows", [])
         for row in made[part]():
             rows.append(row)
             print(shown(part, [row]).splitlines()[-1], flush=True)
-            kept = keep(options.json, part, rows, time.perf_counter() - started)
-        print(f"\n{part}\n\n{shown(part, kept)}\n", flush=True)
+            whole = merged(before, rows) if part == "methods" else rows
+            held[part] = {"seconds": round(time.perf_counter() - began, 1), "rows": whole}
+            write(given.json, held)
+        print(f"\n{part}\n\n{shown(part, held[part]['rows'])}\n", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    parts = "planted,mechanisms,methods,capacity"
+    start(main, json="audit", parts=parts, methods=",".join(GENERATORS), draws=100_000)

@@ -6,8 +6,6 @@ number of draws and that canary's share of the family's error. Sound runs go thr
 that no row of their table is flagged with 99.9 %, all rows together. What is interrupted goes on where it was.
 """
 
-import argparse
-import json
 import shutil
 import sys
 import time
@@ -15,23 +13,21 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from docs_figures_audit import shown
+from runner import ROOT, Row, read, start, write
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from synth.evaluate.audit import audit_whole, chosen, standard  # noqa: E402
-from synth.evaluate.audit.whole_canaries import in_engine  # noqa: E402
-from tests.engines import postgres  # noqa: E402
-from tests.planted.whole_faults import CANARIES, FAULTS, WAYS  # noqa: E402
+from synth.evaluate.audit import audit_whole, chosen, standard
+from synth.evaluate.audit.whole_canaries import in_engine
+from tests.engines import postgres
+from tests.planted.whole_faults import CANARIES, FAULTS, WAYS
 
 RELATIONS = ("add_remove", "replace_one")
 SHARE = 1 - 1e-3 / len(standard())
 ROWS = 30  # of the table of sound runs, at most
 IN_POSTGRES = in_engine("postgres://localhost/").name
-Row = dict[str, Any]
 
 
 def faulty(name: str) -> Row:
@@ -67,35 +63,27 @@ def sound_ones() -> list[str]:
     return [*(c.name for c in standard()), *([IN_POSTGRES] if there else [])]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--parts", default="faults,sound")
-    parser.add_argument("--relations", default=",".join(RELATIONS))
-    parser.add_argument("--fresh", action="store_true", help="forget what an interrupted call had measured")
-    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "audit_whole.json")
-    options = parser.parse_args()
-    begun = options.json.with_suffix(".part")  # rows of a call that did not come to its end
-    rows = {} if options.fresh or not begun.exists() else json.loads(begun.read_text())
-    through = [(r, n) for r in options.relations.split(",") for n in sound_ones()]
+def main(given) -> None:
+    begun = given.json.with_suffix(".part")  # rows of a call that did not come to its end
+    rows = {} if given.fresh else read(begun, {})
+    through = [(r, n) for r in given.relations for n in sound_ones()]
     work = {"faults": (faulty, list(FAULTS), "whole"), "sound": (unspoilt, through, "whole-sound")}
-    started = time.perf_counter()
-    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        for part in options.parts.split(","):
+    began = time.perf_counter()
+    with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
+        for part in given.parts:
             job, todo, table = work[part]
             for key in (str(t) for t in todo if str(t) in rows):
                 print(shown(table, [rows[key]]).splitlines()[-1], "(measured before)")
-            for task, row in zip(left := [t for t in todo if str(t) not in rows], pool.map(job, left), strict=True):  # type: ignore[arg-type]
+            for task, row in zip(left := [t for t in todo if str(t) not in rows], pool.map(job, left), strict=True):
                 rows[str(task)] = row
                 print(shown(table, [row]).splitlines()[-1], flush=True)
-                begun.write_text(json.dumps(rows, indent=1) + "\n")
+                write(begun, rows)
             print(f"\n{part}\n\n{shown(table, [rows[str(t)] for t in todo])}\n", flush=True)
-    kept = json.loads(options.json.read_text()) if options.json.exists() else {}
-    kept |= {part: [rows[str(t)] for t in work[part][1]] for part in options.parts.split(",")}
-    options.json.write_text(json.dumps(kept, indent=1) + "\n")
+    found = {part: [rows[str(t)] for t in work[part][1]] for part in given.parts}
+    write(given.json, read(given.json, {}) | found)
     begun.unlink(missing_ok=True)
-    print(f"{time.perf_counter() - started:.0f} s")
+    print(f"{time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="audit_whole", workers=2, parts="faults,sound", relations=",".join(RELATIONS))

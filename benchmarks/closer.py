@@ -13,18 +13,16 @@ holds are passed over. Prints Markdown and draws docs/pictures/closer.svg (of an
 build/pictures/closer.svg).
 """
 
-import argparse
-import json
-import tempfile
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 
 import altair as alt
 import numpy as np
 import pandas as pd
-from cells import ran
-from flagship import ROOT
-from markdown_tables import means, store, stored
+from markdown_tables import means
+from public_tables import laid, ran
+from runner import Row, grid, measured, pictures, start
 
 from synth.generators.base import Setting
 from synth.generators.marginals.mixture import Mixture
@@ -32,7 +30,6 @@ from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Marginal, Search, SearchRelease
 from synth.schema.table import Schema
 
-RESULTS = ROOT / "benchmarks" / "results" / "closer.json"
 SIZES = {"a": 4, "b": 4, "c": 4, "d": 4, "e": 4, "pair": 4, "three": 4, "four": 2}
 KEPT = 0.9  # part of the rows that keep each dependence; the others are drawn evenly
 NOISELESS = 30.0  # mu by which the questions are planned that are answered exactly
@@ -53,10 +50,13 @@ def law() -> np.ndarray:
     return whole
 
 
-def drawn(rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Codes (rows, columns) from the law."""
-    flat = rng.choice(law().size, rows, p=law().ravel())
-    return np.stack(np.unravel_index(flat, tuple(SIZES.values())), axis=1)
+@cache
+def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Codes (rows, columns) from the law, and as many again."""
+    rng, shape = np.random.default_rng([rows, seed]), tuple(SIZES.values())
+    flat = [rng.choice(law().size, rows, p=law().ravel()) for _ in range(2)]
+    first, again = (np.stack(np.unravel_index(f, shape), axis=1) for f in flat)
+    return first, again
 
 
 def error(codes: np.ndarray, order: int) -> float:
@@ -74,24 +74,10 @@ def errors(codes: np.ndarray, name: str) -> dict[str, float]:
     return {f"{name}_3": error(codes, 3), f"{name}_4": error(codes, 4)}
 
 
-def schema() -> dict:
-    return {"columns": {n: {"type": "categorical", "categories": [str(v) for v in range(k)]} for n, k in SIZES.items()}}
-
-
-def one(folder: Path, search_rounds: int, epsilon: float, seed: int) -> dict:
-    """Errors of the synthetic rows of one run."""
-    cell = {
-        "table": "simulated",
-        "epsilon": epsilon,
-        "method": "mixture",
-        "seed": seed,
-        "options": f"rounds={search_rounds}",
-    }
-    told = ran(folder, cell, folder / "out")
-    if "failed" in told:
-        return {"failed": told["failed"]}
-    made = pd.read_csv(folder / "out" / "synthetic.csv")[list(SIZES)].to_numpy()
-    return errors(made, "error") | {"seconds": told["seconds"]}
+def place(rows: int, seed: int):
+    """The drawn rows and their schema."""
+    columns = {n: {"type": "categorical", "categories": [str(v) for v in range(k)]} for n, k in SIZES.items()}
+    return laid(pd.DataFrame(drawn(rows, seed)[0], columns=list(SIZES)), {"columns": columns})
 
 
 class Exact:
@@ -112,10 +98,11 @@ class Exact:
         return np.bincount(np.ravel_multi_index(codes, shape), minlength=marginal.cells).reshape(shape)
 
 
-def modelled(codes: np.ndarray, folder: Path, search_rounds: int, rng: np.random.Generator) -> dict[str, float]:
+@cache
+def modelled(rows: int, seed: int, search_rounds: int, schema: str) -> dict[str, float]:
     """Errors of rows from a fit to exact answers on these rows."""
-    known = Schema.model_validate_json((folder / "schema.json").read_text())
-    setting = Setting(schema=known, mu=NOISELESS, sensitivity=1.0, signed=1.0)
+    codes, rng = drawn(rows, seed)[0], np.random.default_rng([rows, seed, 1])
+    setting = Setting(schema=Schema.model_validate_json(schema), mu=NOISELESS, sensitivity=1.0, signed=1.0)
     method, ask = Mixture(rounds=search_rounds), Exact(dict(zip(SIZES, codes.T, strict=True)))
     answers = method.measure(ask, setting, progress=lambda _: None)
     model = method.fit(answers, setting, rng=rng, device="cpu", progress=lambda _: None)
@@ -123,80 +110,48 @@ def modelled(codes: np.ndarray, folder: Path, search_rounds: int, rng: np.random
     return errors(np.stack([made[n] for n in SIZES], axis=1), "model")
 
 
-def cell_of(folder: Path, cell: dict, noiseless: dict[tuple, dict]) -> dict:
-    rows, rounds, epsilon, seed = (cell[k] for k in KEY)
-    rng = np.random.default_rng([rows, seed])
-    codes = drawn(rows, rng)
-    pd.DataFrame(codes, columns=list(SIZES)).to_csv(folder / "train.csv", index=False)
-    fresh = errors(drawn(rows, rng), "fresh")
-    if (rows, rounds, seed) not in noiseless:
-        noiseless[rows, rounds, seed] = modelled(codes, folder, rounds, rng)
-    return {**cell, **fresh, **noiseless[rows, rounds, seed], **one(folder, rounds, epsilon, seed)}
+def one(folder: Path, cell: Row) -> Row:
+    """Errors of fresh rows, of the model, and of the synthetic rows of one run."""
+    rows, rounds, seed = (cell[k] for k in ("rows", "search", "seed"))
+    found = errors(drawn(rows, seed)[1], "fresh")
+    found |= modelled(rows, seed, rounds, (folder / "schema.json").read_text())
+    said = ran(folder, cell | {"options": f"rounds={rounds}"})
+    if "failed" in said:
+        return found | said
+    made = pd.read_csv(folder / "out" / "synthetic.csv")[list(SIZES)].to_numpy()
+    return found | errors(made, "error") | {"seconds": said["seconds"]}
 
 
-def markdown(rows: list[dict]) -> str:
-    """Means over runs; failures with their reason below."""
-    columns = {f"{n}_{k}": (f"{n}, {k} columns", 4) for k in (3, 4) for n in WORDS} | {"seconds": ("seconds", 1)}
-    ordered = sorted(rows, key=lambda r: tuple(r[k] for k in KEY))
-    return means([r for r in ordered if "failed" not in r], KEY[:3], columns, runs="runs")
+def markdown(rows: list[Row]) -> str:
+    """Means over runs."""
+    columns = {f"{n}_{k}": (f"{n}, {k} columns", 4) for k in (3, 4) for n in WORDS} | {"seconds": 1}
+    return means(sorted(rows, key=lambda r: tuple(r[k] for k in KEY)), KEY[:3], columns, runs="runs")
 
 
-def picture(rows: list[dict], path: Path) -> None:
+def picture(rows: list[Row], path: Path) -> None:
     """Error against epsilon times rows, on logarithmic axes; the model's and chance's beside it."""
-    frame = pd.DataFrame([r for r in rows if "failed" not in r])
-    told = [
-        {
-            "spent": r["epsilon"] * r["rows"],
-            "error": r[f"{n}_{k}"],
-            "what": words,
-            "tables": f"{k} columns, rounds={r['search']}",
-            "rows": f"{r['rows']:,} rows",
-        }
-        for r in frame.to_dict("records")
-        for k in (3, 4)
-        for n, words in WORDS.items()
-    ]
-    base = alt.Chart(pd.DataFrame(told)).encode(
+    dots = []
+    for r, k, (name, words) in product([r for r in rows if "failed" not in r], (3, 4), WORDS.items()):
+        told = {"spent": r["epsilon"] * r["rows"], "error": r[f"{name}_{k}"], "what": words}
+        dots.append(told | {"tables": f"{k} columns, rounds={r['search']}", "rows": f"{r['rows']:,} rows"})
+    base = alt.Chart(pd.DataFrame(dots)).encode(
         x=alt.X("spent:Q", scale=alt.Scale(type="log"), title="epsilon times rows"),
         y=alt.Y("error:Q", scale=alt.Scale(type="log"), title="mean total variation to the law"),
         color=alt.Color("what:N", title=""),
         shape=alt.Shape("rows:N", title=""),
         detail="rows:N",
     )
-    both = alt.layer(base.mark_line(opacity=0.5), base.mark_point(filled=True, size=50)).properties(
-        width=300, height=220
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    both.facet(column=alt.Column("tables:N", title="tables of")).save(str(path))
+    both = alt.layer(base.mark_line(opacity=0.5), base.mark_point(filled=True, size=50))
+    both.properties(width=300, height=220).facet(column=alt.Column("tables:N", title="tables of")).save(str(path))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", default="10000,100000,1000000")
-    parser.add_argument("--epsilons", default="1,5,20")
-    parser.add_argument("--search", default="12")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--json", default=str(RESULTS))
-    parser.add_argument("--fresh", action="store_true")
-    given = parser.parse_args()
-    path = Path(given.json)
-    rows = stored(path, fresh=given.fresh)
-    known = {tuple(r[k] for k in KEY) for r in rows}
-    noiseless: dict[tuple, dict] = {}
-    lists = (given.rows, int), (given.search, int), (given.epsilons, float)
-    for told in product(*([kind(x) for x in text.split(",")] for text, kind in lists), range(given.seeds)):
-        if told in known:
-            continue
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "schema.json").write_text(json.dumps(schema()))
-            rows.append(cell_of(folder, dict(zip(KEY, told, strict=True)), noiseless))
-        print(rows[-1], flush=True)
-        store(path, rows)
-    whose = ROOT / ("docs" if path.resolve() == RESULTS else "build") / "pictures" / "closer.svg"
-    picture(rows, whose)
+def main(given) -> None:
+    cells = grid(rows=given.rows, search=given.search, epsilon=given.epsilons, seed=range(given.seeds))
+    rows = measured(given, cells, one, prepare=place, by=("rows", "seed"))
+    picture(rows, pictures(given.json) / "closer.svg")
     print(markdown(rows))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"rows": [10_000, 100_000, 1_000_000], "epsilons": [1.0, 5.0, 20.0], "search": [12], "seeds": 1}
+    start(main, json="closer", **usual)

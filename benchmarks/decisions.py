@@ -1,20 +1,19 @@
 """The figures of docs/decisions that no other benchmark prints: composition, noise, CSV readers, workbooks.
 
-    python benchmarks/decisions.py [--only composition,noise,csv,workbook] [--out benchmarks/results/decisions.json]
+    python benchmarks/decisions.py [--only composition,noise,csv,workbook] [--json FILE]
 
 Seconds are processor time on one thread. Minutes in all.
 """
 
-import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from public_tables import call
+from runner import busy, read, start, write
 
 DELTA = 1e-5
 ROW = {  # between two sound rows of columns a and b
@@ -56,16 +55,6 @@ def noise() -> dict[str, float]:
     }
 
 
-def busy(work: Callable[[], object]) -> float:
-    """Processor seconds, the least of three."""
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
-
-
 def readers() -> dict[str, Callable[[Path, list[str]], Any]]:
     """Reads a file as text, by the reader's name; a table of pyarrow comes back."""
     import duckdb
@@ -86,7 +75,7 @@ def readers() -> dict[str, Callable[[Path, list[str]], Any]]:
 def csv() -> dict[str, Any]:
     """What each reader makes of a row between two sound ones; and seconds for a long file."""
     found: dict[str, dict[str, str]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         for what, row in ROW.items():
             path.write_bytes(b"a,b\nx,1\n" + row + b"\ny,3\n")
@@ -134,11 +123,9 @@ print(time.process_time() - start, peak / 1024)
 def workbook() -> list[dict[str, float]]:
     """Processor seconds and MiB above the table for a workbook of twelve columns."""
     found = []
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         for rows in (10_000, 30_000):
-            command = [sys.executable, "-c", WRITES, str(rows), f"{folder}/t.xlsx"]
-            done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-            seconds, peak = map(float, done.stdout.split())
+            seconds, peak = map(float, call(sys.executable, "-c", WRITES, rows, f"{folder}/t.xlsx").split())
             size = (Path(folder) / "t.xlsx").stat().st_size / 1e6
             found.append({"rows": rows, "seconds": seconds, "peak_mib": peak, "mb": size})
     return found
@@ -147,17 +134,13 @@ def workbook() -> list[dict[str, float]]:
 PARTS: dict[str, Callable[[], Any]] = {"composition": composition, "noise": noise, "csv": csv, "workbook": workbook}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "decisions.json")
-    given = parser.parse_args()
-    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for name in given.only.split(","):
-        kept[name] = PARTS[name]()
-        print(name, json.dumps(kept[name], indent=1, ensure_ascii=False))
-        given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+def main(given) -> None:
+    found = read(given.json, {})
+    for name in given.only:
+        found[name] = PARTS[name]()
+        print(name, json.dumps(found[name], indent=1, ensure_ascii=False))
+        write(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="decisions", only=",".join(PARTS))

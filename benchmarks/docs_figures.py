@@ -7,44 +7,24 @@ writes nothing and names the pages that differ; a test calls it.
 """
 
 import hashlib
-import json
 import re
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
-import ablation
-import beyond_pairs
-import closer
 import docs_figures_audit as audit
-import docs_figures_decisions as decisions
-import docs_figures_intervals as intervals
-import docs_figures_options as options
 import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
-import fire
-import forecast
-import high_order
-import k_marginal
-import margnet
-import mbi_fit
-import napsu
-import outside_judges
-import report_time
-import risks
-import sdnist_report
-import shadows
-import synmeter
-import told_apart
-import weights
 from markdown_tables import figure, means, scores, table
+from runner import RESULTS, ROOT, read, start
+from table1 import STEPS
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+from synth.generators import GENERATORS
+from synth.generators.options import options_of
+
 BETWEEN = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.S)
 SCORES = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 LONG = (
@@ -52,52 +32,28 @@ LONG = (
     *("logreg_f1", "tstr_auc", "c2st_auc", "copies_train"),
 )
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
-SLICED = {n: (n, 3) for n in ("tv", "ks", "contsim", "logreg_f1", "tstr_auc")}
-PUBLISHED = (
-    "Algorithm 1",
-    "Algorithm 1 by its schedule",
-    "Algorithm 1 + one-ways",
-    "SliceWass",
-    "SliceWass + one-ways",
-    "DP-SGD",
-    "DP-SGD + one-ways",
-    "PATE",
-    "PATE + one-ways",
-    "MERF",
-    "MERF + one-ways",
-    "single records (best fit)",
-    "slicing (groups) alone",
-    "slicing (groups)",
-    "mixture",
+SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
+OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
+    *("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
+    *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
+    *("single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture"),
 )
 TIMES = {
-    "rows": ("rows", 0),
+    "rows": 0,
     "steps_an_epoch": ("steps an epoch", 0),
     "seconds_an_epoch": ("seconds an epoch", 1),
     "seconds": ("seconds of 200 epochs, extrapolated", 0),
 }
-STEPS = (
-    "Algorithm 1, noise by the published bound",
-    "noise by the exact profile",
-    "a rotation for the directions",
-    "moments instead of a network",
-    "sums of groups",
-    "two stages",
-)
 
 
 def kept(name: str) -> Any:
     """What a benchmark wrote."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    return read(RESULTS / f"{name}.json", None)
 
 
 def flagship() -> str:
     rows = [r for r in kept("flagship") if r["method"] == "mixture"]
     return means(rows, ("table", "epsilon"), scores(3, *SCORES), spread=True)
-
-
-def floor() -> str:
-    return means(kept("floor"), ("table", "epsilon"), scores(3, *SCORES))
 
 
 def peers() -> str:
@@ -108,11 +64,9 @@ def peers() -> str:
     def order(key: tuple) -> tuple:
         return tables.index(key[0]), key[1] or 0, ORDER.index(key[2]) if key[2] in ORDER else -1
 
-    return means(rows, ("table", "epsilon", "method"), _four(*LONG), runs="runs", order=order)
-
-
-def _four(*names: str) -> dict[str, tuple[str, int]]:
-    return {n: (n, 4) for n in names} | {"seconds": ("seconds", 1)}
+    return means(
+        rows, ("table", "epsilon", "method"), dict.fromkeys(LONG, 4) | {"seconds": 1}, runs="runs", order=order
+    )
 
 
 def aim() -> str:
@@ -146,42 +100,30 @@ def hard() -> str:
 def part(name: str, heading: str, digits: dict[str, int]) -> str:
     """One part of the benchmark of hard tables; columns as they were measured."""
     rows = [r for r in kept("tables") if r["part"] == name]
-    names = [n for n in rows[0] if n not in ("part", "what")]
-    columns = {n: (n, digits.get(n, 4 if n == "pair_tv_err" else 3)) for n in names}
+    names = [n for n in rows[0] if n not in ("part", "what", "seed")]
+    columns = {n: digits.get(n, 4 if n == "pair_tv_err" else 3) for n in names}
     return means(rows, ("what",), columns).replace("| what |", f"| {heading} |", 1)
 
 
 def embeddings(method: str) -> str:
     """A method's lines, its variants' too."""
     rows = [r for r in kept("embeddings") if r["part"] == "table" and r["method"].partition(",")[0] == method]
-    names = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc")
     methods = list(dict.fromkeys(r["method"] for r in rows))
-    return means(
-        rows,
-        ("method", "epsilon"),
-        {n: (n, 3) for n in names},
-        runs="runs",
-        order=lambda key: (methods.index(key[0]), key[1]),
-    )
+    names = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
+    return means(rows, ("method", "epsilon"), names, runs="runs", order=lambda key: (methods.index(key[0]), key[1]))
 
 
 def digits(method: str) -> str:
     """Accuracy on real digits after training on synthetic ones, beside training on real ones."""
     rows = [r for r in kept("embeddings") if r["part"] == "digits"]
-    mine = [r for r in rows if r["method"].partition(",")[0] == method]
-    real = next(r for r in rows if r["epsilon"] is None)
-    return means(
-        [real, *mine],
-        ("method", "epsilon"),
-        {"accuracy": ("accuracy", 2)},
-        order=lambda key: (key[1] is not None, key[0], key[1]),
-    )
+    mine = [r for r in rows if r["epsilon"] is None or r["method"].partition(",")[0] == method]
+    order = lambda key: (key[1] is not None, key[0], key[1])  # noqa: E731
+    return means(mine, ("method", "epsilon"), {"accuracy": 2}, order=order)
 
 
 def gradients(method: str) -> str:
     rows = [r for r in kept("gradients") if r["method"] == method]
-    columns = {n: (n, 3) for n in SCORES} | {"seconds": ("seconds", 0)}
-    return means(rows, ("epsilon",), columns)
+    return means(rows, ("epsilon",), dict.fromkeys(SCORES, 3) | {"seconds": 0})
 
 
 def of_family(method: str) -> str:
@@ -194,39 +136,21 @@ def of_families(*tables: str) -> str:
     return families.markdown([r for r in kept("families") if r["table"] in tables])
 
 
-def published() -> str:
-    """The published comparison, in the order of its own tables, this library's methods last."""
-    rows = [r for r in kept("table1") if r["relation"] == "zero_out"]
-    return means(
-        rows,
-        ("method", "epsilon"),
-        SLICED | {"seconds": ("seconds", 1)},
-        runs="runs",
-        spread=True,
-        order=lambda key: (key[1], PUBLISHED.index(key[0])),
-    )
+def sliced(name: str, by: tuple[str, ...], wanted: Callable[[dict], bool], order: Any = None, **how: Any) -> str:
+    """Runs of table1.py."""
+    rows = [r for r in kept(name) if wanted(r)]
+    return means(rows, by, SLICED | how.pop("columns", {"seconds": 1}), runs="runs", order=order, **how)
 
 
-def schedule() -> str:
-    """The published training in full, on the part of the table that its JSON names."""
-    return means(kept("schedule"), ("table", "epsilon"), SLICED | {"seconds": ("seconds", 0)}, runs="runs")
+def options(name: str) -> str:
+    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them."""
+    ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
+    return table(("option", "default", "allowed"), [[f"`{n}`", f"`{usual[n]}`", str(r)] for n, r in ranges.items()])
 
 
-def relations() -> str:
-    rows = [r for r in kept("table1") if r["method"] == "slicing (groups)"]
-    return means(rows, ("relation", "epsilon"), SLICED, runs="runs", order=lambda key: (key[0] != "zero_out", key[1]))
-
-
-def steps() -> str:
-    """From the published algorithm to the default, step by step."""
-    made = means(
-        kept("steps"),
-        ("method",),
-        SLICED | {"seconds": ("seconds", 1)},
-        runs="runs",
-        order=lambda key: STEPS.index(key[0]),
-    )
-    return made.replace("| method |", "| step |", 1)
+def of_script(module: str, name: str = "") -> str:
+    """What a benchmark prints of its own results."""
+    return import_module(module).markdown(kept(name or module))
 
 
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
@@ -256,33 +180,29 @@ USED = {
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
+SCRIPTS = (
+    *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "told_apart", "closer", "ablation"),
+    *("fire", "mbi_fit", "margnet", "synmeter", "report_time"),
+)
 FIGURES: dict[str, Callable[[], str]] = {
     "flagship": flagship,
-    "floor": floor,
+    "floor": lambda: means(kept("floor"), ("table", "epsilon"), scores(3, *SCORES)),
     "peers": peers,
     "aim": aim,
-    "outside": lambda: means(kept("outside"), ("method", "epsilon"), _four(*LONG)),
+    "outside": lambda: means(kept("outside"), ("method", "epsilon"), dict.fromkeys(LONG, 4) | {"seconds": 1}),
     "small": small,
     "related": lambda: related_tables.related(kept),
-    "faults": lambda: reliability.faults(kept),
-    "refusals": lambda: reliability.refusals(kept),
-    "refusals-slow": lambda: reliability.ends(kept),
-    "attacks": lambda: reliability.attacks(kept),
-    "plan": lambda: forecast.markdown(kept("plan")),
-    "report-time": lambda: report_time.markdown(kept("report_time")),
-    "inference": intervals.inference,
-    "inference-combined": intervals.combined,
-    "napsu": lambda: napsu.markdown(kept("napsu")),
-    "judges": lambda: outside_judges.markdown(kept("outside_judges")),
-    "sdnist-report": lambda: sdnist_report.markdown(kept("sdnist_report")),
-    "risks": lambda: risks.markdown(kept("risks")),
-    "shadows": lambda: shadows.markdown(kept("shadows")),
-    "weights": lambda: weights.markdown(kept("weights")),
     "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", {"seconds": 1}),
     "learnt": partial(part, "learnt", "facts", {"seconds": 1}),
     "many": partial(part, "columns", "", {"seconds": 1, "seconds_total": 1, "peak_mib": 0}),
+    **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
+    "plan": partial(of_script, "forecast", "plan"),
+    "judges": partial(of_script, "outside_judges"),
+    "sdnist": partial(of_script, "k_marginal"),
+    "parities": partial(of_script, "high_order"),
+    "parities-parts": partial(of_script, "high_order", "high_order_parts"),
     **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
     **{f"digits-{m}": partial(digits, m) for m in METHODS},
     **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
@@ -291,24 +211,29 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families-few": lambda: of_families("few", "four"),
     **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")},
     "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
-    "beyond-pairs": lambda: beyond_pairs.markdown(kept("beyond_pairs")),
-    "told-apart": lambda: told_apart.markdown(kept("told_apart")),
-    "sdnist": lambda: k_marginal.markdown(kept("k_marginal")),
-    "closer": lambda: closer.markdown(kept("closer")),
-    "ablation": lambda: ablation.markdown(kept("ablation")),
-    "fire": lambda: fire.markdown(kept("fire")),
-    "mbi-fit": lambda: mbi_fit.markdown(kept("mbi_fit")),
-    "margnet": lambda: margnet.markdown(kept("margnet")),
-    "synmeter": lambda: synmeter.markdown(kept("synmeter")),
-    "parities-parts": lambda: high_order.markdown(kept("high_order_parts")),
-    "parities": lambda: high_order.markdown(kept("high_order")),
-    "published": published,
-    "schedule": schedule,
-    "relations": relations,
-    "steps": steps,
-    **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.PARTS},
-    **{f"decision-{n}": partial(f, kept) for n, f in decisions.TABLES.items()},
-    **{f"options-{n}": f for n, f in options.TABLES.items()},
+    "published": partial(
+        sliced,
+        "table1",
+        ("method", "epsilon"),
+        lambda r: r["relation"] == "zero_out",
+        lambda key: (key[1], OF_SLICES.index(key[0])),
+        spread=True,
+    ),
+    "schedule": partial(sliced, "schedule", ("table", "epsilon"), lambda _: True, columns={"seconds": 0}),
+    "relations": partial(
+        sliced,
+        "table1",
+        ("relation", "epsilon"),
+        lambda r: r["method"] == "slicing (groups)",
+        lambda key: (key[0] != "zero_out", key[1]),
+        columns={},
+    ),
+    "steps": lambda: sliced("steps", ("method",), lambda _: True, lambda key: list(STEPS).index(key[0])).replace(
+        "| method |", "| step |", 1
+    ),
+    **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.TABLES},
+    **{n: partial(f, kept) for n, f in reliability.TABLES.items()},
+    **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},
     **{f"speed-{n}": partial(f, kept) for n, f in speed.TABLES.items()},
 }
 
@@ -329,21 +254,21 @@ def written(page: str) -> str:
     return BETWEEN.sub(fresh, page)
 
 
-def main() -> int:
-    check = "--check" in sys.argv[1:]
+def main(given) -> int:
     differ, used = [], set()
     for path in sorted((ROOT / "docs").rglob("*.md")):
         page = path.read_text()
         used |= {name for _, name, _ in BETWEEN.findall(page)}
         if written(page) != page:
             differ.append(path.relative_to(ROOT).as_posix())
-            if not check:
+            if not given.check:
                 path.write_text(written(page))
-    lines = [f"{'differs from benchmarks/results: run make figures' if check else 'written'}: {p}" for p in differ]
+    said = "differs from benchmarks/results: run make figures" if given.check else "written"
+    lines = [f"{said}: {p}" for p in differ]
     lines += [f"in no page: {name}" for name in FIGURES if name not in used]
     print("\n".join(lines), end="\n" if lines else "")
-    return int(bool(lines) if check else used != set(FIGURES))
+    return int(bool(lines) if given.check else used != set(FIGURES))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main, check=False)

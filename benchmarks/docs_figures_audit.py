@@ -3,132 +3,50 @@
 from collections.abc import Callable
 from typing import Any
 
-from markdown_tables import table
+from markdown_tables import filled
 
-Row = dict[str, Any]
-HEADS = {
-    "planted": ("fault", "violated at 95 %", "mu at least", "claimed", "seen by", "sound run violated"),
-    "mechanisms": ("mechanism", "epsilon", "mu / claimed", "epsilon implied", "violated", "with half the noise"),
-    "methods": (
-        "method",
-        "epsilon",
-        "draws",
-        "mu of outputs at least",
-        "claimed",
-        "epsilon at 1e-2 at least",
-        "claimed",
-        "mu of tables at least",
-        "violated",
-    ),
-    "capacity": ("noise", "epsilon", "linear, exact", "linear", "polynomial", "kernel", "ReLU", "unrestricted"),
-    "whole": ("fault", "contradicted", "canary", "seen by", "distance at least", "claimed", "noise / claimed"),
-    "whole-sound": ("relation", "canary", "table", "contradicted", "noise / claimed", "distance at least", "claimed"),
-}
-PARTS = ("planted", "mechanisms", "methods", "capacity", "whole", "whole-sound")
 WHOLE = {"whole": "faults", "whole-sound": "sound"}  # parts of audit_whole.json
+TABLES = {
+    "planted": (
+        "fault|violated at 95 %|mu at least|claimed|seen by|sound run violated",
+        "{fault}|{faulty[violated]:yes}|{faulty[mu]:.3f}|{faulty[claim][mu]:.3f}|{faulty[attack]}|{sound[violated]:yes}",
+    ),
+    "mechanisms": (
+        "mechanism|epsilon|mu / claimed|epsilon implied|violated|with half the noise",
+        "{mechanism}|{epsilon:g}|{of_claim:.3f}|{epsilon_implied:.3f}|{violated:yes}|{half_noise_violated:yes}",
+    ),
+    "methods": (
+        "method|epsilon|draws|mu of outputs at least|claimed|epsilon at 1e-2 at least|claimed|mu of tables at least"
+        "|violated",
+        "{method}|{epsilon:g}|{outputs[draws]:,}|{outputs[mu]:.3f}|{outputs[claim][mu]:.3f}|{outputs[epsilon]:.3f}"
+        "|{outputs[claimed_at_audit_delta]:.3f}|{tables[mu]:.3f}|{violated:yes}",
+    ),
+    "capacity": (
+        "noise|epsilon|linear, exact|linear|polynomial|kernel|ReLU|unrestricted",
+        "{mechanism}|{epsilon:g}|{closed[linear]:.3f}|{attackers[0][bound]:.3f}|{attackers[1][bound]:.3f}"
+        "|{attackers[2][bound]:.3f}|{attackers[3][bound]:.3f}|{ceiling:.3f}",
+    ),
+    "whole": (
+        "fault|contradicted|canary|seen by|distance at least|claimed|noise / claimed",
+        "{fault}|{violated:yes}|{canary}|{seen}|{moments[mu]:.2f}|{mu_claimed:.2f}|{moments[noise_found]:.2f}",
+    ),
+    "whole-sound": (
+        "relation|canary|table|contradicted|noise / claimed|distance at least|claimed",
+        "{relation}|{name}|{kind}|{violated:yes}|{moments[noise_found]:.2f}|{moments[mu]:.2f}|{finding[claim][mu]:.2f}",
+    ),
+}
 
 
 def part(name: str, kept: Callable[[str], Any]) -> str:
     """One part of the audit as a Markdown table."""
-    rows = kept("audit_whole")[WHOLE[name]] if name in WHOLE else kept("audit")[name]["rows"]
-    return shown(name, rows)
+    return shown(name, kept("audit_whole")[WHOLE[name]] if name in WHOLE else kept("audit")[name]["rows"])
 
 
-def shown(name: str, rows: list[Row]) -> str:
+def shown(name: str, rows: list[dict[str, Any]]) -> str:
     """Rows of one part as a Markdown table."""
-    return table(HEADS[name], [CELLS[name](r) for r in rows])
+    return filled([r | _reckoned(r) for r in rows], *TABLES[name])
 
 
-def yes(flag: bool) -> str:
-    return "yes" if flag else "no"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _planted(r: Row) -> list[str]:
-    claim = r["faulty"]["claim"]["mu"]
-    return [
-        r["fault"],
-        yes(r["faulty"]["violated"]),
-        number(r["faulty"]["mu"]),
-        number(claim),
-        r["faulty"]["attack"],
-        yes(r["sound"]["violated"]),
-    ]
-
-
-def _mechanisms(r: Row) -> list[str]:
-    return [
-        r["mechanism"],
-        f"{r['epsilon']:g}",
-        number(r["mu"] / r["mu_claimed"]),
-        number(r["epsilon_implied"]),
-        yes(r["violated"]),
-        yes(r["half_noise_violated"]),
-    ]
-
-
-def _methods(r: Row) -> list[str]:
-    o, t = r["outputs"], r["tables"]
-    return [
-        r["method"],
-        f"{r['epsilon']:g}",
-        f"{o['draws']:,}",
-        number(o["mu"]),
-        number(o["claim"]["mu"]),
-        number(o["epsilon"]),
-        number(o["claimed_at_audit_delta"]),
-        number(t["mu"] if t else None),
-        yes(r["violated"]),
-    ]
-
-
-def _capacity(r: Row) -> list[str]:
-    return [
-        r["mechanism"],
-        f"{r['epsilon']:g}",
-        number(r["closed"]["linear"]),
-        *(number(a["bound"]) for a in r["attackers"]),
-        number(r["ceiling"]),
-    ]
-
-
-def _moments(r: Row) -> Row:
-    return r["moments"] or {"noise_found": None, "mu": None}
-
-
-def _whole(r: Row) -> list[str]:
-    seen = r["seen_by"].replace("|", "/").replace("\n", " ")
-    return [
-        r["fault"],
-        yes(r["violated"]),
-        r["canary"],
-        seen,
-        number(_moments(r)["mu"], 2),
-        number(r["mu_claimed"], 2),
-        number(_moments(r)["noise_found"], 2),
-    ]
-
-
-def _sound(r: Row) -> list[str]:
-    return [
-        r["relation"],
-        r["name"],
-        r["kind"],
-        yes(r["violated"]),
-        number(_moments(r)["noise_found"], 2),
-        number(_moments(r)["mu"], 2),
-        number(r["finding"]["claim"]["mu"], 2),
-    ]
-
-
-CELLS: dict[str, Callable[[Row], list[str]]] = {
-    "planted": _planted,
-    "mechanisms": _mechanisms,
-    "methods": _methods,
-    "capacity": _capacity,
-    "whole": _whole,
-    "whole-sound": _sound,
-}
+def _reckoned(row: dict[str, Any]) -> dict[str, Any]:
+    more = {"of_claim": row["mu"] / row["mu_claimed"]} if "mechanism" in row and "mu" in row else {}
+    return more | {"seen": str(row.get("seen_by")).replace("|", "/").replace("\n", " ")}

@@ -1,9 +1,10 @@
-"""Tables of docs/reliability.md: faults, options at and beyond their ends, precision attacks."""
+"""Tables of docs/reliability.md, docs/decisions and docs/inference.md, and the picture beside the latter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from markdown_tables import figure, table
+from markdown_tables import figure, filled, table
 
 Kept = Callable[[str], Any]
 DEEDS = {
@@ -22,58 +23,36 @@ TRIED = {
     "at their ends": "options at their ends, by the rehearsal, {} methods under add_remove",
     "pairs of words": "pairs of words that may conflict, by whole runs and by the real curator",
 }
+OUTCOMES = ("refused", "measured", "rehearsed")
 
 
 def faults(kept: Kept) -> str:
     """A line a deed: how many system calls were struck, and how it ended."""
-    lines = []
+    rows = []
     for deed, named in DEEDS.items():
         found = kept("faults")[deed]
         ends = found["ends"]
-        refused = sum(n for end, n in ends.items() if end not in ("killed", "ok", "code0"))
         every = "" if found["stride"] == 1 else f", every {found['stride']}th call"
-        lines.append(
-            [
-                named + every,
-                str(found["calls"]),
-                str(found["faults"]),
-                str(ends.get("killed", 0)),
-                f"{refused}" + (f", of them {ends['code5']} with exit code 5, spent" if "code5" in ends else ""),
-                str(ends.get("ok", 0) + ends.get("code0", 0)),
-            ]
-        )
-    heads = ["operation", "calls", "faults", "killed", "refused in one line", "went through"]
-    return table(heads, lines)
+        refused = str(sum(n for end, n in ends.items() if end not in ("killed", "ok", "code0")))
+        refused += f", of them {ends['code5']} with exit code 5, spent" if "code5" in ends else ""
+        counts = {"killed": ends.get("killed", 0), "through": ends.get("ok", 0) + ends.get("code0", 0)}
+        rows.append(found | counts | {"deed": named + every, "refused": refused})
+    heads = "operation|calls|faults|killed|refused in one line|went through"
+    return filled(rows, heads, "{deed}|{calls}|{faults}|{killed}|{refused}|{through}")
 
 
 def refusals(kept: Kept) -> str:
     """A line a kind of trial: how many values were refused before the spend, and how many went on."""
-    found = kept("refusals")
-    lines = []
+    found, rows = kept("refusals"), []
     for what, named in TRIED.items():
         ends = found[what]
-        on = ", ".join(f"{n} {w}" for w, n in ends.items() if w in ("measured", "rehearsed")) or "-"
-        vain = sum(n for w, n in ends.items() if w not in ("refused", "measured", "rehearsed"))
-        lines.append(
-            [
-                named.format(found["rehearsed methods"]),
-                figure(sum(ends.values()), 0),
-                figure(ends.get("refused", 0), 0),
-                on,
-                str(vain),
-            ]
-        )
-    lines.append(
-        [
-            f"all: {found['methods']} methods, {found['with a relation']} with their relations, "
-            f"{found['options']} options",
-            "",
-            "",
-            "",
-            f"{found['spends']} spends",
-        ]
-    )
-    return table(["", "tried", "refused before the spend", "went on", "spent in vain"], lines)
+        on = ", ".join(f"{n} {w}" for w, n in ends.items() if w in OUTCOMES[1:]) or "-"
+        vain = sum(n for w, n in ends.items() if w not in OUTCOMES)
+        counts = {"tried": figure(sum(ends.values()), 0), "refused": figure(ends.get("refused", 0), 0)}
+        rows.append(counts | {"what": named.format(found["rehearsed methods"]), "on": on, "vain": vain})
+    whole = "all: {methods} methods, {with a relation} with their relations, {options} options".format(**found)
+    rows.append({"what": whole, "tried": "", "refused": "", "on": "", "vain": f"{found['spends']} spends"})
+    return filled(rows, "|tried|refused before the spend|went on|spent in vain", "{what}|{tried}|{refused}|{on}|{vain}")
 
 
 def ends(kept: Kept) -> str:
@@ -83,7 +62,7 @@ def ends(kept: Kept) -> str:
     lines = []
     for what, said in named.items():
         counts = [found.get(f"{what} {how}", 0) for how in ("refused", "rehearsed")]
-        lines.append([said, figure(sum(counts), 0), *(figure(c, 0) for c in counts)])
+        lines.append([said, *(figure(c, 0) for c in (sum(counts), *counts))])
     return table(["", "tried", "refused before the spend", "rehearsed"], lines)
 
 
@@ -98,3 +77,110 @@ def attacks(kept: Kept) -> str:
             named_as = ["never", "-"] if right is None else [f"{found['names a table']:.2%}", f"{right:.0%}"]
             lines.append([named, attack, *named_as, f"{found['delta at least']:.2g}"])
     return table(["noise", "attack", "names a table", "right then", "delta at least"], lines)
+
+
+def composition(kept: Kept) -> str:
+    """Epsilon of ten runs at epsilon 1, by each of the calculi."""
+    heads = "delta|sum|zero-concentrated|Renyi|exact composite"
+    ten = kept("decisions")["composition"]["ten_runs"]
+    return filled([ten], heads, "{delta:g}|{basic:,.2f}|{zcdp:,.2f}|{rdp:,.2f}|{exact:,.2f}")
+
+
+def csv_rows(kept: Kept) -> str:
+    """What three readers make of a row."""
+    rows = kept("decisions")["csv"]["rows"]
+    readers = list(next(iter(rows.values())))
+    return table(["the row between", *readers], [[what, *(of[r] for r in readers)] for what, of in rows.items()])
+
+
+def _named(heads: tuple[str, str], digits: int, *names: tuple[str, float]) -> str:
+    return table(heads, [[name, figure(value, digits)] for name, value in names])
+
+
+def noise(kept: Kept) -> str:
+    """Microseconds a draw."""
+    told = kept("decisions")["noise"]
+    lines = ("OpenDP, exact discrete Gaussian", told["opendp"]), ("ours, rounded Gaussian", told["ours"])
+    return _named(("sampler, called from Python", "microseconds a draw"), 3, *lines)
+
+
+def zcdp(kept: Kept) -> str:
+    """The noise of one run by two accountants."""
+    told = kept("decisions")["composition"]["sigma_of_sensitivity_1"]
+    lines = ("exact profile", told["exact"]), ("zero-concentrated privacy", told["zcdp"])
+    return _named(("accountant", "deviation at epsilon 1, delta 1e-5"), 2, *lines)
+
+
+def workbook(kept: Kept) -> str:
+    """Seconds, memory and size of workbooks."""
+    heads = "rows|seconds|MiB above the table|MB of the file"
+    return filled(kept("decisions")["workbook"], heads, "{rows:,}|{seconds:,.1f}|{peak_mib:,.0f}|{mb:,.1f}")
+
+
+def inference(kept: Kept) -> str:
+    """Coverage of nominal 95 % intervals by family: epsilon 0.2 and 1 of each table side by side."""
+    further = {
+        "of those not warned of": "unwarned",
+        "warned of": "warned",
+        "the estimand least covered": "lowest",
+        "one table as if it were real": "naive",
+    }
+    return _families(kept, "covered", further, "width", "releases")
+
+
+def combined(kept: Kept) -> str:
+    """The same of `synth.combine`."""
+    return _families(kept, "combined", {}, "combined_width", "combined_releases")
+
+
+def _families(kept: Kept, covered: str, further: dict[str, str], width: str, releases: str) -> str:
+    """A line a family, then those of all estimands."""
+    rows = {(r["family"], r["table"], r["epsilon"]): r for r in kept("inference")}
+    sides = sorted({key[1:] for key in rows})
+    part = lambda row, name: "-" if row is None or row[name] is None else f"{row[name]:.1%}"  # noqa: E731
+    lines = [
+        [family, *(part(rows.get((family, *side)), covered) for side in sides)]
+        for family in dict.fromkeys(key[0] for key in rows)
+    ]
+    whole = [rows["all", *side] for side in sides]
+    lines += [[text, *(part(r, name) for r in whole)] for text, name in further.items()]
+    lines.append(["median width over that of paid statistics", *(f"{r[width]:.2f}" for r in whole)])
+    lines.append(["estimands, releases", *(f"{r['estimands']}, {r[releases]}" for r in whole)])
+    return table(("family", *(f"{name}, {epsilon:g}" for name, epsilon in sides)), lines)
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Coverage by family: a dot for each table and epsilon, of estimates and of one table as if it were real."""
+    import altair as alt
+    import pandas as pd
+
+    kinds = {"covered": "synth.estimates", "naive": "one table as if it were real"}
+    dots = pd.DataFrame(
+        [{"family": r["family"], "covered": r[kind], "by": text} for r in rows for kind, text in kinds.items()]
+    )
+    band = alt.Chart(pd.DataFrame([{"low": 0.93, "high": 0.97}])).mark_rect(opacity=0.2, color="gray")
+    points = alt.Chart(dots).mark_point(filled=True, size=45)
+    order = list(dict.fromkeys(dots["family"]))
+    points = points.encode(
+        x=alt.X("family:N", sort=order, title=None, axis=alt.Axis(labelAngle=0)),
+        xOffset="by:N",
+        y=alt.Y("covered:Q", title="covered", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("by:N", title=None, sort=list(kinds.values()), legend=alt.Legend(orient="top")),
+    )
+    (band.encode(y="low:Q", y2="high:Q") + points).properties(width=560, height=240).save(str(path))
+
+
+TABLES: dict[str, Callable[[Kept], str]] = {
+    "faults": faults,
+    "refusals": refusals,
+    "refusals-slow": ends,
+    "attacks": attacks,
+    "inference": inference,
+    "inference-combined": combined,
+    "decision-composition": composition,
+    "decision-noise": noise,
+    "decision-zcdp": zcdp,
+    "decision-csv-rows": csv_rows,
+    "decision-csv-seconds": lambda kept: _named(("reader", "seconds"), 2, *kept("decisions")["csv"]["seconds"].items()),
+    "decision-workbook": workbook,
+}

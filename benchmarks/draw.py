@@ -10,50 +10,35 @@ core that has nothing else to do are rows over processor seconds. Written to
 benchmarks/results/draw_TABLE.json.
 """
 
-import argparse
-import json
 import os
-import resource
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).resolve().parent
+from public_tables import adult, drafted
+from runner import RESULTS, Row, apart, show, start, sure, write
+
 FITTED, COLUMNS = 1_000_000, 15  # of the simulated table
 WHAT = ("positions", "text", "parquet")
 
 
 def model(folder: Path, table: str) -> None:
     """A fitted model."""
-    import flagship
     import scaling
 
     import synth
 
     if table == "adult":
-        flagship.drafted(folder, flagship.adult(folder))
+        drafted(folder, adult(folder))
         place, schema, target = folder / "train.csv", synth.Schema.load(folder / "schema.json"), None
     else:
         place, schema, target = folder / "table.parquet", synth.Schema.parse(scaling.schema_of(COLUMNS, 20)), "c0"
         scaling.write(place, FITTED, COLUMNS, 20)
-    synth.run(
-        place,
-        schema=schema,
-        epsilon=1.0,
-        delta=1e-5,
-        target=target,
-        num_rows=1000,
-        seed=0,
-        out=folder / "out",
-        ledger=folder / "ledger.sqlite",
-        assume_public=True,
-    )
+    kept = {"out": folder / "out", "ledger": folder / "ledger.sqlite", "assume_public": True}
+    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, target=target, num_rows=1000, seed=0, **kept)
 
 
-def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
+def drawn(folder: Path, what: str, rows: int, cores: int) -> Row:
     """Seconds for ``rows`` rows, on the first cores that this process may use."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     import numpy as np
@@ -64,55 +49,32 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> dict[str, Any]:
     stored = bundle.load_model(folder / "out")
     table = Drawn(stored.model, stored.schema, rows, rng=np.random.default_rng(0))
     stored.model.sample(ROWS_AT_A_TIME // 4, rng=np.random.default_rng(1))
-    started, busy = time.perf_counter(), time.process_time()
+    began, used = time.perf_counter(), time.process_time()
     if what == "positions":
         rng = np.random.default_rng(0)
-        for start in range(0, rows, ROWS_AT_A_TIME):
-            stored.model.sample(min(ROWS_AT_A_TIME, rows - start), rng=rng)
+        for first in range(0, rows, ROWS_AT_A_TIME):
+            stored.model.sample(min(ROWS_AT_A_TIME, rows - first), rng=rng)
     elif what == "text":
         for _ in table.blocks():
             pass
     else:
         bundle.write_blocks(folder / f"t{cores}.parquet", table.blocks(), stored.schema)
-    return {
-        "seconds": time.perf_counter() - started,
-        "cpu_seconds": time.process_time() - busy,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - used}
 
 
-def main() -> None:
-    """Measures, prints Markdown, writes the JSON file."""
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--rows", type=int, default=10**7)
-    ask.add_argument("--table", choices=("adult", "simulated"), default="adult")
-    ask.add_argument("--json", type=Path)
-    ask.add_argument("--inside", help=argparse.SUPPRESS)
-    given = ask.parse_args()
-    if given.inside:
-        folder, what, cores = given.inside.split("::")
-        print(json.dumps(drawn(Path(folder), what, given.rows, int(cores))))
-        return
-    told: dict[str, Any] = {"rows": given.rows, "table": given.table, "load": os.getloadavg()[0], "runs": {}}
-    print(
-        "| drawn | cores | seconds | processor | rows/s | rows/processor s | peak MiB |\n|---|---|---|---|---|---|---|"
-    )
-    with tempfile.TemporaryDirectory() as name:
+def main(given) -> None:
+    from docs_figures_speed import drawing
+
+    found: Row = {"rows": given.rows, "table": given.table, "load": os.getloadavg()[0], "runs": {}}
+    with TemporaryDirectory() as name:
         model(Path(name), given.table)
         for what in WHAT:
             for cores in (1, 2):
-                command = [sys.executable, __file__, "--rows", str(given.rows), "--inside", f"{name}::{what}::{cores}"]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-                found = told["runs"][f"{what} {cores}"] = json.loads(done.stdout.splitlines()[-1])
-                wall, busy = found["seconds"], found["cpu_seconds"]
-                print(
-                    f"| {what} | {cores} | {wall:.1f} | {busy:.1f} | {given.rows / wall:,.0f} | "
-                    f"{given.rows / busy:,.0f} | {found['peak_mib']:.0f} |",
-                    flush=True,
-                )
-    into = given.json or HERE / "results" / f"draw_{given.table}.json"
-    into.write_text(json.dumps(told, indent=1) + "\n")
+                found["runs"][f"{what} {cores}"] = sure(apart(drawn, Path(name), what, given.rows, cores))
+                show({"drawn": what, "cores": cores} | found["runs"][f"{what} {cores}"])
+    print(drawing(found))
+    write(given.json or RESULTS / f"draw_{given.table}.json", found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, rows=10**7, table=("adult", "simulated"))

@@ -1,25 +1,24 @@
 """The survey's families on a public table, with and without paid one-way counts, scored by the yardstick beside it.
 
     python benchmarks/families.py [--methods private_evolution] [--table acs] [--epsilons 1] [--seeds 1] \
-        [--oneways paid,none] [--option NAME=VALUE ...] [--json FILE]
+        [--oneways paid,none] [--option NAME=VALUE,...] [--fresh] [--json FILE]
 
 Needs the public tables and score.py in ../shared; says so and stops where they are absent. Each run spends in a ledger
-of its own. Prints a line a run; the JSON, benchmarks/results/families.json by default, keeps the lines of other methods
-and replaces those measured again.
+of its own. Runs that the JSON, benchmarks/results/families.json by default, holds are passed over.
 """
 
-import argparse
-import json
 from pathlib import Path
 
-from flagship import ROOT, SCORES, need_tables, one, prepared, show
-from markdown_tables import means, store
+from flagship import SCORES
+from markdown_tables import means
+from public_tables import prepared, ran_and_scored
+from runner import Row, grid, measured, start
 
 from synth.generators import GENERATORS
 from synth.generators.options import options_of
 from synth.questions import CountsRelease
 
-METHODS = (
+METHODS = [
     "private_evolution",
     "dp_flow",
     "dp_diffusion",
@@ -28,22 +27,11 @@ METHODS = (
     "gs_wgan",
     "datalens",
     "g_pate",
-)
+]
 OTHERS = ("slice_wasserstein", "mwem", "small_db", "independent", "mixture")  # measured beside them by --methods
 ORDER = (*METHODS, *OTHERS)
 PAID = 0.3  # the share of methods that ask for no one-way counts of themselves
-RESULTS = ROOT / "benchmarks" / "results" / "families.json"
 NAMES = {"acs": "ACSIncome", "adult": "Adult", "few": "7 columns", "four": "4 columns"}
-KEY = ("table", "epsilon", "method", "oneways", "seed")
-
-
-def keep(path: Path, rows: list[dict], key: tuple[str, ...] = KEY) -> list[dict]:
-    """Writes these lines beside those of other runs, in place of those with the same ``key``."""
-    held = json.loads(path.read_text()) if path.exists() else []
-    done = {tuple(r[k] for k in key) for r in rows}
-    rows = [r for r in held if tuple(r[k] for k in key) not in done] + rows
-    store(path, rows)
-    return rows
 
 
 def share(method: str) -> str:
@@ -66,9 +54,9 @@ def chosen(method: str, oneways: str) -> list[str]:
     return [f"{share(method)}={PAID if oneways == 'paid' else 0}"]
 
 
-def markdown(rows: list[dict]) -> str:
+def markdown(rows: list[Row]) -> str:
     """Means over runs, with and without one-ways; the method is named where there are several."""
-    columns = {n: (n, 3) for n in SCORES if n != "max_pair_tv_err"} | {"seconds": ("seconds", 0)}
+    columns = {n: 3 for n in SCORES if n != "max_pair_tv_err"} | {"seconds": 0}
     alone = len({r["method"] for r in rows}) == 1
     tables = ("table",) if len({r["table"] for r in rows}) > 1 else ()
     by = (*tables, "epsilon", "oneways") if alone else (*tables, "method", "epsilon", "oneways")
@@ -81,38 +69,16 @@ def markdown(rows: list[dict]) -> str:
     return means(rows, by, columns, order=order)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--table", default="acs")
-    parser.add_argument("--epsilons", default="1")
-    parser.add_argument("--oneways", default="paid,none")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--option", action="append", default=[])
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    need_tables()
-    rows: list[dict] = []
-    with prepared(given.table) as folder:
-        for method in given.methods.split(","):
-            for epsilon in map(float, given.epsilons.split(",")):
-                for oneways in given.oneways.split(","):
-                    for seed in range(given.seeds):
-                        asked = [*given.option, *chosen(method, oneways)]
-                        found = one(folder, epsilon, method, seed, options=asked, mark=oneways)
-                        row = {
-                            "table": given.table,
-                            "epsilon": epsilon,
-                            "method": method,
-                            "oneways": oneways,
-                            "seed": seed,
-                            **found,
-                        }
-                        rows.append(row)
-                        show(row)
-                        kept = keep(given.json, rows)
-    print(markdown(kept))
+def main(given) -> None:
+    ways = {"method": given.methods, "epsilon": given.epsilons, "oneways": given.oneways, "seed": range(given.seeds)}
+    cells = grid(table=[given.table], **ways)
+
+    def one(folder: Path, cell: Row) -> Row:
+        return ran_and_scored(folder, cell | {"options": [*given.option, *chosen(cell["method"], cell["oneways"])]})
+
+    print(markdown(measured(given, cells, one, prepare=prepared)))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"table": "acs", "epsilons": [1.0], "methods": METHODS, "oneways": "paid,none", "option": [], "seeds": 1}
+    start(main, public=True, json="families", **usual)

@@ -8,72 +8,57 @@ total variation) of all tables of one, two and three columns. Runs that the JSON
 which docs/generators/mixture.md holds.
 """
 
-import argparse
 import gzip
-import json
 import shutil
 import sys
-import tempfile
+from contextlib import contextmanager
+from json import loads
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import numpy as np
-from flagship import SHARED, call, need_tables
-from markdown_tables import store, stored, table
+from markdown_tables import filled
+from public_tables import call, command
+from runner import SHARED, Row, grid, measured, start
 
-RESULTS = Path(__file__).resolve().parent / "results" / "fire.json"
+TRIPLES, DATA = SHARED / "tools" / "triples.py", SHARED / "data" / "fire_incidents"
 SHOWN = {"L1 of 3 columns": 4, "L1 of 2 columns": 4, "ratio": 2, "pairs": 2, "seconds": 0}
 
 
-def one(folder: Path, epsilon: float, seed: int) -> dict:
+@contextmanager
+def place(*_):
+    """The rows and their schema."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        call(sys.executable, TRIPLES, "schema", DATA, "--out", folder / "schema.json")
+        with gzip.open(DATA / "private.csv.gz") as source, (folder / "train.csv").open("wb") as rest:
+            shutil.copyfileobj(source, rest)
+        yield folder
+
+
+def one(folder: Path, cell: Row) -> Row:
     """One run and its scores."""
-    out = folder / f"out-{epsilon}-{seed}"
-    said = call(
-        *(sys.executable, "-m", "synth", "run", folder / "train.csv", "--schema", folder / "schema.json"),
-        *("--epsilon", epsilon, "--delta", 1e-9, "--relation", "replace_one", "--method", "mixture", "--out", out),
-        *("--seed", seed, "--ledger", folder / "ledger.sqlite", "--json"),
-    )
-    run = json.loads(said)
-    triples, data = SHARED / "tools" / "triples.py", SHARED / "data" / "fire_incidents"
-    scores = json.loads(call(sys.executable, triples, "score", data, out / "synthetic.csv"))
-    told = {k: run["fit"][k] for k in ("ratio", "pairs")}
-    return {"epsilon": epsilon, "seed": seed, "seconds": run["seconds_total"], **told, **scores}
+    run = loads(call(*command(folder, cell | {"delta": 1e-9}, "--relation", "replace_one")))
+    scores = loads(call(sys.executable, TRIPLES, "score", DATA, folder / "out" / "synthetic.csv"))
+    return {"seconds": run["seconds_total"], **{k: run["fit"][k] for k in ("ratio", "pairs")}, **scores}
 
 
-def markdown(rows: list[dict]) -> str:
+def markdown(rows: list[Row]) -> str:
     """By epsilon the mean and the largest of all runs."""
     lines = []
     for epsilon in sorted({r["epsilon"] for r in rows}):
         own = [r for r in rows if r["epsilon"] == epsilon]
-        cells = [f"{np.mean([r[n] for r in own]):.{d}f} / {max(r[n] for r in own):.{d}f}" for n, d in SHOWN.items()]
-        lines.append([f"{epsilon:g}", str(len(own)), *cells])
-    heads = ["tables of three", "of two", "loss over noise's", "that of pairs", "seconds"]
-    return table(["epsilon", "runs", *heads], lines)
+        cells = [
+            f"{sum(r[n] for r in own) / len(own):.{d}f} / {max(r[n] for r in own):.{d}f}" for n, d in SHOWN.items()
+        ]
+        lines.append({"epsilon": epsilon, "runs": len(own), "cells": cells})
+    heads = "epsilon|runs|tables of three|of two|loss over noise's|that of pairs|seconds"
+    return filled(lines, heads, "{epsilon:g}|{runs}|" + "|".join(f"{{cells[{i}]}}" for i in range(len(SHOWN))))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epsilons", default="1")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    need_tables()
-    path = Path(given.json)
-    rows = stored(path)
-    known = {(r["epsilon"], r["seed"]) for r in rows}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        data = SHARED / "data" / "fire_incidents"
-        call(sys.executable, SHARED / "tools" / "triples.py", "schema", data, "--out", folder / "schema.json")
-        with gzip.open(data / "private.csv.gz") as source, (folder / "train.csv").open("wb") as rest:
-            shutil.copyfileobj(source, rest)
-        for epsilon in map(float, given.epsilons.split(",")):
-            for seed in range(given.seeds):
-                if (epsilon, seed) not in known:
-                    rows.append(one(folder, epsilon, seed))
-                    print(rows[-1], flush=True)
-                    store(path, rows)
-    print(markdown(rows))
+def main(given) -> None:
+    cells = grid(epsilon=given.epsilons, seed=range(given.seeds))
+    print(markdown(measured(given, cells, one, prepare=place)))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, public=True, json="fire", epsilons=[1.0], seeds=4)

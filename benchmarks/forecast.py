@@ -4,86 +4,67 @@
     python benchmarks/forecast.py --pairs    # the noise told of pairs beside the error that `mixture` reached
 
 Simulated tables only, but for --pairs, which needs the public tables in ../shared and reads results/peers.json.
-Writes benchmarks/results/plan.json and prints Markdown. Forecasts of seconds are of an idle machine.
+Lines that benchmarks/results/plan.json holds are passed over. Prints Markdown. Forecasts of seconds are of an
+idle machine.
 """
 
-import json
-import sys
-import tempfile
+from json import loads
 from pathlib import Path
 
 import numpy as np
-from flagship import ROOT, TABLES
-from markdown_tables import figure, table
-from tables import SYNTH, call, run, simulated
+from markdown_tables import filled
+from public_tables import SYNTH, call, laid, prepared, ran, texts
+from runner import RESULTS, Row, measured, read, start
+from tables import simulated
 
-RESULTS = ROOT / "benchmarks" / "results" / "plan.json"
 SHAPES = [(10, 2_000), (10, 100_000), (10, 1_000_000), (30, 100_000), (60, 100_000)]
+HEADS = "columns|rows|planned s|measured s|planned MiB|measured MiB"
+CELLS = "{columns}|{rows:,}|{planned_seconds:,.1f}|{seconds:,.1f}|{planned_mib:,.0f}|{mib:,.0f}"
+
+
+def markdown(rows: list[Row]) -> str:
+    """A line a table."""
+    return filled(rows, HEADS, CELLS)
+
+
+def planned(folder: Path, rows: int, *more: object) -> Row:
+    """What `synth plan` says."""
+    return loads(call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, *more, "--json"))
 
 
 def pairs() -> None:
     """What `synth plan` says of pairs beside what `mixture` reached, mean over the runs of benchmarks/peers.py."""
     found: dict[tuple[str, float], list[float]] = {}
-    for cell in json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text()):
+    for cell in read(RESULTS / "peers.json", []):
         if cell["method"] == "mixture" and "pair_tv_err" in cell:
             found.setdefault((cell["table"], cell["epsilon"]), []).append(cell["pair_tv_err"])
-    print("| table | epsilon | planned, at most | measured | times closer |")
-    print("|---|---|---|---|---|")
-    for (named, epsilon), errors in sorted(found.items()):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            options = TABLES[named](folder)
-            call(*SYNTH, "schema", "init", folder / "train.csv", "--out", folder / "schema.json", *options)
-            rows = sum(1 for _ in (folder / "train.csv").open()) - 1
-            plan = json.loads(
-                call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, "--epsilon", epsilon, "--json")
-            )
-        told, reached = plan["error_two_way"], sum(errors) / len(errors)
-        print(f"| {named} | {epsilon:g} | {told:.3f} | {reached:.4f} | {told / reached:.1f} |", flush=True)
+    rows = []
+    for (table, epsilon), errors in sorted(found.items()):
+        with prepared(table) as folder:
+            told = planned(folder, len(texts(folder / "train.csv")), "--epsilon", epsilon)["error_two_way"]
+        reached = sum(errors) / len(errors)
+        rows.append({"of": (table, epsilon), "told": told, "reached": reached, "times": told / reached})
+    heads, cells = "table|epsilon|planned, at most|measured|times closer", "{told:.3f}|{reached:.4f}|{times:.1f}"
+    print(filled(rows, heads, "{of[0]}|{of[1]:g}|" + cells))
 
 
-def markdown(rows: list[dict]) -> str:
-    """A line a table."""
-    heads = ("columns", "rows", "planned s", "measured s", "planned MiB", "measured MiB")
-    lines = [
-        [
-            str(r["columns"]),
-            f"{r['rows']:,}",
-            *(figure(r[k], 1) for k in ("planned_seconds", "seconds")),
-            *(figure(r[k], 0) for k in ("planned_mib", "mib")),
-        ]
-        for r in rows
-    ]
-    return table(heads, lines)
+def one(folder: Path, cell: Row) -> Row:
+    """A plan and the run."""
+    plan, done = planned(folder, cell["rows"]), ran(folder, {"epsilon": 1})
+    if "failed" in done:
+        return done
+    found = {"planned_seconds": plan["seconds"], "seconds": done["seconds_total"]}
+    return found | {"planned_mib": plan["peak_mib"], "mib": done["peak_mib"]}
 
 
-def main() -> None:
-    if "--pairs" in sys.argv[1:]:
+def main(given) -> None:
+    if given.pairs:
         pairs()
         return
-    found = []
-    for columns, rows in SHAPES:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            frame, schema = simulated(columns, rows, np.random.default_rng(columns))
-            frame.to_csv(folder / "train.csv", index=False)
-            (folder / "schema.json").write_text(json.dumps(schema))
-            plan = json.loads(call(*SYNTH, "plan", "--schema", folder / "schema.json", "--rows", rows, "--json"))
-            done = run(folder)
-            found.append(
-                {
-                    "columns": columns,
-                    "rows": rows,
-                    "planned_seconds": plan["seconds"],
-                    "seconds": done["seconds_total"],
-                    "planned_mib": plan["peak_mib"],
-                    "mib": done["peak_mib"],
-                }
-            )
-            print(found[-1], flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    print(markdown(found))
+    cells = [{"columns": columns, "rows": rows} for columns, rows in SHAPES]
+    place = lambda columns, rows: laid(*simulated(columns, rows, np.random.default_rng(columns)))  # noqa: E731
+    print(markdown(measured(given, cells, one, prepare=place, by=("columns", "rows"))))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="plan", pairs=False)

@@ -9,20 +9,18 @@ cells, epsilon and delta. Each table is then forecast by constants fitted to the
 inside the stated range is printed.
 """
 
-import argparse
-import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from flagship import ROOT, TABLES, need_tables, prepared
+from public_tables import PLAIN, prepared, texts
+from runner import RESULTS, Row, grid, measured, need_tables, read, start, tell
 from scipy.optimize import least_squares
 
 import synth
 from synth.pipeline import reached
 from synth.schema.grouping import COARSE
 
-OUT = ROOT / "benchmarks" / "results" / "forecast.json"
+OUT = RESULTS / "forecast.json"
 FLOORS = (0.0, 0.0005, 0.001, 0.0015, 0.002, 0.003)  # errors that no epsilon removes; the narrowest range decides
 HELD = 0.9  # of the runs on each table lie in the range that the other tables give
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -31,23 +29,16 @@ DELTA = 1e-5
 MADE_BY = "python benchmarks/forecast_reach.py --fit"
 
 
-def cell(folder: Path, real: pd.DataFrame, schema: synth.Schema, epsilon: float) -> dict:
+def one(folder: Path, cell: Row) -> Row:
     """One run with fresh noise beside its comparison with the real rows."""
+    rows, schema = texts(folder / "train.csv"), synth.Schema.load(folder / "schema.json")
+    real = rows.sample(cell["asked"], random_state=cell["asked"]) if cell["asked"] else rows
     real.to_csv(folder / "real.csv", index=False)
-    made = synth.run(
-        folder / "real.csv",
-        schema=schema,
-        epsilon=epsilon,
-        delta=DELTA,
-        dataset="forecast",
-        out=folder / "out",
-        ledger=folder / "ledger.sqlite",
-        separate=True,
-    )
+    kept = {"dataset": "forecast", "out": folder / "out", "ledger": folder / "ledger.sqlite", "separate": True}
+    made = synth.run(folder / "real.csv", schema=schema, epsilon=cell["epsilon"], delta=DELTA, **kept)
     found = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
     return {
         "rows": len(real),
-        "epsilon": epsilon,
         "delta": DELTA,
         "columns": len(found.columns),
         "cells": [c.cells for c in schema.measured().values()],
@@ -56,24 +47,6 @@ def cell(folder: Path, real: pd.DataFrame, schema: synth.Schema, epsilon: float)
         "two_way": found.pairs_mean,
         "two_way_by_chance": found.pairs_by_chance,
     }
-
-
-def measure(tables: list[str], out: Path) -> None:
-    """Fills the file up, run by run."""
-    done = json.loads(out.read_text()) if out.exists() else []
-    known = {(r["table"], r["asked"], r["epsilon"]) for r in done}
-    for table in tables:
-        with prepared(table) as folder:
-            schema = synth.Schema.load(folder / "schema.json")
-            rows = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
-            for asked in ROWS:
-                some = rows.sample(asked, random_state=asked) if asked else rows
-                for epsilon in EPSILONS:
-                    if (table, asked, epsilon) in known:
-                        continue
-                    done.append({"table": table, "asked": asked} | cell(folder, some, schema, epsilon))
-                    out.write_text(json.dumps(done, indent=1) + "\n")
-                    print({k: v for k, v in done[-1].items() if k != "cells"}, flush=True)
 
 
 def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -134,17 +107,13 @@ def fitted(runs: list[dict]) -> dict:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fit", action="store_true")
-    given = parser.parse_args()
+def main(given) -> None:
     if given.fit:
-        reached.DATA.write_text(json.dumps(fitted(json.loads(OUT.read_text())), indent=1) + "\n")
-        print(reached.DATA.read_text())
+        tell(reached.DATA, fitted(read(given.json, [])))
         return
     need_tables()
-    measure(list(TABLES), OUT)
+    measured(given, grid(table=PLAIN, asked=ROWS, epsilon=EPSILONS), one, prepare=prepared)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="forecast", fit=False)

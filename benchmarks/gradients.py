@@ -2,39 +2,29 @@
 
     python benchmarks/gradients.py [--tables acs] [--epsilons 0.2,1,5.1] [--seeds 1] [--methods dp_ctgan,dp_vae]
 
-Needs the public tables and score.py in ../shared; says so and stops where they are absent. Each run spends in a ledger
-of its own. Prints a line a run, how far the accountant's epsilon is from what was asked, and a Markdown table; the JSON
-goes to benchmarks/results/gradients.json, written after every run; lines of other methods, tables and epsilons stay.
+As flagship.py; prints how far the accountant's epsilon is from what was asked, too.
 """
 
-import argparse
 from pathlib import Path
 
-from families import keep
-from flagship import ROOT, markdown, need_tables, runs, show
-
-METHODS = "dp_ctgan,pate_gan,dp_vae"
-RESULTS = ROOT / "benchmarks" / "results" / "gradients.json"
-KEY = ("table", "epsilon", "method", "seed")
+from flagship import markdown
+from public_tables import prepared, ran_and_scored
+from runner import Row, grid, measured, start
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="acs")
-    parser.add_argument("--epsilons", default="0.2,1,5.1")
-    parser.add_argument("--methods", default=METHODS)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    need_tables()
-    rows: list[dict] = []
-    for row in runs(given.tables, given.epsilons, given.methods, given.seeds):
-        rows.append(row | {"apart": abs(row["epsilon_derived"] - row["epsilon"])})
-        show(rows[-1])
-        kept = keep(Path(given.json), rows, KEY)
-    print(markdown(kept))
-    print(f"largest distance of the accountant from what was asked: {max(r['apart'] for r in rows):.1e}")
+def one(folder: Path, cell: Row) -> Row:
+    found = ran_and_scored(folder, cell)
+    return found if "failed" in found else found | {"apart": abs(found["epsilon_derived"] - cell["epsilon"])}
+
+
+def main(given) -> None:
+    cells = grid(table=given.tables, epsilon=given.epsilons, method=given.methods, seed=range(given.seeds))
+    rows = measured(given, cells, one, prepare=prepared)
+    print(markdown(rows))
+    far = max((r["apart"] for r in rows if "apart" in r), default=0.0)
+    print(f"largest distance of the accountant from what was asked: {far:.1e}")
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"tables": ["acs"], "epsilons": [0.2, 1.0, 5.1], "methods": "dp_ctgan,pate_gan,dp_vae", "seeds": 1}
+    start(main, public=True, json="gradients", **usual)

@@ -1,43 +1,47 @@
 """What pairs do not show: parities of two and three columns, by mixture as it is, by its parts, and by other methods.
 
     python benchmarks/high_order.py [--columns 2,3] [--methods mixture,aim,mst] [--seeds 3] [--epsilon 1] [--parts]
-                                    [--json FILE]
+                                    [--json FILE] [--fresh]
 
 20,000 rows of six columns of four values; y is the parity of the first two or three, 2 % of it turned. Every cell is a
 run through the command line with a ledger of its own and fresh noise, with the target named and without. ``--parts``:
-mixture by pairs alone, with tables of three columns, and as it is. Prints Markdown, which docs/high-order.md holds;
-the JSON goes to benchmarks/results/.
+mixture by pairs alone, with tables of three columns, and as it is. Runs that the JSON holds are passed over. Prints
+Markdown, which docs/high-order.md holds.
 """
 
-import argparse
-import json
-import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from cells import ran
-from markdown_tables import store
+from markdown_tables import filled
+from public_tables import laid, ran
+from runner import RESULTS, Row, grid, measured, start
 from sklearn.tree import DecisionTreeClassifier
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results" / "high_order.json"
 ROWS, WIDTH, VALUES, TURNED = 20_000, 6, 4, 0.02
 PARTS = {"pairs alone": ["rounds=0"], "and three columns": ["order=3"], "as it is": []}
 LEAF = 20  # rows in a leaf of the tree
 
 
-def table(columns: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Rows in which y is the parity of the first columns."""
-    x = rng.integers(0, VALUES, (ROWS, WIDTH))
-    y = (x[:, :columns].sum(1) + (rng.random(ROWS) < TURNED)) % 2
-    return pd.DataFrame({**{f"x{j}": x[:, j] for j in range(WIDTH)}, "y": y})
+@cache
+def tables(columns: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows in which y is the parity of the first columns: to learn from, and to test on."""
+
+    def table() -> pd.DataFrame:
+        x = rng.integers(0, VALUES, (ROWS, WIDTH))
+        y = (x[:, :columns].sum(1) + (rng.random(ROWS) < TURNED)) % 2
+        return pd.DataFrame({**{f"x{j}": x[:, j] for j in range(WIDTH)}, "y": y})
+
+    rng = np.random.default_rng(columns)
+    return table(), table()
 
 
-def schema(target: bool) -> dict:
+def place(columns: int, target: bool):
+    """The table and its schema."""
     facts = {f"x{j}": {"type": "categorical", "categories": [str(v) for v in range(VALUES)]} for j in range(WIDTH)}
     facts["y"] = {"type": "categorical", "categories": ["0", "1"]}
-    return {"columns": facts} | ({"target": "y"} if target else {})
+    return laid(tables(columns)[0], {"columns": facts} | ({"target": "y"} if target else {}))
 
 
 def learnt(train: pd.DataFrame, test: pd.DataFrame) -> float:
@@ -50,76 +54,47 @@ def learnt(train: pd.DataFrame, test: pd.DataFrame) -> float:
     return float((tree.predict(features(test)) == test["y"]).mean())
 
 
-def one(folder: Path, cell: dict, test: pd.DataFrame, columns: int) -> dict:
-    """One run and its scores, or the reason why there are none."""
-    out = folder / "out"
-    told = ran(folder, cell, out)
-    if "failed" in told:
-        return told
-    made = pd.read_csv(out / "synthetic.csv")
-    parity = made[[f"x{j}" for j in range(columns)]].sum(1) % 2
-    return {**told, "accuracy": learnt(made, test), "kept": float((parity == made["y"]).mean())}
+def one(folder: Path, cell: Row) -> Row:
+    """One run and its scores; of no method those of the real rows."""
+    train, test = tables(cell["columns"])
+    if cell["label"] == "real rows":
+        return {"accuracy": learnt(train, test), "kept": 1 - TURNED, "seconds": 0.0}
+    said = ran(folder, cell)
+    if "failed" in said:
+        return said
+    made = pd.read_csv(folder / "out" / "synthetic.csv")
+    parity = made[[f"x{j}" for j in range(cell["columns"])]].sum(1) % 2
+    return said | {"accuracy": learnt(made, test), "kept": float((parity == made["y"]).mean())}
 
 
-def markdown(rows: list[dict]) -> str:
+def markdown(rows: list[Row]) -> str:
     """A line for each table, target and method: means over runs, and the least accuracy."""
-    lines = ["| parity of | target | method | runs | accuracy | least | rows that keep y | seconds |", "|---" * 8 + "|"]
+    groups = []
     frame = pd.DataFrame([r for r in rows if "failed" not in r])
     for (columns, target, label), group in frame.groupby(["columns", "target", "label"], sort=False):
-        means = [f"{group.accuracy.mean():.3f}", f"{group.accuracy.min():.3f}", f"{group.kept.mean():.3f}"]
-        told = [str(columns), "named" if target else "-", str(label), str(len(group)), *means]
-        lines.append("| " + " | ".join([*told, f"{group.seconds.mean():.1f}"]) + " |")
-    failed = [r for r in rows if "failed" in r]
-    return "\n".join([*lines, *(f"- {r['label']}, parity of {r['columns']}: {r['failed']}" for r in failed)])
+        means = group[["accuracy", "kept", "seconds"]].mean()
+        key = {"columns": columns, "target": "named" if target else "-", "label": label, "runs": len(group)}
+        groups.append(key | dict(means) | {"least": group["accuracy"].min()})
+    heads = "parity of|target|method|runs|accuracy|least|rows that keep y|seconds"
+    cells = "{columns}|{target}|{label}|{runs}|{accuracy:.3f}|{least:.3f}|{kept:.3f}|{seconds:.1f}"
+    failed = [f"- {r['label']}, parity of {r['columns']}: {r['failed']}" for r in rows if "failed" in r]
+    return "\n".join([filled(groups, heads, cells), *failed])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--columns", default="2,3")
-    parser.add_argument("--methods", default="mixture,aim,mst")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--parts", action="store_true")
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    tried = [(m, m, []) for m in given.methods.split(",")]
+def main(given) -> None:
+    tried = [(m, m, []) for m in given.methods]
     if given.parts:
         tried = [("mixture", f"mixture, {what}", options) for what, options in PARTS.items()]
-    rows = []
-    for columns in map(int, given.columns.split(",")):
-        rng = np.random.default_rng(columns)
-        train, test = table(columns, rng), table(columns, rng)
-        rows.append(
-            {
-                "columns": columns,
-                "target": False,
-                "label": "real rows",
-                "accuracy": learnt(train, test),
-                "kept": 1 - TURNED,
-                "seconds": 0.0,
-            }
-        )
-        for target in (True, False):
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                train.to_csv(folder / "train.csv", index=False)
-                (folder / "schema.json").write_text(json.dumps(schema(target)))
-                for method, label, options in tried:
-                    for seed in range(given.seeds):
-                        cell = {
-                            "columns": columns,
-                            "target": target,
-                            "label": label,
-                            "method": method,
-                            "options": options,
-                            "epsilon": given.epsilon,
-                            "seed": seed,
-                        }
-                        rows.append(one(folder, cell, test, columns))
-                        print(rows[-1], flush=True)
-    store(Path(given.json), rows)
-    print(markdown(rows))
+    cells: list[Row] = []
+    for columns in given.columns:
+        cells.append({"columns": columns, "target": False, "label": "real rows"})
+        for cell in grid(columns=[columns], target=[True, False], tried=tried, epsilon=[given.epsilon]):
+            method, label, options = cell.pop("tried")
+            run = cell | {"label": label, "method": method, "options": options}
+            cells += [run | {"seed": seed} for seed in range(given.seeds)]
+    given.json = given.json or RESULTS / f"high_order{'_parts' * given.parts}.json"
+    print(markdown(measured(given, cells, one, prepare=place, by=("columns", "target"))))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, columns=[2, 3], methods="mixture,aim,mst", seeds=3, epsilon=1.0, parts=False)

@@ -12,28 +12,25 @@ in ``--kept`` and are made but once; runs that ``--cells`` holds are passed over
 `make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
 """
 
-import argparse
 import json
 import shutil
 import sys
 import time
 import warnings
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
-from docs_figures_intervals import draw
+from docs_figures_reliability import draw
+from runner import ROOT, SHARED, Row, grid, pictures, show, start, write
 
 import synth
 from synth.pipeline.statistics import statistics
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = ROOT.parent / "shared" / "data"
-RESULTS = ROOT / "benchmarks" / "results" / "inference.json"
 DELTA = 1e-5
+FILES = {"acs": ["acs_income_co_2018.csv.gz"], "adult": ["adult_train.csv.gz", "adult_test.csv.gz"]}
 
 
 @cache
@@ -41,11 +38,10 @@ def population(name: str) -> pd.DataFrame | None:
     """All rows, numbers as numbers and categories as text; None where the file is not there."""
     if name == "simulated":
         return simulated(400_000, np.random.default_rng(1))
-    files = {"acs": ["acs_income_co_2018.csv.gz"], "adult": ["adult_train.csv.gz", "adult_test.csv.gz"]}[name]
-    if not all((SHARED / f).exists() for f in files):
+    files = [SHARED / "data" / f for f in FILES[name]]
+    if not all(f.exists() for f in files):
         return None
-    rows = pd.concat([pd.read_csv(SHARED / f, skipinitialspace=True) for f in files])
-    return estimands.TABLES[name].shaped(rows)
+    return estimands.TABLES[name].shaped(pd.concat([pd.read_csv(f, skipinitialspace=True) for f in files]))
 
 
 def simulated(rows: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -68,13 +64,12 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
     place.mkdir(parents=True)
     everything, table = population(name), estimands.TABLES[name]
     sample = everything.iloc[np.random.default_rng([seed, 7]).integers(0, len(everything), rows)].reset_index(drop=True)
-    schema, kept = synth.Schema.parse(table.schema), {"ledger": place / "ledger.sqlite"}
+    how = {"schema": synth.Schema.parse(table.schema), "epsilon": epsilon, "delta": DELTA}
+    how["ledger"] = place / "ledger.sqlite"
     start = time.process_time()
-    synth.run(sample, schema=schema, epsilon=epsilon, delta=DELTA, dataset="release", out=place / "release", **kept)
+    synth.run(sample, dataset="release", out=place / "release", **how)
     spent = time.process_time() - start
-    paid = statistics(
-        sample, schema=schema, ask=table.ask, epsilon=epsilon, delta=DELTA, dataset="paid", separate=True, **kept
-    )
+    paid = statistics(sample, ask=table.ask, dataset="paid", separate=True, **how)
     (place / "paid.json").write_text(json.dumps(table.paid(paid.answers, table.analysed(sample))))
     return spent
 
@@ -128,15 +123,9 @@ def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> 
     warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
     middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
     off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
-    wide = {
-        w: [
-            (c[w][n][2] - c[w][n][1]) / 2 / c["paid_half"][n]
-            for c in cells
-            for n in names
-            if w in c and n in c["paid_half"]
-        ]
-        for w in ("estimates", "combined")
-    }
+    wide = {w: [] for w in ("estimates", "combined")}
+    for way, c, n in ((w, c, n) for w in wide for c in cells if w in c for n in names if n in c["paid_half"]):
+        wide[way].append((c[way][n][2] - c[way][n][1]) / 2 / c["paid_half"][n])
     return {
         "covered": share(hit["estimates"]),
         "unwarned": share(hit["estimates"][~warned]),
@@ -161,44 +150,35 @@ def middle_of(widths: list[float]) -> float | None:
     return round(float(np.median(widths)), 3) if widths else None
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="acs,adult,simulated")
-    parser.add_argument("--epsilons", default="0.2,1")
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--rows", type=int, default=6000)
-    parser.add_argument("--multiple", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--kept", type=Path, default=ROOT / "build" / "inference")
-    parser.add_argument("--cells", type=Path, default=ROOT / "build" / "inference.jsonl")
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    cells = [json.loads(line) for line in asked.cells.read_text().splitlines()] if asked.cells.exists() else []
+def main(given) -> None:
+    cells = [json.loads(line) for line in given.cells.read_text().splitlines()] if given.cells.exists() else []
     cells = list({tuple(c[k] for k in ("table", "epsilon", "rows", "seed")): c for c in cells}.values())  # the last
-    names = [n for n in asked.tables.split(",") if population(n) is not None]
-    for name in set(asked.tables.split(",")) - set(names):
+    names = [n for n in given.tables if population(n) is not None]
+    for name in set(given.tables) - set(names):
         print(f"{name}: its files are not in {SHARED.name}; left out", file=sys.stderr)
-    for seed, epsilon, name in product(range(asked.runs), map(float, asked.epsilons.split(",")), names):
-        cell = {"table": name, "epsilon": epsilon, "rows": asked.rows, "seed": seed}
-        draws = asked.draws if seed < asked.multiple else 0
-        before = [c for c in cells if all(c[k] == v for k, v in cell.items())]
+    for wanted in grid(seed=range(given.runs), epsilon=given.epsilons, table=names, rows=[given.rows]):
+        draws = given.draws if wanted["seed"] < given.multiple else 0
+        before = [c for c in cells if all(c[k] == v for k, v in wanted.items())]
         if before and ("combined" in before[0] or not draws):
             continue
-        place = asked.kept / f"{name}-{asked.rows}-{epsilon:g}-{seed}"
+        name, epsilon, seed = (wanted[k] for k in ("table", "epsilon", "seed"))
+        place = given.kept / f"{name}-{given.rows}-{epsilon:g}-{seed}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            spent = released(place, name, epsilon, asked.rows, seed)
-            found = cell | one(place, name, draws)
+            spent = released(place, name, epsilon, given.rows, seed)
+            found: Row = wanted | one(place, name, draws)
         found["seconds"]["release"] = spent
         cells = [c for c in cells if c not in before] + [found]
-        asked.cells.parent.mkdir(exist_ok=True)
-        with asked.cells.open("a") as file:
+        given.cells.parent.mkdir(exist_ok=True)
+        with given.cells.open("a") as file:
             file.write(json.dumps(found) + "\n")
-        print(name, epsilon, seed, found["seconds"], file=sys.stderr, flush=True)
-    asked.json.write_text(json.dumps(rows := summary(cells), indent=1) + "\n")
-    draw(rows, ROOT / "docs" / "pictures" / "inference.svg")
+        show(wanted | found["seconds"])
+    rows = write(given.json, summary(cells))
+    draw(rows, pictures(given.json) / "inference.svg")
     print(*rows, sep="\n")
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"tables": "acs,adult,simulated", "epsilons": [0.2, 1.0], "runs": 100, "rows": 6000, "multiple": 0}
+    places = {"kept": ROOT / "build" / "inference", "cells": ROOT / "build" / "inference.jsonl"}
+    start(main, json="inference", draws=20, **usual, **places)

@@ -1,7 +1,7 @@
 """The estimands of benchmarks/inference.py: means, proportions, differences, quantiles, three kinds of regression."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -18,12 +18,16 @@ class Table:
     """Which columns, and what is asked of them. ``fits``: (kind, outcome, regressors)."""
 
     numbers: Mapping[str, tuple[int, int]]
-    groups: tuple[str, ...]
-    target: str
-    yes: str
-    fits: Sequence[tuple[str, str, tuple[str, ...]]]
     categories: Mapping[str, tuple[str, ...]]
-    names: Mapping[str, str]
+    fits: Sequence[tuple[str, str, tuple[str, ...]]]
+    names: Mapping[str, str] = field(default_factory=dict)
+    target: str = "high"
+    yes: str = "yes"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of categories."""
+        return tuple(self.categories)
 
     def shaped(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The columns alone, numbers within their public bounds, categories as text."""
@@ -51,12 +55,13 @@ class Table:
     @property
     def ask(self) -> list[str]:
         """Paid statistics that answer what of these they can."""
-        return [
-            *(f"mean:{n}" for n in self.numbers),
-            *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
-            *(f"count:{n}" for n in self.groups),
-            *(f"count:{g}*{self.target}" for g in self.groups if g != self.target),
-        ]
+        counts = [f"count:{n}" for n in self.groups]
+        return [*self._numeric, *counts, *(f"count:{g}*{self.target}" for g in self.groups if g != self.target)]
+
+    @property
+    def _numeric(self) -> list[str]:
+        quantiles = [f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES]
+        return [*(f"mean:{n}" for n in self.numbers), *quantiles]
 
     @property
     def questions(self) -> list[str]:
@@ -64,8 +69,7 @@ class Table:
         hit = f"{self.target}={self.yes}"
         others = [g for g in self.groups if g != self.target]
         return [
-            *(f"mean:{n}" for n in self.numbers),
-            *(f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES),
+            *self._numeric,
             *(f"share:{g}" for g in self.groups),
             *(f"difference:{hit}*{g}" for g in others),
             *(f"difference:{n}*{g}" for n in self.numbers for g in self.groups),
@@ -158,12 +162,8 @@ QUANTILES = (0.25, 0.5, 0.75)
 def quantile(x: np.ndarray, q: float) -> tuple[float, float]:
     """Of whole numbers, taken as spread evenly over their unit; its variance by Woodruff's interval."""
     x = np.sort(x)
-    spread = (
-        x
-        + (np.arange(len(x)) - np.searchsorted(x, x))
-        / np.maximum(np.searchsorted(x, x, side="right") - np.searchsorted(x, x), 1)
-        - 0.5
-    )
+    first, last = np.searchsorted(x, x), np.searchsorted(x, x, side="right")
+    spread = x + (np.arange(len(x)) - first) / np.maximum(last - first, 1) - 0.5
     half = Z * np.sqrt(q * (1 - q) / len(x))
     low, middle, high = np.quantile(spread, [max(q - half, 0), q, min(q + half, 1)])
     return float(middle), float(((high - low) / (2 * Z)) ** 2)
@@ -212,58 +212,30 @@ def poisson(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 FITS = {"linear": linear, "logistic": logistic, "poisson": poisson}
 
+MARRIED = ("Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "other")
+CENSUS = (
+    ("linear", "hours", ("age", "sex", "school")),
+    ("logistic", "high", ("age", "sex", "hours", "school")),
+    ("poisson", "hours", ("age", "sex")),
+)
+CODES = {"age": "AGEP", "hours": "WKHP", "school": "SCHL", "sex": "SEX", "marital": "MAR", "race": "RAC1P"}
+HIGH = {"high": ("no", "yes")}
 TABLES = {
     "acs": Table(
         numbers={"age": (17, 94), "hours": (1, 99), "school": (1, 24)},
-        groups=("sex", "marital", "race", "high"),
-        target="high",
-        yes="yes",
-        categories={
-            "sex": ("1", "2"),
-            "marital": ("1", "2", "3", "4", "5"),
-            "race": ("1", "2", "6", "other"),
-            "high": ("no", "yes"),
-        },
-        names={
-            "age": "AGEP",
-            "hours": "WKHP",
-            "school": "SCHL",
-            "sex": "SEX",
-            "marital": "MAR",
-            "race": "RAC1P",
-            "high": "PINCP",
-        },
-        fits=(
-            ("linear", "hours", ("age", "sex", "school")),
-            ("logistic", "high", ("age", "sex", "hours", "school")),
-            ("poisson", "hours", ("age", "sex")),
-        ),
+        categories={"sex": ("1", "2"), "marital": tuple("12345"), "race": ("1", "2", "6", "other"), **HIGH},
+        names={**CODES, "high": "PINCP"},
+        fits=CENSUS,
     ),
     "adult": Table(
         numbers={"age": (17, 90), "hours": (1, 99), "school": (1, 16)},
-        groups=("sex", "race", "relationship", "high"),
-        target="high",
-        yes="yes",
-        categories={
-            "sex": ("Female", "Male"),
-            "race": ("White", "Black", "other"),
-            "relationship": ("Husband", "Not-in-family", "Own-child", "Unmarried", "Wife", "other"),
-            "high": ("no", "yes"),
-        },
+        categories={"sex": ("Female", "Male"), "race": ("White", "Black", "other"), "relationship": MARRIED, **HIGH},
         names={"hours": "hours-per-week", "school": "education-num", "high": "income"},
-        fits=(
-            ("linear", "hours", ("age", "sex", "school")),
-            ("logistic", "high", ("age", "sex", "hours", "school")),
-            ("poisson", "hours", ("age", "sex")),
-        ),
+        fits=CENSUS,
     ),
     "simulated": Table(
         numbers={"age": (18, 90), "hours": (0, 80), "visits": (0, 20)},
-        groups=("group", "sex", "high"),
-        target="high",
-        yes="yes",
-        categories={"group": ("a", "b", "c", "d"), "sex": ("f", "m"), "high": ("no", "yes")},
-        names={},
+        categories={"group": ("a", "b", "c", "d"), "sex": ("f", "m"), **HIGH},
         fits=(
             ("linear", "hours", ("age", "sex")),
             ("logistic", "high", ("age", "hours", "group")),

@@ -13,178 +13,60 @@ a figure becomes a word.
 ``--run`` needs the public tables and score.py in ../shared.
 """
 
-import argparse
-import json
-import sys
-from pathlib import Path
 from statistics import fmean
 
 import families
-import flagship
 import peers
-from markdown_tables import store, stored
+from public_tables import BOOTSTRAP, prepared, ran_and_scored
+from runner import RESULTS, ROOT, Row, grid, measured, need_tables, read, start, write
 
-RESULTS = flagship.ROOT / "benchmarks" / "results"
-OUT = flagship.ROOT / "synth" / "pipeline" / "kept.json"
-OWN = "kept"
-FILES = ("flagship", "peers", "embeddings", "gradients", "families", OWN)
+OUT = ROOT / "synth" / "pipeline" / "kept.json"
+FILES = ("flagship", "peers", "embeddings", "gradients", "families", "kept")
 TABLES = {
-    "acs": ("ACSIncome, Colorado 2018", 25_044),
-    "adult": ("Adult", 32_561),
-    "few": ("seven columns of ACSIncome", 25_044),
-    "four": ("four columns of ACSIncome", 25_044),
+    "acs": {"name": "ACSIncome, Colorado 2018", "rows": 25_044},
+    "adult": {"name": "Adult", "rows": 32_561},
+    "few": {"name": "seven columns of ACSIncome", "rows": 25_044, "few": 7},
+    "four": {"name": "four columns of ACSIncome", "rows": 25_044, "few": 4},
 }
-FEW = {"few": 7, "four": 4}
-EPSILONS = (0.2, 1.0, 5.1)
+EPSILONS = [0.2, 1.0, 5.1]
 SCORES = ("tv", "ks", "pair_tv_err", "tstr_auc")
-REAL = "bootstrap of the real rows"
 
 
-def everything(name: str) -> list[dict]:
-    """A file's runs."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else []
-
-
-def held(name: str) -> list[dict]:
-    """A file's runs with default options."""
-    return [
-        r
-        for r in everything(name)
-        if r.get("table") in TABLES
-        and "tv" in r
-        and not r.get("options")
-        and ("oneways" not in r or r["oneways"] == families.by_default(r["method"]))
-    ]
+def by_default(row: Row) -> bool:
+    """Whether a line is of a run with default options on one of the tables."""
+    paid = row.get("oneways")
+    plain = row.get("table") in TABLES and "tv" in row and not row.get("options")
+    return plain and (paid is None or paid == families.by_default(row["method"]))
 
 
 def gathered() -> dict:
     """All figures, method by method; of methods measured in several files the first that has them."""
     from synth.generators import GENERATORS
 
-    files = {name: held(name) for name in FILES}
+    files = {name: read(RESULTS / f"{name}.json", []) for name in FILES}
     lines = []
-    for method in GENERATORS:
-        for table in TABLES:
-            for epsilon in EPSILONS:
-                cell = (table, epsilon, method)
-                for name, rows in files.items():
-                    mine = [r for r in rows if (r["table"], r["epsilon"], r["method"]) == cell]
-                    if mine:
-                        means = {s: round(fmean(r[s] for r in mine), 4) for s in SCORES}
-                        seconds = round(fmean(r["seconds"] for r in mine), 1)
-                        lines.append(
-                            {
-                                "method": method,
-                                "table": table,
-                                "epsilon": epsilon,
-                                "runs": len(mine),
-                                **means,
-                                "seconds": seconds,
-                                "file": f"{name}.json",
-                            }
-                        )
-                        break
-    real = {r["table"]: r["tstr_auc"] for name in ("peers", OWN) for r in everything(name) if r["method"] == REAL}
-    tables = {
-        t: {"name": n, "rows": k, "auc": round(real[t], 4)} | ({"few": FEW[t]} if t in FEW else {})
-        for t, (n, k) in TABLES.items()
-    }
+    for cell in grid(method=GENERATORS, table=TABLES, epsilon=EPSILONS):
+        for name, rows in files.items():
+            if mine := [r for r in rows if by_default(r) and all(r[k] == v for k, v in cell.items())]:
+                means = {s: round(fmean(r[s] for r in mine), 4) for s in SCORES}
+                seconds = round(fmean(r["seconds"] for r in mine), 1)
+                lines.append({**cell, "runs": len(mine), **means, "seconds": seconds, "file": f"{name}.json"})
+                break
+    real = {r["table"]: r["tstr_auc"] for n in ("peers", "kept") for r in files[n] if r["method"] == BOOTSTRAP}
+    tables = {t: {"name": f["name"], "rows": f["rows"], "auc": round(real[t], 4)} | f for t, f in TABLES.items()}
     return {"written_by": "python benchmarks/kept.py", "tables": tables, "figures": lines}
 
 
-def add(methods: list[str], tables: list[str], epsilons: list[float], seeds: int) -> None:
-    """Runs of these methods that no file of ours holds yet."""
-    path = RESULTS / f"{OWN}.json"
-    rows = stored(path)
-    known = {(r["table"], r["epsilon"], r["method"], r["seed"]) for r in rows}
-    for table in tables:
-        with flagship.prepared(table) as folder:
-            for method in methods:
-                for epsilon in epsilons:
-                    for seed in range(seeds):
-                        if (table, epsilon, method, seed) in known:
-                            continue
-                        found = one(folder, method, epsilon, seed)
-                        rows.append({"table": table, "epsilon": epsilon, "method": method, "seed": seed, **found})
-                        store(path, rows)
-                        print(rows[-1], flush=True)
-
-
-def one(folder: Path, method: str, epsilon: float, seed: int) -> dict:
-    """One run through the command line, and its scores."""
-    out = folder / f"{method}-{epsilon}-{seed}"
-    run = json.loads(
-        flagship.call(
-            sys.executable,
-            "-m",
-            "synth",
-            "run",
-            folder / "train.csv",
-            "--schema",
-            folder / "schema.json",
-            "--epsilon",
-            epsilon,
-            "--delta",
-            1e-5,
-            "--method",
-            method,
-            "--out",
-            out,
-            "--seed",
-            seed,
-            "--ledger",
-            folder / "ledger.sqlite",
-            "--json",
-        )
-    )
-    scored = folder / "scores.json"
-    flagship.call(
-        sys.executable,
-        flagship.SHARED / "tools" / "score.py",
-        "--real",
-        folder / "train.csv",
-        "--synthetic",
-        out / "synthetic.csv",
-        "--schema",
-        out / "schema.json",
-        "--test",
-        folder / "test.csv",
-        "--no-reference",
-        "--json",
-        scored,
-    )
-    found = json.loads(scored.read_text())
-    return {**{s: found[s] for s in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
-
-
-def learnt(names: list[str]) -> None:
-    """What a model learns of a table's own rows, drawn with replacement, in place of those of other runs."""
-    for table in names:
-        with flagship.prepared(table) as folder:
-            families.keep(RESULTS / f"{OWN}.json", [peers.floor(folder, table)], ("table", "epsilon", "method", "seed"))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", default="", help="methods to measure first")
-    parser.add_argument("--tables", default="acs")
-    parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--real", default="", help="tables whose own rows are to be scored first")
-    given = parser.parse_args()
+def main(given) -> None:
     if given.run or given.real:
-        flagship.need_tables()
-        learnt([t for t in given.real.split(",") if t])
-        add(
-            [m for m in given.run.split(",") if m],
-            given.tables.split(","),
-            [float(e) for e in given.epsilons.split(",")],
-            given.seeds,
-        )
-    OUT.write_text(json.dumps(gathered(), indent=1) + "\n")
-    print(f"written: {OUT.relative_to(flagship.ROOT)}")
+        need_tables()
+    floors = [{"table": t, "epsilon": None, "method": BOOTSTRAP, "options": "", "seed": 0} for t in given.real]
+    measured(given, floors, peers.one, prepare=prepared)
+    cells = grid(table=given.tables, method=given.run, epsilon=given.epsilons, seed=range(given.seeds))
+    measured(given, cells, ran_and_scored, prepare=prepared)
+    write(OUT, gathered())
+    print(f"written: {OUT.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="kept", run=[], tables=["acs"], epsilons=EPSILONS, seeds=1, real=[])

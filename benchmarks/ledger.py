@@ -1,19 +1,18 @@
 """How long a check, a spend and a look take on a long ledger, and how verification grows.
 
-python benchmarks/ledger.py --out benchmarks/results/ledger.json
+python benchmarks/ledger.py [--lines 10000,100000] [--json FILE]
 """
 
-import argparse
 import platform
-import tempfile
 import time
 from collections.abc import Callable
 from hashlib import shake_256
 from operator import eq
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from markdown_tables import tell
+from runner import grid, start, tell
 
 from synth.privacy.ledger import accounts, entries, row_marks, secret_key, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
@@ -71,7 +70,7 @@ def timed(act: Callable[[], object], times: int = 15) -> list[float]:
 
 def measured(lines: int, datasets: int) -> dict[str, Any]:
     """All acts on one ledger. Seconds of processor time for the verification, which reads every line."""
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         book = filled(Path(folder) / "ledger.sqlite", lines, datasets)
         half, whole = [f"dataset-{i}" for i in range(datasets // 2)], book.marked()
         acts: dict[str, Callable[[], object]] = {
@@ -97,16 +96,10 @@ def measured(lines: int, datasets: int) -> dict[str, Any]:
         return {"lines": lines, "datasets": datasets, "ms": found, "verify_s": round(time.process_time() - start, 2)}
 
 
-def main() -> None:
-    """Runs all sizes and writes one JSON file."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--out", type=Path)
-    options.add_argument("--lines", type=int, nargs="*", default=[10_000, 100_000])
-    asked = options.parse_args()
-    sizes = [(n, d) for n in asked.lines for d in (1, 100)]
-    told: dict[str, Any] = {"python": platform.python_version(), "measured": [measured(n, d) for n, d in sizes]}
-    tell(told, asked.out)
+def main(given) -> None:
+    found = [measured(**size) for size in grid(lines=given.lines, datasets=[1, 100])]
+    tell(given.json, {"python": platform.python_version(), "measured": found})
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="ledger", lines=[10_000, 100_000])

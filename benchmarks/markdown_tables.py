@@ -1,31 +1,11 @@
-"""Results of benchmarks as Markdown tables, means over runs or cells as they are, and as JSON."""
+"""Results of benchmarks as Markdown tables: means over runs, or lines by a template."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from string import Formatter
 from typing import Any
 
 Row = Mapping[str, Any]
-Columns = Mapping[str, tuple[str, int]]  # field -> heading, digits after the point
-
-
-def tell(found: Any, into: Path | None) -> None:
-    """Prints figures as JSON, and keeps them in a file if one is named."""
-    text = json.dumps(found, indent=1)
-    print(text)
-    if into:
-        into.write_text(text + "\n", encoding="utf-8")
-
-
-def stored(path: Path, *, fresh: bool = False) -> list[dict]:
-    """Lines of earlier runs; none where there is no file, or all is to be measured anew."""
-    return json.loads(path.read_text()) if path.exists() and not fresh else []
-
-
-def store(path: Path, rows: list[dict]) -> None:
-    """Lines of runs, for those who come later."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rows, indent=1) + "\n")
+Columns = Mapping[str, int | tuple[str, int]]  # field -> digits after the point, with a heading where it is another
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -39,10 +19,30 @@ def figure(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def scores(digits: int, *names: str, seconds: int | None = 1) -> dict[str, tuple[str, int]]:
+class _Cells(Formatter):
+    """Fields as str.format has them; nothing is a dash, and ``:yes`` says yes or no."""
+
+    def get_field(self, name: str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_field(name, args, kwargs)
+        except (KeyError, TypeError):
+            return None, name
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if value is None:
+            return "-"
+        return ("no", "yes")[bool(value)] if spec == "yes" else super().format_field(value, spec)
+
+
+def filled(rows: Iterable[Row], heads: str, cells: str) -> str:
+    """A line a row: headings and fields, as str.format has them, stand between bars."""
+    return table(heads.split("|"), [[_Cells().vformat(c, (), r) for c in cells.split("|")] for r in rows])
+
+
+def scores(digits: int, *names: str, seconds: int | None = 1) -> dict[str, int | tuple[str, int]]:
     """Columns of the yardstick's scores by their own names, with one digit more for errors of pairs; and seconds."""
-    found = {n: (n, digits + ("pair" in n)) for n in names}
-    return found if seconds is None else found | {"seconds": ("seconds", seconds)}
+    found: dict[str, int | tuple[str, int]] = {n: digits + ("pair" in n) for n in names}
+    return found if seconds is None else found | {"seconds": seconds}
 
 
 def means(
@@ -54,25 +54,36 @@ def means(
     runs: str = "",
     order: Callable[[tuple], Any] | None = None,
 ) -> str:
-    """A line a group of rows that are equal in ``by``, with means of ``columns``.
+    """A line a group of rows that are equal in ``by``, with means of ``columns``; failures with their reason below.
 
     ``spread``: with the largest difference from the mean, where runs are several. ``runs``: heading of a column that
     counts the group.
     """
     groups: dict[tuple, list[Row]] = {}
+    failed: dict[str, None] = {}
     for row in rows:
-        groups.setdefault(tuple(row.get(k) for k in by), []).append(row)
-    keys = sorted(groups, key=order) if order else list(groups)
-    heads = [*by, *([runs] if runs else []), *(title for title, _ in columns.values())]
+        key = tuple(row.get(k) for k in by)
+        if "failed" in row:
+            failed[f"- {', '.join(map(_key, key))}: {row['failed']}"] = None
+        else:
+            groups.setdefault(key, []).append(row)
+    shown = {f: (f, c) if isinstance(c, int) else c for f, c in columns.items()}
+    heads = [*by, *([runs] if runs else []), *(title for title, _ in shown.values())]
     lines = [
         [
-            *(_key(k) for k in key),
+            *map(_key, key),
             *([str(len(groups[key]))] if runs else []),
-            *(_mean(groups[key], field, digits, spread) for field, (_, digits) in columns.items()),
+            *(_mean(groups[key], field, digits, spread) for field, (_, digits) in shown.items()),
         ]
-        for key in keys
+        for key in (sorted(groups, key=order) if order else groups)
     ]
-    return table(heads, lines)
+    return "\n".join([table(heads, lines), *([""] if failed else []), *failed])
+
+
+def by_first(rows: Sequence[Row], by: Sequence[str], *names: str) -> Callable[[tuple], tuple]:
+    """An order of groups: in ``names`` that in which values first occur, in other fields their own."""
+    first = [list(dict.fromkeys(r.get(n) for r in rows)) if n in names else [] for n in by]
+    return lambda key: tuple(f.index(k) if f else (k or 0) for f, k in zip(first, key, strict=True))
 
 
 def _key(value: Any) -> str:
@@ -84,5 +95,5 @@ def _mean(rows: list[Row], field: str, digits: int, spread: bool) -> str:
     if not values:
         return "-"
     mean = sum(values) / len(values)
-    told = figure(mean, digits)
-    return f"{told} ± {figure(max(abs(v - mean) for v in values), digits)}" if spread and len(values) > 1 else told
+    shown = figure(mean, digits)
+    return f"{shown} ± {figure(max(abs(v - mean) for v in values), digits)}" if spread and len(values) > 1 else shown

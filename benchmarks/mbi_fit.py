@@ -10,20 +10,19 @@ mean total variation from the true table: of those counted, and of all of three 
 which docs/generators/mixture.md holds.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from math import prod
-from pathlib import Path
 
 import numpy as np
-from markdown_tables import means, store, stored
+from markdown_tables import means
+from runner import Row, grid, measured, start
 
 from synth import mixtures
 from synth.questions.numeric.markov_field import tree_cells
 
-RESULTS = Path(__file__).resolve().parent / "results" / "mbi_fit.json"
 SIZE, COLUMNS, MOST_CELLS = 8, 10, 100_000_000
 Table = Callable[[Sequence[str]], np.ndarray]
 CHAIN = [(i, i + 1) for i in range(COLUMNS - 1)]
@@ -69,56 +68,37 @@ def by_mbi(measured: list, domain: dict[str, int]) -> Table:
     return lambda columns: np.asarray(field.project(tuple(columns)).values)
 
 
-def one(case: str, model: str, rows: int, sigma: float, seed: int) -> dict:
+def one(_, cell: Row) -> Row:
     """Seconds and errors of one fit; ``failed`` where the field is larger than any machine."""
+    case, model, seed, rows, sigma = cell.values()
     codes, rng = people(rows), np.random.default_rng(seed)
     used = sorted({i for t in CASES[case] for i in t})
     domain = {f"c{i}": SIZE for i in used}
     names = {t: tuple(f"c{i}" for i in t) for t in CASES[case]}
     exact = {t: counted(codes, t) for t in names}
-    measured = [(names[t], v + rng.normal(0, sigma, v.shape), sigma) for t, v in exact.items()]
-    cell = {"case": case, "model": model, "seed": seed, "rows": rows, "sigma": sigma}
+    noisy = [(names[t], v + rng.normal(0, sigma, v.shape), sigma) for t, v in exact.items()]
     cells = tree_cells([SIZE] * COLUMNS, CASES[case])
     if model != "mixture" and cells > MOST_CELLS:
-        return {**cell, "failed": f"the field has {cells:.3g} cells"}
+        return {"failed": f"the field has {cells:.3g} cells"}
     clock = time.perf_counter()
-    table = (by_mixture if model == "mixture" else by_mbi)(measured, domain)
+    table = (by_mixture if model == "mixture" else by_mbi)(noisy, domain)
     made = [table(n) for n in names.values()]
     seconds = time.perf_counter() - clock
-    errors = [((m - v) ** 2).mean() / sigma**2 for m, (_, v, _) in zip(made, measured, strict=True)]
+    errors = [((m - v) ** 2).mean() / sigma**2 for m, (_, v, _) in zip(made, noisy, strict=True)]
     tv = [0.5 * np.abs(m - exact[t]).sum() / rows for m, t in zip(made, names, strict=True)]
     three = [0.5 * np.abs(table([f"c{i}" for i in t]) - counted(codes, t)).sum() / rows for t in combinations(used, 3)]
     found = {"misfit": errors, "tv": tv, "three": three}
-    return {**cell, "seconds": seconds, **{n: float(np.mean(x)) for n, x in found.items()}}
+    return {"seconds": seconds, **{n: float(np.mean(x)) for n, x in found.items()}}
 
 
-def markdown(rows: list[dict]) -> str:
-    """Means over runs; what could not be done below."""
-    shown = {"seconds": ("seconds", 1), "misfit": ("misfit", 2), "tv": ("counted tables", 4), "three": ("of three", 4)}
-    made = means([r for r in rows if "failed" not in r], ("case", "model"), shown, runs="runs")
-    failed = sorted({f"- {r['case']}, {r['model']}: {r['failed']}" for r in rows if "failed" in r})
-    return "\n".join([made, *([""] if failed else []), *failed])
+SHOWN = {"seconds": 1, "misfit": 2, "tv": ("counted tables", 4), "three": ("of three", 4)}
+markdown = partial(means, by=("case", "model"), columns=SHOWN, runs="runs")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=50_000)
-    parser.add_argument("--sigma", type=float, default=40.0)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    path = Path(given.json)
-    rows = stored(path)
-    known = {(r["case"], r["model"], r["seed"], r["rows"], r["sigma"]) for r in rows}
-    for case in CASES:
-        for model in ("mixture", "mbi, mirror descent"):
-            for seed in range(given.seeds):
-                if (case, model, seed, given.rows, given.sigma) not in known:
-                    rows.append(one(case, model, given.rows, given.sigma, seed))
-                    print(rows[-1], flush=True)
-                    store(path, rows)
-    print(markdown(rows))
+def main(given) -> None:
+    ways = {"model": ["mixture", "mbi, mirror descent"], "seed": range(given.seeds)}
+    print(markdown(measured(given, grid(case=CASES, **ways, rows=[given.rows], sigma=[given.sigma]), one)))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="mbi_fit", rows=50_000, sigma=40.0, seeds=3)

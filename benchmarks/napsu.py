@@ -10,7 +10,6 @@ versions of JAX, so it runs in an environment of its own, build/twinify, made by
 unless ``--python`` names another. Prints Markdown; JSON goes to benchmarks/results/napsu.json.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,52 +18,31 @@ import warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
-from flagship import ROOT, call
 from inference import DELTA, population
-from markdown_tables import table
+from markdown_tables import filled
+from runner import ROOT, Row, environment, start, write
 from scipy.stats import t
 
 import synth
 
-RESULTS = ROOT / "benchmarks" / "results" / "napsu.json"
-PLACE = ROOT / "build" / "twinify"
 PACKAGES = (
-    "twinify==2.0.0",
-    "jax==0.4.13",
-    "jaxlib==0.4.13",
-    "numpyro==0.11.0",
-    "scipy<1.12",
-    "arviz<0.18",
-    "matplotlib<3.9",
-    "python-dateutil<3",
+    *("twinify==2.0.0", "jax==0.4.13", "jaxlib==0.4.13", "numpyro==0.11.0"),
+    *("scipy<1.12", "arviz<0.18", "matplotlib<3.9", "python-dateutil<3"),
 )
 EDGES = {"age": (30, 40, 50), "school": (10, 13), "hours": (39, 41)}  # bins begin there
 CODES = {"age": 4, "school": 3, "hours": 3, "sex": 2, "high": 2}
 FEW = estimands.Table(
     numbers={},
-    groups=tuple(CODES),
-    target="high",
     yes="1",
-    names={},
     categories={n: tuple(str(i) for i in range(k)) for n, k in CODES.items()},
     fits=(("logistic", "high", ("age", "sex", "school", "hours")),),
 )
 WAYS = {"estimates": "`synth.estimates`", "combined": "`synth.combine`", "napsu": "NAPSU-MQ"}
 Told = Mapping[str, Sequence[float]]
-
-
-def environment() -> str:
-    """The Python that has twinify, made if it is not there."""
-    if not (PLACE / "ready").exists():
-        call(sys.executable, "-m", "venv", PLACE)
-        call(PLACE / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES)
-        (PLACE / "ready").touch()
-    return str(PLACE / "bin" / "python")
 
 
 def coded() -> pd.DataFrame:
@@ -79,14 +57,8 @@ def coded() -> pd.DataFrame:
 
 def rivals(python: str, place: Path, files: Sequence[tuple[int, str]], epsilon: float, tables: int) -> None:
     """Tables of NAPSU-MQ for every file of rows, beside the file."""
-    told = {
-        "files": files,
-        "columns": CODES,
-        "epsilon": epsilon,
-        "delta": DELTA,
-        "tables": tables,
-        "pairs": list(combinations(CODES, 2)),
-    }
+    told = {"files": files, "columns": CODES, "epsilon": epsilon, "delta": DELTA, "tables": tables}
+    told["pairs"] = list(combinations(CODES, 2))
     (place / "place.json").write_text(json.dumps(told))
     alone = os.environ | {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     script = str(ROOT / "benchmarks" / "napsu_draws.py")
@@ -112,16 +84,8 @@ def of_rival(counts: np.ndarray) -> dict[str, list[float]]:
 def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     """Estimates and intervals of one release."""
     release = place / "release"
-    synth.run(
-        rows,
-        schema=synth.Schema.parse(FEW.schema),
-        epsilon=epsilon,
-        delta=DELTA,
-        relation="replace_one",
-        dataset="few",
-        ledger=place / "ledger.sqlite",
-        out=release,
-    )
+    how = {"epsilon": epsilon, "delta": DELTA, "relation": "replace_one", "dataset": "few", "out": release}
+    synth.run(rows, schema=synth.Schema.parse(FEW.schema), ledger=place / "ledger.sqlite", **how)
     told = {f"{a['ask']} {a['name']}": a for a in synth.estimates(release, FEW.questions)}
     drawn = [FEW.analysed(x) for x in synth.app_api.multiple(release, count=20)]
     names = list(drawn[0])
@@ -132,12 +96,12 @@ def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     }
 
 
-def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> list[dict[str, Any]]:
+def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> list[Row]:
     """By family: how often intervals cover, and their width over that of the real rows, in the middle."""
     rows = []
     for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
         names = [n for n in truth if family in ("all", n.partition(":")[0])]
-        row: dict[str, Any] = {"family": family, "estimands": len(names), "releases": len(runs)}
+        row: Row = {"family": family, "estimands": len(names), "releases": len(runs)}
         for way in WAYS:
             hit = [r[way][n][1] <= truth[n] <= r[way][n][2] for r in runs for n in names]
             wide = [(r[way][n][2] - r[way][n][1]) / (r["real"][n][2] - r["real"][n][1]) for r in runs for n in names]
@@ -146,65 +110,37 @@ def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> l
     return rows
 
 
-def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """A line a family."""
-    heads = [
-        "family",
-        *(f"{w} covers" for w in WAYS.values()),
-        *(f"{w}, width" for w in WAYS.values()),
-        "estimands, releases",
-    ]
-    return table(
-        heads,
-        [
-            [
-                r["family"],
-                *(f"{r[f'{w}_covered']:.1%}" for w in WAYS),
-                *(f"{r[f'{w}_width']:.2f}" for w in WAYS),
-                f"{r['estimands']}, {r['releases']}",
-            ]
-            for r in rows
-        ],
-    )
+    heads = [*(f"{w} covers" for w in WAYS.values()), *(f"{w}, width" for w in WAYS.values())]
+    cells = [*(f"{{{w}_covered:.1%}}" for w in WAYS), *(f"{{{w}_width:.2f}}" for w in WAYS)]
+    line = "|".join(["{family}", *cells, "{estimands}, {releases}"])
+    return filled(rows, "|".join(["family", *heads, "estimands, releases"]), line)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=6000)
-    parser.add_argument("--tables", type=int, default=100)
-    parser.add_argument("--python", default="")
-    parser.add_argument("--kept", type=Path, default=ROOT / "build" / "napsu")
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    asked = parser.parse_args()
+def main(given) -> None:
     everyone, files = coded(), []
-    for seed in range(asked.runs):
-        place = asked.kept / str(seed)
+    for seed in range(given.runs):
+        place = given.kept / str(seed)
         place.mkdir(parents=True, exist_ok=True)
-        drawn = np.random.default_rng([seed, 7]).integers(0, len(everyone), asked.rows)
+        drawn = np.random.default_rng([seed, 7]).integers(0, len(everyone), given.rows)
         everyone.iloc[drawn].to_csv(place / "rows.csv", index=False)
         files.append((seed, str(place / "rows.csv")))
-    rivals(asked.python or environment(), asked.kept, files, asked.epsilon, asked.tables)
+    python = given.python or environment("twinify", *PACKAGES)
+    rivals(python, given.kept, files, given.epsilon, given.tables)
     runs = []
     for path in (p for _, p in files if Path(p).with_suffix(".npy").exists()):  # without those that did not converge
         rows, place = pd.read_csv(path, dtype=str), Path(path).parent
         if not (place / "ours.json").exists():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                (place / "ours.json").write_text(json.dumps(of_ours(rows, asked.epsilon, place)))
+                (place / "ours.json").write_text(json.dumps(of_ours(rows, given.epsilon, place)))
         real = {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in FEW.analysed(rows).items()}
-        runs.append(
-            {
-                **json.loads((place / "ours.json").read_text()),
-                "real": real,
-                "napsu": of_rival(np.load(Path(path).with_suffix(".npy"))),
-            }
-        )
-    found = summary(runs, FEW.truth(everyone.astype(str)))
-    asked.json.write_text(json.dumps(found, indent=1) + "\n")
-    print(markdown(found))
+        napsu = of_rival(np.load(Path(path).with_suffix(".npy")))
+        runs.append({**json.loads((place / "ours.json").read_text()), "real": real, "napsu": napsu})
+    print(markdown(write(given.json, summary(runs, FEW.truth(everyone.astype(str))))))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"epsilon": 1.0, "runs": 10, "rows": 6000, "tables": 100, "python": ""}
+    start(main, json="napsu", kept=ROOT / "build" / "napsu", **usual)

@@ -6,17 +6,16 @@ Half of the requests fit the cap. Prints how many were granted and refused, how 
 ledger holds exactly the spends that were reported.
 """
 
-import argparse
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from markdown_tables import tell
+from runner import start, tell
 
 from synth.errors import BudgetError
 from synth.privacy.ledger.ledger import Ledger, Spend
@@ -27,18 +26,8 @@ COST = 0.1
 def request(ledger: Ledger) -> str:
     """One spend: its run, or ``refused``."""
     try:
-        return ledger.spend(
-            Spend(
-                dataset="census",
-                epsilon=COST,
-                delta=1e-7,
-                relation="add_remove",
-                unit="row",
-                engine="gdp",
-                noise_source="system",
-                question={},
-            )
-        ).run
+        about = {"relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
+        return ledger.spend(Spend(dataset="census", epsilon=COST, delta=1e-7, question={}, **about)).run
     except BudgetError:
         return "refused"
 
@@ -100,20 +89,13 @@ def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--processes", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=50)
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    if asked.worker:
-        worker(asked.worker, asked.threads)
+def main(given) -> None:
+    if given.worker:
+        worker(given.worker, given.threads)
         return
-    with tempfile.TemporaryDirectory() as name:
-        found = race(Path(name), processes=asked.processes, threads=asked.threads)
-    tell(found, asked.json)
+    with TemporaryDirectory() as name:
+        tell(given.json, race(Path(name), processes=given.processes, threads=given.threads))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, processes=20, threads=50, worker="")

@@ -16,16 +16,16 @@ population itself would leave: sampling noise. Needs the public tables beside th
 benchmarks/results/related.json.
 """
 
-import argparse
-import json
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+from markdown_tables import filled
 from related_cases import Case, bank, hospital
 from related_peers import DELTA, Rival, alone, sdmetrics
 from related_scores import Coder, coded, population, scores
+from runner import Row, grid, read, start, write
 
 import synth
 from synth.generators.nested_mixture.generator import Nested
@@ -34,7 +34,7 @@ from synth.pipeline.related_draw import DrawnTables
 from synth.pipeline.related_run import carry_out
 from synth.pipeline.request import RunRequest
 
-RESULTS = Path(__file__).resolve().parent / "results" / "related.json"
+CASES = {"hospital": hospital, "bank": bank}
 MANY = 300_000  # roots that are drawn to judge a model, twelve times the real ones at most
 
 
@@ -42,16 +42,11 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     """One run of related tables, of ``mixture`` on each table with half the budget, of single columns, of a rival."""
     coder, schema = Coder(case), synth.app_api.parse_related(case.schema)
     real = coded(case, case.tables, coder)
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        told = {
-            **_of_both(case, coder, real, result),
-            "seconds": result.seconds_total,
-            "peak_mib": result.peak_mib,
-            "rows": dict(result.num_rows),
-            "sdmetrics": sdmetrics(case, result.frames),
-        }
+        told = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib}
+        told |= {"rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}
         told["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=Plan(oneway=1.0)))
@@ -74,62 +69,44 @@ def _of_both(case: Case, coder: Coder, real, result) -> dict:
     return {"scores": found}
 
 
-def main() -> None:
-    """Runs, prints, writes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tables", default="hospital,bank")
-    parser.add_argument("--epsilon", type=float, default=3.2)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rival", choices=["dpsynth", "hma"])
-    parser.add_argument("--rival-python", type=Path, help="the Python of an environment that has the rival")
-    parser.add_argument("--rival-runs", type=int, default=3, help="in how many runs of each table")
-    parser.add_argument("--inside", choices=["mst", "aim"], default="mst", help="what dpsynth uses for its tables")
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    if (given.rival is None) != (given.rival_python is None):
-        parser.error("--rival and --rival-python belong together")
-    rival = None if given.rival is None else Rival(method=given.rival, python=given.rival_python, inside=given.inside)
-    before = json.loads(given.json.read_text()) if given.json.exists() else []
+def main(given) -> None:
+    """Runs, prints, writes; what is done stays if a later run is cut off."""
+    if bool(given.rival) != bool(given.rival_python):
+        raise SystemExit("--rival and --rival-python belong together")
+    rival = Rival(given.rival, given.rival_python, given.inside) if given.rival else None
+    before = read(given.json, [])
     rivals = {(r["table"], r["epsilon"], r["run"]): r["rivals"] for r in before if "rivals" in r}
-    found = [r for r in before if r["table"] not in given.tables.split(",")]
-    for name in given.tables.split(","):
-        case = {"hospital": hospital, "bank": bank}[name]()
-        for number in range(given.runs):
-            beside = rival if number < given.rival_runs else None
-            told = {"table": name, "epsilon": given.epsilon, "run": number, **measured(case, given.epsilon, beside)}
-            told["rivals"] = rivals.get((name, given.epsilon, number), {}) | told.get("rivals", {})
-            found.append(told)
-            printed(name, told)
-            given.json.write_text(json.dumps(found, indent=1) + "\n")  # what is done stays if a later run is cut off
+    found = [r for r in before if r["table"] not in given.tables]
+    for cell in grid(table=given.tables, epsilon=[given.epsilon], run=range(given.runs)):
+        beside = rival if cell["run"] < given.rival_runs else None
+        told = cell | measured(CASES[cell["table"]](), given.epsilon, beside)
+        told["rivals"] = rivals.get(tuple(cell.values()), {}) | told.get("rivals", {})
+        found.append(told)
+        print(printed(told), flush=True)
+        write(given.json, found)
 
 
-def printed(name: str, told: dict) -> None:
+def printed(told: Row) -> str:
     """One run as Markdown."""
-    print(f"\n{name}, run {told['run']}: {told['rows']}, {told['seconds']:.0f} s, {told['peak_mib']:.0f} MiB\n")
-    rivals = told.get("rivals", {})
-    titles = [
-        "what",
-        "error of the table",
-        "of the model",
-        "against independent columns",
-        "single columns, same budget",
-    ]
-    heads = [*titles, *rivals, "model of the population"]
-    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    rivals = told["rivals"]
+    titles = ["what", "error of the table", "of the model", "against independent columns"]
+    heads = [*titles, "single columns, same budget", *rivals, "model of the population"]
+    rows = []
     for what, one in told["scores"].items():
         errors = [one["error"], one["model"], one["model"] / max(one["independent"], 1e-9)]
-        made = [r["scores"].get(what, {"error": float("nan")}) for r in rivals.values()]  # not of runs of before
-        errors += [told["columns"][what]["model"], *(m["error"] for m in made)]
-        errors.append(told["population"][what])
-        print(f"| {what} | " + " | ".join(f"{e:.4f}" for e in errors) + " |")
+        made = [r["scores"].get(what, {}).get("error") for r in rivals.values()]  # not of runs of before
+        rows.append({"what": what, "e": [*errors, told["columns"][what]["model"], *made, told["population"][what]]})
+    cells = "|".join(["{what}", *(f"{{e[{i}]:.4f}}" for i in range(len(heads) - 1))])
     quality = [told["sdmetrics"], told["columns sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]
-    print(f"SDMetrics' quality: {quality}")
-    for table, one in told["alone"].items():
-        print(
-            f"{table} alone: mixture with half the budget {one['mixture']:.4f}, related {one['related']:.4f}",
-            flush=True,
-        )
+    alone = [
+        f"{t} alone: mixture with half the budget {o['mixture']:.4f}, related {o['related']:.4f}"
+        for t, o in told["alone"].items()
+    ]
+    took = f"{told['rows']}, {told['seconds']:.0f} s, {told['peak_mib']:.0f} MiB"
+    title = f"\n{told['table']}, run {told['run']}: {took}\n"
+    return "\n".join([title, filled(rows, "|".join(heads), cells), f"SDMetrics' quality: {quality}", *alone])
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"tables": "hospital,bank", "epsilon": 3.2, "runs": 3, "rival": ("", "dpsynth", "hma"), "rival_runs": 3}
+    start(main, json="related", rival_python=Path, inside=("mst", "aim"), **usual)

@@ -1,32 +1,32 @@
 """The tables of related.py: patients and their stays, accounts and their orders, with their schemas."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from public_tables import public
+from runner import SHARED
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-CHAPTERS = [
-    (139, "infectious"),
-    (239, "neoplasms"),
-    (249, "endocrine"),
-    (250, "diabetes"),
-    (279, "endocrine"),
-    (289, "blood"),
-    (319, "mental"),
-    (389, "nervous"),
-    (459, "circulatory"),
-    (519, "respiratory"),
-    (579, "digestive"),
-    (629, "genitourinary"),
-    (679, "pregnancy"),
-    (709, "skin"),
-    (739, "muscles"),
-    (759, "congenital"),
-    (799, "symptoms"),
-    (999, "injury"),
-]
+CHAPTERS = {  # of diagnosis codes, by the last one
+    139: "infectious",
+    239: "neoplasms",
+    249: "endocrine",
+    250: "diabetes",
+    279: "endocrine",
+    289: "blood",
+    319: "mental",
+    389: "nervous",
+    459: "circulatory",
+    519: "respiratory",
+    579: "digestive",
+    629: "genitourinary",
+    679: "pregnancy",
+    709: "skin",
+    739: "muscles",
+    759: "congenital",
+    799: "symptoms",
+    999: "injury",
+}
 
 
 @dataclass(frozen=True)
@@ -60,66 +60,42 @@ def chapter(code: str) -> str:
     """The chapter of a diagnosis code."""
     if not code[:1].isdigit():
         return code[:1]
-    return next(name for most, name in CHAPTERS if int(float(code)) <= most)
+    return next(name for most, name in CHAPTERS.items() if int(float(code)) <= most)
 
 
 def hospital() -> Case:
     """Diabetes 130-US hospitals: race and gender of patients, twelve columns of stays, ordered by their numbers."""
-    rows = pd.read_csv(SHARED / "diabetes_130_hospitals.csv.gz", dtype=str, keep_default_na=False)
+    rows = public("diabetes_130_hospitals.csv.gz")
     rows["diagnosis"] = rows["diag_1"].map(chapter)
-    columns = [
-        "age",
-        "admission_type_id",
-        "discharge_disposition_id",
-        "admission_source_id",
-        "time_in_hospital",
-        "medical_specialty",
-        "num_medications",
-        "number_inpatient",
-        "number_diagnoses",
-        "diagnosis",
-        "insulin",
-        "readmitted",
-    ]
+    codes = ["age", "admission_type_id", "discharge_disposition_id", "admission_source_id"]
+    columns = [*codes, "time_in_hospital", "medical_specialty", "num_medications", "number_inpatient"]
+    columns += ["number_diagnoses", "diagnosis", "insulin", "readmitted"]
     ordered = rows.iloc[np.argsort(rows["encounter_id"].astype(int))]
     patients = ordered.groupby("patient_nbr", as_index=False).first()[["patient_nbr", "race", "gender"]]
     stays = rows[["encounter_id", "patient_nbr", *columns]]
-    numbers = {
-        "time_in_hospital": (1, 14),
-        "num_medications": (0, 81),
-        "number_inpatient": (0, 21),
-        "number_diagnoses": (1, 16),
-    }
+    numbers = {"time_in_hospital": (1, 14), "num_medications": (0, 81)}
+    numbers |= {"number_inpatient": (0, 21), "number_diagnoses": (1, 16)}
     keys = ["encounter_id", "patient_nbr"]
-    schema = {
-        "dataset": "hospital",
-        "tables": {"patients": facts(patients, numbers, keys), "stays": facts(stays, numbers, keys)},
-        "keys": [
-            {
-                "parent": "patients",
-                "child": "stays",
-                "columns": ["patient_nbr"],
-                "most_children": 5,
-                "order": "encounter_id",
-            }
-        ],
-    }
-    return Case("hospital", {"patients": patients, "stays": stays}, schema)
+    tables = {"patients": patients, "stays": stays}
+    return _case("hospital", tables, numbers, keys, columns=["patient_nbr"], order="encounter_id")
 
 
 def bank() -> Case:
     """A Czech bank: accounts (district, frequency of statements, year) and their payment orders."""
-    place = SHARED / "relational_bank"
-    accounts = pd.read_csv(place / "account.csv", dtype=str, sep=None, engine="python", keep_default_na=False)
-    orders = pd.read_csv(place / "order.csv", dtype=str, sep=None, engine="python", keep_default_na=False)
+    how = {"dtype": str, "sep": None, "engine": "python", "keep_default_na": False}
+    accounts, orders = (
+        pd.read_csv(SHARED / "data" / "relational_bank" / f"{n}.csv", **how) for n in ("account", "order")
+    )
     accounts["year"] = accounts["date"].str.replace("-", "").str[-6:].str[:2]
     accounts = accounts[["account_id", "district_id", "frequency", "year"]]
     orders["amount"] = orders["amount"].astype(float).round().astype(int).astype(str)
     orders = orders[["order_id", "account_id", "bank_to", "amount", "k_symbol"]]
-    numbers, keys = {"amount": (0, 15000)}, ["account_id", "order_id"]
-    schema = {
-        "dataset": "bank",
-        "tables": {"accounts": facts(accounts, numbers, keys), "orders": facts(orders, numbers, keys)},
-        "keys": [{"parent": "accounts", "child": "orders", "columns": ["account_id"], "most_children": 5}],
-    }
-    return Case("bank", {"accounts": accounts, "orders": orders}, schema)
+    tables = {"accounts": accounts, "orders": orders}
+    return _case("bank", tables, {"amount": (0, 15000)}, ["account_id", "order_id"], columns=["account_id"])
+
+
+def _case(name: str, tables: dict[str, pd.DataFrame], numbers: dict, keys: list[str], **key) -> Case:
+    """A parent's table and its child's, of whose rows a parent has at most five."""
+    described = {n: facts(t, numbers, keys) for n, t in tables.items()}
+    key = dict(zip(("parent", "child"), tables, strict=True)) | {"most_children": 5} | key
+    return Case(name, tables, {"dataset": name, "tables": described, "keys": [key]})

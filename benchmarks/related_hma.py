@@ -27,15 +27,11 @@ def main() -> None:
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     plain = json.loads((given.folder / "metadata.json").read_text())
-    numbers = {
-        t: {n: float for n, c in m["columns"].items() if c["sdtype"] == "numerical"} for t, m in plain["tables"].items()
-    }
-    tables = {
-        t: pd.read_csv(given.folder / f"{t}.csv", dtype=str, keep_default_na=False)[list(m["columns"])].astype(
-            numbers[t]
-        )
-        for t, m in plain["tables"].items()
-    }
+    numbers, tables = {}, {}
+    for name, facts in plain["tables"].items():
+        numbers[name] = {n: float for n, c in facts["columns"].items() if c["sdtype"] == "numerical"}
+        rows = pd.read_csv(given.folder / f"{name}.csv", dtype=str, keep_default_na=False)
+        tables[name] = rows[list(facts["columns"])].astype(numbers[name])
     started = time.perf_counter()
     synthesizer = HMASynthesizer(Metadata.load_from_dict(plain), verbose=False)
     synthesizer.fit(tables)

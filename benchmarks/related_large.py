@@ -8,22 +8,22 @@ depend on each other and across the tables; runs ``synth run`` on them as a proc
 them, or takes those that are there. Prints Markdown, writes benchmarks/results/related_large.json.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from markdown_tables import filled
+from public_tables import SYNTH
+from runner import ROOT, Row, start, write
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results" / "related_large.json"
 SIZES = (2, 3, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40)  # categories of the columns, in turn
 CLASSES = 16  # of roots, which columns of both tables follow
 
@@ -42,9 +42,8 @@ def cells(owner: np.ndarray, columns: int, rng: np.random.Generator) -> dict[str
         follow = rng.random(len(owner)) < 0.5
         codes = np.where(follow, (before * (i + 3)) % size, own).astype(np.int16)
         before = codes if i % 2 else owner
-        found[name] = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([f"v{k}" for k in range(size)])).cast(
-            pa.string()
-        )
+        values = pa.array([f"v{k}" for k in range(size)])
+        found[name] = pa.DictionaryArray.from_arrays(pa.array(codes), values).cast(pa.string())
     return found
 
 
@@ -59,10 +58,8 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
         "roots": {"id": pa.array(np.arange(roots)), **cells(owner, columns, rng)},
         "events": {"id": pa.array(parent), **cells(owner[parent], columns, rng)},
     }
-    facts = {
-        n: {"type": "categorical", "categories": [f"v{k}" for k in range(SIZES[i % len(SIZES)])]}
-        for i, n in enumerate(names(columns))
-    }
+    lists = {n: [f"v{k}" for k in range(SIZES[i % len(SIZES)])] for i, n in enumerate(names(columns))}
+    facts = {n: {"type": "categorical", "categories": texts} for n, texts in lists.items()}
     for name, table in whole.items():
         if kind == "parquet":
             pq.write_table(pa.table(table), folder / f"{name}.parquet")
@@ -76,69 +73,39 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
     (folder / "schema.json").write_text(json.dumps(schema))
 
 
-def run(folder: Path, epsilon: float) -> dict:
+def run(folder: Path, epsilon: float) -> Row:
     """One command: what it took. ``os.wait4`` tells the peak of that process alone."""
-    with tempfile.TemporaryDirectory() as out:
-        call = [
-            sys.executable,
-            "-m",
-            "synth",
-            "run",
-            str(folder),
-            "--schema",
-            str(folder / "schema.json"),
-            "--epsilon",
-            str(epsilon),
-            "--delta",
-            "1e-6",
-            "--out",
-            f"{out}/release",
-            "--json",
-            "--ledger",
-            f"{out}/ledger.sqlite",
-        ]
-        started = time.perf_counter()
-        with subprocess.Popen(call, stdout=subprocess.PIPE, cwd=ROOT) as process:
+    with TemporaryDirectory() as out:
+        words = [*SYNTH, "run", folder, "--schema", folder / "schema.json", "--epsilon", epsilon, "--delta", 1e-6]
+        words += ["--out", f"{out}/release", "--ledger", f"{out}/ledger.sqlite", "--json"]
+        began = time.perf_counter()
+        with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, cwd=ROOT) as process:
             assert process.stdout is not None
             said = process.stdout.read()
             _, code, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(code)
         if process.returncode:
             sys.exit(f"the command ended with {process.returncode}")
-        told = json.loads(said)
-    return {
-        "seconds": time.perf_counter() - started,
-        "peak_mib": used.ru_maxrss / 1024,
-        "cpu_seconds": used.ru_utime + used.ru_stime,
-        "rows": told["num_rows"],
-    }
+    cost = {"seconds": time.perf_counter() - began, "cpu_seconds": used.ru_utime + used.ru_stime}
+    return cost | {"peak_mib": used.ru_maxrss / 1024, "rows": json.loads(said)["num_rows"]}
 
 
-def main() -> None:
+def main(given) -> None:
     """Makes, runs, prints, writes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--roots", type=int, default=1_000_000)
-    parser.add_argument("--children", type=int, default=5)
-    parser.add_argument("--columns", type=int, default=12)
-    parser.add_argument("--epsilon", type=float, default=3.2)
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--kind", choices=["parquet", "csv"], default="parquet")
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
+    about = {"roots": given.roots, "columns": given.columns, "kind": given.kind}
+    with TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "schema.json").exists():
-            make(folder, roots=given.roots, children=given.children, columns=given.columns, kind=given.kind)
-        about = {"roots": given.roots, "columns": given.columns, "kind": given.kind, "epsilon": given.epsilon}
-        found = [{**about, **run(folder, given.epsilon)} for _ in range(given.runs)]
-    print("| rows | seconds | seconds of processor | peak memory |\n|---|---|---|---|")
-    for one in found:
-        rows = " + ".join(f"{n:,} {t}" for t, n in one["rows"].items())
-        print(f"| {rows} | {one['seconds']:.0f} | {one['cpu_seconds']:.0f} | {one['peak_mib'] / 1024:.2f} GiB |")
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+            make(folder, children=given.children, **about)
+        found = [{**about, "epsilon": given.epsilon, **run(folder, given.epsilon)} for _ in range(given.runs)]
+    sizes = [" + ".join(f"{n:,} {t}" for t, n in r["rows"].items()) for r in found]
+    rows = [r | {"size": s, "gib": r["peak_mib"] / 1024} for r, s in zip(found, sizes, strict=True)]
+    cells = "{size}|{seconds:.0f}|{cpu_seconds:.0f}|{gib:.2f} GiB"
+    print(filled(rows, "rows|seconds|seconds of processor|peak memory", cells))
+    write(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"roots": 1_000_000, "children": 5, "columns": 12, "epsilon": 3.2, "runs": 1}
+    start(main, json="related_large", kind=("parquet", "csv"), folder=Path, **usual)

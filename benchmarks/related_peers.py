@@ -1,22 +1,22 @@
 """What related.py compares with: `mixture` on each table alone, google/dpsynth, SDV's HMA; SDMetrics' quality."""
 
 import json
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+from public_tables import texts
 from related_cases import Case
 from related_scores import Coder, coded, pairs, scores
+from runner import ROOT, last_line, sure
 from scipy.optimize import brentq
 
 import synth
 from synth.privacy.accounting.composition import calibrate
 from synth.schema.sdv_related import to_sdv_related
 
-HERE = Path(__file__).resolve().parent
 DELTA = 1e-6
 HMA = "SDV's HMA, no privacy"
 
@@ -65,27 +65,18 @@ class Rival:
     def measured(self, case: Case, coder: Coder, real, epsilon: float) -> dict:
         """Scores of the tables that it makes within the same noise budget; HMA knows none."""
         rho = calibrate(epsilon, DELTA) ** 2 / 2
-        asked = {
-            "dpsynth": ["related_rival.py", "--rho", repr(rho), "--inside", self.inside],
-            "hma": ["related_hma.py"],
-        }
-        script, *options = asked[self.method]
-        with tempfile.TemporaryDirectory() as folder:
+        script, options = "related_hma.py", []
+        if self.method == "dpsynth":
+            script, options = "related_rival.py", ["--rho", repr(rho), "--inside", self.inside]
+        with TemporaryDirectory() as folder:
             place = Path(folder)
             for name, table in case.tables.items():
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
             (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.app_api.parse_related(case.schema))))
-            command = [str(self.python), "-W", "ignore", str(HERE / script), str(place), *options]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise SystemExit(f"{self.name} failed:\n{done.stderr[-2000:]}")
-            made = {t: pd.read_csv(place / f"made-{t}.csv", dtype=str, keep_default_na=False) for t in case.tables}
-        return {
-            "scores": scores(real, coded(case, made, coder)),
-            "sdmetrics": sdmetrics(case, made),
-            **json.loads(done.stdout.splitlines()[-1]),
-        }
+            found = sure(last_line([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
+            made = {t: texts(place / f"made-{t}.csv") for t in case.tables}
+        return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made), **found}
 
 
 def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: dict[str, pd.DataFrame]) -> dict:
@@ -96,15 +87,9 @@ def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: di
         plain = dict(case.schema["tables"][table])
         if table == key["child"]:
             plain |= {"unit": key["columns"][0], "max_rows": key["most_children"]}
-        alone = synth.run(
-            case.tables[table],
-            schema=synth.Schema.parse(plain),
-            epsilon=float(half),
-            delta=DELTA,
-            ledger=ledger,
-            dataset=f"{case.name} {table}",
-            separate=True,
-        ).texts
+        how = {"epsilon": float(half), "delta": DELTA, "ledger": ledger, "separate": True}
+        schema, dataset = synth.Schema.parse(plain), f"{case.name} {table}"
+        alone = synth.run(case.tables[table], schema=schema, dataset=dataset, **how).texts
         frame = {n: cells.to_pandas() for n, cells in alone.items()}
         names = [n for t, n in coder.edges if t == table]
         truth = {n: real[i][n] for n in names}

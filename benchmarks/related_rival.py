@@ -57,24 +57,15 @@ def main() -> None:
         numbers = {n: int for n, c in facts["columns"].items() if c["type"] == "integer"}
         read = pd.read_csv(given.folder / f"{name}.csv", dtype=str, keep_default_na=False)
         tables[name] = read.astype(numbers)
-    keys = [
-        dpsynth.ForeignKeyRelation(
-            parent_table=k["parent"],
-            parent_primary_key=k["columns"][0],
-            child_table=k["child"],
-            child_foreign_key=k["columns"][0],
-            max_children_per_parent=k["most_children"],
-        )
-        for k in schema["keys"]
-    ]
-    inside = dpsynth.discrete_mechanisms
-    config = dpsynth.MultiTableConfig(
-        domains=domains,
-        foreign_keys=keys,
-        num_permutation_slots=given.slots,
-        exploration_strategy=given.strategy,
-        discrete_mechanism=inside.MSTConfig() if given.inside == "mst" else inside.AIMConfig(),
-    )
+    keys = []
+    for key in schema["keys"]:
+        (column,) = key["columns"]
+        ends = {"parent_table": key["parent"], "parent_primary_key": column, "child_table": key["child"]}
+        most = {"child_foreign_key": column, "max_children_per_parent": key["most_children"]}
+        keys.append(dpsynth.ForeignKeyRelation(**ends, **most))
+    inside = dpsynth.discrete_mechanisms.MSTConfig if given.inside == "mst" else dpsynth.discrete_mechanisms.AIMConfig
+    how = {"num_permutation_slots": given.slots, "exploration_strategy": given.strategy, "discrete_mechanism": inside()}
+    config = dpsynth.MultiTableConfig(domains=domains, foreign_keys=keys, **how)
     started = time.perf_counter()
     mechanism = config.configure(zcdp_rho=given.rho)
     made = mechanism(rng=np.random.default_rng(given.seed), data=tables).synthetic_tables

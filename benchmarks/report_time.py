@@ -6,87 +6,43 @@ Needs the public tables in ../shared; says so and stops without them. The releas
 each report is a process of its own, on one thread. Writes benchmarks/results/report_time.json and prints Markdown.
 """
 
-import argparse
-import json
 import os
-import sys
-import tempfile
+from functools import partial
 from pathlib import Path
 
-import flagship
 import pandas as pd
-from markdown_tables import figure, table
+from markdown_tables import filled
+from public_tables import SYNTH, call, prepared, texts
+from runner import Row, measured, start
 
-RESULTS = flagship.ROOT / "benchmarks" / "results" / "report_time.json"
-SYNTH = (sys.executable, "-m", "synth")
+TABLES = ("ACSIncome Colorado, with held-out rows", "the same rows repeated")
+HEADS = "table|rows x columns|seconds|processor|peak MiB"
+markdown = partial(
+    filled, heads=HEADS, cells="{table}|{rows:,} x {columns}|{seconds:,.0f}|{cpu_seconds:,.0f}|{peak_mib:,.0f}"
+)
 
 
-def measured(folder: Path, real: str) -> dict:
+def one(folder: Path, cell: Row, *, count: int) -> Row:
     """One report's seconds by the clock, of the processor, and its most memory."""
-    command = [
-        "/usr/bin/time",
-        "-f",
-        "%e %U %S %M",
-        "-o",
-        str(folder / "time"),
-        *SYNTH,
-        "report",
-        str(folder / "release"),
-        "--real",
-        str(folder / real),
-        "--test",
-        str(folder / "test.csv"),
-        "--ledger",
-        str(folder / "ledger.sqlite"),
-        "--out",
-        str(folder / "report.html"),
-    ]
-    flagship.call(*command)
+    ledger, rows = ("--ledger", folder / "ledger.sqlite"), texts(folder / "train.csv")
+    if not (folder / "release").exists():
+        schema = ("--schema", folder / "schema.json", "--epsilon", 1, "--method", "independent")
+        call(*SYNTH, "run", folder / "train.csv", *schema, "--out", folder / "release", *ledger)
+        pd.concat([rows] * -(-count // len(rows))).head(count).to_csv(folder / "many.csv", index=False)
+    file, count = ("many.csv", count) if cell["table"] == TABLES[1] else ("train.csv", len(rows))
+    words = [*SYNTH, "report", folder / "release", "--real", folder / file, *ledger]
+    words += ["--test", folder / "test.csv", "--out", folder / "report.html"]
+    call("/usr/bin/time", "-f", "%e %U %S %M", "-o", folder / "time", *words)
     seconds, user, system, kib = map(float, (folder / "time").read_text().split())
-    return {"seconds": seconds, "cpu_seconds": user + system, "peak_mib": kib / 1024}
+    cost = {"seconds": seconds, "cpu_seconds": user + system, "peak_mib": kib / 1024}
+    return {"rows": count, "columns": rows.shape[1]} | cost
 
 
-def markdown(rows: list[dict]) -> str:
-    """A line a table."""
-    lines = [
-        [
-            r["table"],
-            f"{r['rows']:,} x {r['columns']}",
-            figure(r["seconds"], 0),
-            figure(r["cpu_seconds"], 0),
-            figure(r["peak_mib"], 0),
-        ]
-        for r in rows
-    ]
-    return table(("table", "rows x columns", "seconds", "processor", "peak MiB"), lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    given = parser.parse_args()
-    flagship.need_tables()
+def main(given) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
-    found = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        options = flagship.acs(folder)
-        train, schema = folder / "train.csv", folder / "schema.json"
-        flagship.call(*SYNTH, "schema", "init", train, "--out", schema, "--assume-public", *options)
-        book = ("--out", folder / "release", "--ledger", folder / "ledger.sqlite")
-        flagship.call(*SYNTH, "run", train, "--schema", schema, "--epsilon", 1, "--method", "independent", *book)
-        rows = pd.read_csv(train, dtype=str, keep_default_na=False)
-        times = -(-given.rows // len(rows))
-        pd.concat([rows] * times).head(given.rows).to_csv(folder / "many.csv", index=False)
-        for real, named, count in (
-            ("train.csv", "ACSIncome Colorado, with held-out rows", len(rows)),
-            ("many.csv", "the same rows repeated", given.rows),
-        ):
-            found.append({"table": named, "rows": count, "columns": rows.shape[1], **measured(folder, real)})
-            print(found[-1], flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    print(markdown(found))
+    cells = [{"table": table} for table in TABLES]
+    print(markdown(measured(given, cells, partial(one, count=given.rows), prepare=lambda: prepared("acs"), by=())))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, public=True, json="report_time", rows=1_000_000)

@@ -9,26 +9,23 @@ another). Prints Markdown; JSON goes to benchmarks/results/risks.json. Every row
 figures are for the steward alone.
 """
 
-import argparse
 import json
-import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, call
-from markdown_tables import table
+from markdown_tables import filled
+from public_tables import texts
+from runner import ROOT, Row, environment, last_line, start, sure, write
 
 import synth
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.risks import Finding, chapter, neighbours
 from synth.evaluate.risks.rates import rate
 
-RESULTS = ROOT / "benchmarks" / "results" / "risks.json"
-PLACE = ROOT / "build" / "anonymeter"
 PACKAGE = "anonymeter==1.1.0"
 LEFT_OUT = ("person_id", "weekly_hours", "last_visit")  # a key; two that are mostly missing
 WHOLE = ("income", "bmi")  # anonymeter's distance knows no missing number: rows without are left out
@@ -46,23 +43,13 @@ ATTACKS = {
     "infer": "inference, all columns",
     "reconstruct": "reconstruction, worst column",
 }
-Row = dict[str, Any]
-
-
-def environment() -> str:
-    """The Python that has anonymeter, made if it is not there."""
-    if not (PLACE / "ready").exists():
-        call(sys.executable, "-m", "venv", PLACE)
-        call(PLACE / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE)
-        (PLACE / "ready").touch()
-    return str(PLACE / "bin" / "python")
 
 
 def prepare(folder: Path) -> synth.Schema:
     """real.csv, held.csv and the tables that are attacked."""
     plain = json.loads((ROOT / "data" / "town_survey.schema.json").read_text())
     plain["columns"] = {n: c for n, c in plain["columns"].items() if n not in LEFT_OUT}
-    rows = pd.read_csv(ROOT / "data" / "town_survey.csv.gz", dtype=str, keep_default_na=False)
+    rows = texts(ROOT / "data" / "town_survey.csv.gz")
     rows = rows[(rows[list(WHOLE)] != "").all(axis=1)][list(plain["columns"])].sample(frac=1, random_state=0)
     half = len(rows) // 2
     real, held = rows[:half], rows[half : 2 * half]
@@ -72,19 +59,10 @@ def prepare(folder: Path) -> synth.Schema:
         plain["columns"][name]["nullable"] = False
     schema = synth.Schema.parse(plain)
     for method in ("mixture", "independent"):
-        made = synth.run(
-            real,
-            schema=schema,
-            epsilon=1.0,
-            delta=1e-6,
-            method=method,
-            num_rows=half,
-            ledger=folder / f"{method}.sqlite",
-            dataset="town",
-            out=folder / method,
-        )
+        kept = {"dataset": "town", "ledger": folder / f"{method}.sqlite", "out": folder / method}
+        made = synth.run(real, schema=schema, epsilon=1.0, delta=1e-6, method=method, num_rows=half, **kept)
         pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}).to_csv(folder / f"{method}.csv", index=False)
-    parts = [real[: half // 2], pd.read_csv(folder / "independent.csv", dtype=str, keep_default_na=False)[: half // 2]]
+    parts = [real[: half // 2], texts(folder / "independent.csv")[: half // 2]]
     pd.concat(parts).sample(frac=1, random_state=1).to_csv(folder / "half.csv", index=False)
     real.sample(frac=1, random_state=1).to_csv(folder / "copied.csv", index=False)
     return schema
@@ -139,52 +117,36 @@ def _row(made: str, by: str, attack: str, found: Finding) -> Row:
     }
 
 
+HEADS = "attack|table|attacks|rows of the run|held-out rows|guessing|risk, ours|risk, anonymeter"
+
+
 def markdown(rows: list[Row]) -> str:
     """By attack and table: the risk with its interval by both, and our rates."""
     told = {(r["attack"], r["made"], r["by"]): r for r in rows}
+    pairs = [(a, m) for a in ATTACKS for m in MADE if (a, m, "ours") in told]
     lines = []
-    for attack, title in ATTACKS.items():
-        for made, name in MADE.items():
-            mine, theirs = told.get((attack, made, "ours")), told.get((attack, made, PACKAGE))
-            if mine is not None:
-                rates = (f"{mine[n]:.3f}" for n in ("real", "control", "baseline"))
-                lines.append([title, name, f"{mine['attacks']:,}", *rates, _risk(mine), _risk(theirs)])
-    return table(
-        (
-            "attack",
-            "table",
-            "attacks",
-            "rows of the run",
-            "held-out rows",
-            "guessing",
-            "risk, ours",
-            "risk, anonymeter",
-        ),
-        lines,
-    )
+    for attack, made in pairs:
+        both = {"ours": told[attack, made, "ours"], "theirs": told.get((attack, made, PACKAGE))}
+        lines.append(
+            both["ours"] | {"title": ATTACKS[attack], "name": MADE[made]} | {k: _risk(r) for k, r in both.items()}
+        )
+    cells = "{title}|{name}|{attacks:,}|{real:.3f}|{control:.3f}|{baseline:.3f}|{ours}|{theirs}"
+    return filled(lines, HEADS, cells)
 
 
 def _risk(row: Mapping[str, Any] | None) -> str:
     return "-" if row is None else f"{row['risk']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
 
 
-def main() -> None:
-    """Attacks, prints and keeps."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--attacks", type=int, default=500)
-    parser.add_argument("--python")
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    python = asked.python or environment()
-    with tempfile.TemporaryDirectory() as place:
+def main(given) -> None:
+    python = given.python or environment("anonymeter", PACKAGE)
+    with TemporaryDirectory() as place:
         folder = Path(place)
-        schema = prepare(folder)
-        rows = ours(folder, schema, asked.attacks)
-        said = call(python, ROOT / "benchmarks" / "risks_anonymeter.py", folder, asked.attacks, *MADE)
-        rows += [{**r, "by": PACKAGE} for r in json.loads(said.splitlines()[-1])]
-    asked.json.write_text(json.dumps(rows, indent=1) + "\n")
-    print(markdown(rows))
+        rows = ours(folder, prepare(folder), given.attacks)
+        script = ROOT / "benchmarks" / "risks_anonymeter.py"
+        rows += [{**r, "by": PACKAGE} for r in sure(last_line([python, script, folder, given.attacks, *MADE]))]
+    print(markdown(write(given.json, rows)))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="risks", attacks=500, python="")

@@ -57,10 +57,9 @@ def main() -> None:
         rows[name] = rows[name].astype(float)
         rows[name] = rows[name].astype(int) if column["type"] == "integer" else rows[name]
     started = time.perf_counter()
-    config = dpsynth.TabularConfig(
-        domains={n: domain_of(c) for n, c in columns.items()},
-        discrete_mechanism=METHODS[given.method](workload=list(combinations(columns, given.order))),
-    )
+    mechanism = METHODS[given.method](workload=list(combinations(columns, given.order)))
+    domains = {n: domain_of(c) for n, c in columns.items()}
+    config = dpsynth.TabularConfig(domains=domains, discrete_mechanism=mechanism)
     made = config.configure(zcdp_rho=given.rho)(np.random.default_rng(given.seed), rows).synthetic_data
     made.to_csv(given.folder / "made.csv", index=False)
     print(json.dumps({"seconds": time.perf_counter() - started, "rows": len(made)}))

@@ -11,27 +11,25 @@ with one of epsilon, rows, columns and categories varied. `paper` reckons 10^11 
 Written to benchmarks/results/roofline.json and docs/pictures/roofline.svg.
 """
 
-import argparse
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import columns
 import numpy as np
 import roofline_picture
-from clock import Clock
+from runner import busy, pictures, read, show, start, write
+from staged import STAGES, described, staged
 
-HERE = Path(__file__).resolve().parent
 COLUMNS, CATEGORIES, MIB = 10, 20, 2**20
 LINEAR, BLOCK = 2_000_000, 2**20  # rows read and counted; rows drawn and written
 PAPER = {"rows": 10**11, "executors": 100, "cores": 4, "network": 1e9}  # bytes a second into the driver: assumed
-STAGES = ("read", "measure", "fit", "sample", "write")
 BASE = {"rows": 30_000, "columns": 8, "categories": 20, "epsilon": 1.0}
 CURVES: dict[str, tuple[float, ...]] = {
     "epsilon": (0.2, 1.0, 5.0),
@@ -39,16 +37,6 @@ CURVES: dict[str, tuple[float, ...]] = {
     "columns": (4, 8, 16),
     "categories": (5, 20, 200),
 }
-
-
-def busy(work: Callable[[], Any], *, times: int = 3) -> float:
-    """Processor seconds, the least of some."""
-    seconds = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def disk(folder: Path) -> tuple[float, float]:
@@ -120,28 +108,12 @@ def watched() -> Iterator[dict[str, float]]:
         marginals.MarginalCounter.add = counter  # type: ignore[method-assign]
 
 
-def run(folder: Path, *, rows: int, columns_: int, categories: int, epsilon: float) -> dict[str, float]:
+def run(folder: Path, rows: int, columns_: int, categories: int, epsilon: float = 1.0) -> dict[str, float]:
     """A run of `mixture`, a thousand rows drawn: processor seconds of its stages."""
-    import synth
-
-    (folder / "schema.json").write_text(json.dumps(columns.schema_of(columns_, categories)))
+    described(folder, columns.schema_of(columns_, categories))
     columns.draw(folder / "table.parquet", rows, columns_, categories)
-    clock = Clock()
-    synth.run(
-        folder / "table.parquet",
-        schema=synth.Schema.load(folder / "schema.json"),
-        epsilon=epsilon,
-        delta=1e-6,
-        seed=0,
-        num_rows=1000,
-        out=folder / "out",
-        ledger=folder / "ledger.sqlite",
-        assume_public=True,
-        reporter=clock,
-        device="cpu",
-    )
-    told = clock.told()
-    print(rows, columns_, {n: round(t["cpu_seconds"], 2) for n, t in told.items()}, flush=True)
+    told = staged(folder, epsilon=epsilon)["stages"]
+    show({"rows": rows, "columns": columns_} | {n: t["cpu_seconds"] for n, t in told.items()})
     return {n: told[n]["cpu_seconds"] for n in STAGES}
 
 
@@ -150,12 +122,9 @@ def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, Any]], float]:
     from synth.release import folder as bundle
 
     with watched() as done:
-        told = run(folder, rows=rows, columns_=COLUMNS, categories=CATEGORIES, epsilon=1.0)
-    fit = {
-        "seconds": told["fit"],
-        "rows": rows,
-        "work": {"memory": done["table_bytes"], "arithmetic": done["operations"]},
-    }
+        told = run(folder, rows, COLUMNS, CATEGORIES)
+    work = {"memory": done["table_bytes"], "arithmetic": done["operations"]}
+    fit = {"seconds": told["fit"], "rows": rows, "work": work}
     reading, counting, cells = counted(folder)
     drawing, writing = drawn(folder, bundle.load_model(folder / "out"))
     return {"reading": reading, "counting": counting, "fitting": fit, "drawing": drawing, "writing": writing}, cells
@@ -223,14 +192,9 @@ def curves(found: list[dict[str, Any]], keep: Callable[[], None]) -> None:
                 continue
             told = done.get(tuple(shape.values()))  # the one that all curves go through is run once
             if told is None:
-                with tempfile.TemporaryDirectory() as name:
-                    told = run(
-                        Path(name),
-                        rows=shape["rows"],
-                        columns_=shape["columns"],
-                        categories=shape["categories"],
-                        epsilon=shape["epsilon"],
-                    )
+                with TemporaryDirectory() as name:
+                    order = ("rows", "columns", "categories", "epsilon")
+                    told = run(Path(name), *(shape[n] for n in order))
             done[tuple(shape.values())] = told
             found.append({"vary": vary, **shape, "stages": told})
             print(json.dumps(found[-1]), flush=True)
@@ -254,36 +218,24 @@ def paper(found: dict[str, Any]) -> dict[str, float]:
     return told
 
 
-def main() -> None:
-    """Measures, prints, writes the JSON and the picture."""
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--rows", type=int, default=100_000)
-    ask.add_argument("--no-curves", action="store_true", help="leave the curves as they are")
-    ask.add_argument("--fresh", action="store_true", help="measure all curves again")
-    ask.add_argument("--json", type=Path, default=HERE / "results" / "roofline.json")
-    given = ask.parse_args()
+def main(given) -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    with tempfile.TemporaryDirectory() as name:
+    with TemporaryDirectory() as name:
         found: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "load": os.getloadavg()[0], "assumed": PAPER}
-        run(Path(name), rows=1000, columns_=3, categories=3, epsilon=1.0)  # what is loaded once is nobody's time
-    with tempfile.TemporaryDirectory() as name:
+        run(Path(name), 1000, 3, 3)  # what is loaded once is nobody's time
+    with TemporaryDirectory() as name:
         found["ceilings"] = ceilings(Path(name))
         found["stages"], found["cells"] = stages(Path(name), given.rows)
     for stage in found["stages"].values():
         against(stage, found["ceilings"])
     found["paper"] = paper(found)
-    before = json.loads(given.json.read_text()) if given.json.exists() and not given.fresh else {}
-    found["curves"] = before.get("curves", [])
-    print(json.dumps({n: v for n, v in found.items() if n != "curves"}, indent=1), flush=True)
-
-    def keep() -> None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
-
-    keep()
+    print(json.dumps(found, indent=1), flush=True)
+    found["curves"] = [] if given.fresh else read(given.json, {}).get("curves", [])
+    write(given.json, found)
     if not given.no_curves:
-        curves(found["curves"], keep)
-    roofline_picture.draw(found, HERE.parent / "docs" / "pictures" / "roofline.svg")
+        curves(found["curves"], lambda: write(given.json, found))
+    roofline_picture.draw(found, pictures(given.json) / "roofline.svg")
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="roofline", rows=100_000, no_curves=False)

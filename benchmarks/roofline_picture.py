@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from markdown_tables import figure, table
+from markdown_tables import figure, filled, table
 
 NAMES = {
     "memory": "memory",
@@ -13,10 +13,7 @@ NAMES = {
     "arithmetic": "arithmetic",
     "increments": "increments of counts",
 }
-UNITS = {
-    "memory": "GB/s",
-    "disk_read": "GB/s",
-    "disk_write": "GB/s",
+UNITS = dict.fromkeys(("memory", "disk_read", "disk_write"), "GB/s") | {
     "arithmetic": "10^9 operations a second",
     "increments": "10^9 a second",
 }
@@ -74,32 +71,13 @@ def ceilings(found: dict[str, Any]) -> str:
 
 def stages(found: dict[str, Any]) -> str:
     """Each stage's seconds, the least that its work takes, and the share of the ceiling met first."""
-    lines = []
+    rows = []
     for name, s in found["stages"].items():
-        unit = 1e9
-        work = ", ".join(f"{NAMES[c]} {figure(w / unit, 2)}" for c, w in s["work"].items())
-        rate = s["work"][s["bound"]] / s["seconds"] / unit
-        lines.append(
-            [
-                name,
-                figure(s["seconds"], 2),
-                work,
-                f"{figure(rate, 3)} {UNITS[s['bound']]}",
-                NAMES[s["bound"]],
-                f"{100 * s['share']:.1f} %",
-            ]
-        )
-    return table(
-        (
-            "stage",
-            "processor, s",
-            "work, 10^9 (bytes, operations, increments)",
-            "rate",
-            "ceiling met first",
-            "share of it",
-        ),
-        lines,
-    )
+        work = ", ".join(f"{NAMES[c]} {figure(w / 1e9, 2)}" for c, w in s["work"].items())
+        rate = f"{figure(s['work'][s['bound']] / s['seconds'] / 1e9, 3)} {UNITS[s['bound']]}"
+        rows.append(s | {"stage": name, "work": work, "rate": rate, "met": NAMES[s["bound"]], "of": 100 * s["share"]})
+    heads = "stage|processor, s|work, 10^9 (bytes, operations, increments)|rate|ceiling met first|share of it"
+    return filled(rows, heads, "{stage}|{seconds:,.2f}|{work}|{rate}|{met}|{of:.1f} %")
 
 
 def cost(found: dict[str, Any]) -> str:

@@ -12,24 +12,22 @@
 Every measurement is a process of its own, so that its peak of resident memory is its own. Ratios are within one run.
 """
 
-import argparse
-import json
 import os
-import resource
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
+from functools import partial
 from itertools import combinations
+from json import dumps
 from math import log10
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import numpy as np
+from runner import RESULTS, Row, start, sure, write
+from runner import apart as in_its_own_process
 
-HERE = Path(__file__).resolve().parent
+QUIET = "SET preserve_insertion_order = false; SET enable_progress_bar = false; SET memory_limit = "
 WIDTHS = [2, 3, 5, 7, 9, 12, 16, 20, 24, 30, 40, 52]  # values of the twelve whole-number columns
 TEXTS = [4, 9, 15]
 NUMBERS = {  # minimum, maximum, decimals, bins; and how it is drawn
@@ -68,7 +66,7 @@ def draw(folder: Path, rows: int, *, persons: bool = False) -> None:
     drawn = columns() | ({"person": f"CAST(floor(random() * {rows // 3}) AS INTEGER)"} if persons else {})
     chosen = ", ".join(f"{sql} AS {name}" for name, sql in drawn.items())
     with duckdb.connect() as con:
-        con.execute("SET memory_limit = '2GB'; SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        con.execute(QUIET + "'2GB'")
         for part, start in enumerate(range(0, rows, 10**7)):
             size = min(10**7, rows - start)
             con.execute(f"COPY (SELECT {chosen} FROM range({size})) TO '{folder}/part-{part:03d}.parquet'")
@@ -81,7 +79,7 @@ def repeat(folder: Path, times: int) -> None:
             os.link(path, folder / f"{path.stem}-{again:03d}.parquet")
 
 
-def form(folder: Path) -> dict[str, Any]:
+def form(folder: Path) -> Row:
     """The check of the files' form, which goes before a run's spend."""
     from synth.sources.table_source import place_of
 
@@ -95,7 +93,7 @@ def draw_csv(path: Path, megabytes: int) -> int:
     rows = megabytes * 10**6 // 68
     chosen = ", ".join(f"{sql} AS {name}" for name, sql in columns().items())
     with duckdb.connect() as con:
-        con.execute("SET memory_limit = '2GB'; SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        con.execute(QUIET + "'2GB'")
         con.execute(f"COPY (SELECT {chosen} FROM range({rows})) TO '{path}'")
     return rows
 
@@ -110,8 +108,7 @@ def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
     names = list(bins)
     rows = f"(SELECT {', '.join(f'{sql} AS {n}' for n, sql in bins.items())} FROM read_parquet('{folder}/*.parquet'))"
     with duckdb.connect() as con:
-        con.execute("SET memory_limit = '3GB'; SET threads = 2; SET preserve_insertion_order = false")
-        con.execute("SET enable_progress_bar = false")
+        con.execute(QUIET + "'3GB'; SET threads = 2")
         started = time.perf_counter()
         if sets:
             listed = ", ".join(f"({a}, {b})" for a, b in combinations(names, 2))
@@ -171,89 +168,65 @@ def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
     if persons:
         facts |= {"unit": "person", "max_rows": 2}
         facts["columns"]["person"] = {"type": "identifier"}
-    with tempfile.TemporaryDirectory() as home:
-        started = time.perf_counter()
-        result = pipeline.run(
-            folder,
-            schema=parse(facts),
-            epsilon=1,
-            delta=1e-5,
-            num_rows=min(rows, 10**6),
-            out=Path(home) / "out",
-            ledger=Path(home) / "ledger.sqlite",
-            seed=1,
-        )
-        return {"seconds": time.perf_counter() - started, "seconds_after_form_check": result.seconds}
+    with TemporaryDirectory() as home:
+        began, drawn = time.perf_counter(), min(rows, 10**6)
+        kept = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite", "seed": 1}
+        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=drawn, **kept)
+        return {"seconds": time.perf_counter() - began, "seconds_after_form_check": result.seconds}
 
 
-def apart(what: str, folder: Path, rows: int) -> dict[str, Any]:
+WORK = {
+    "ours": lambda folder, _: counted(folder),
+    "form": lambda folder, _: form(folder),
+    "groupings": lambda folder, _: bare(folder, sets=True),
+    "group by": lambda folder, _: bare(folder, sets=False),
+    "run": fitted,
+    "persons": partial(fitted, persons=True),
+}
+
+
+def only(what: str, folder: Path, rows: int) -> Row:
+    """One measurement, in this process."""
+    return WORK[what](folder, rows)
+
+
+def apart(what: str, folder: Path, rows: int) -> Row:
     """A measurement in a process of its own, with its peak of resident memory."""
-    command = [sys.executable, __file__, "--only", what, "--folder", str(folder), "--rows", str(rows)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = json.loads(told.stdout.splitlines()[-1])
+    found = sure(in_its_own_process(only, what, folder, rows))
     wall, busy, peak = found["seconds"], found["cpu_seconds"], found["peak_mib"]
     print(f"{rows:>11,} rows  {what:10s} {wall:8.1f} s  {busy:8.1f} s of processor  {peak:6.0f} MiB", flush=True)
     return found
 
 
-def measure_csv(sizes: list[int], into: Path) -> None:
-    """`run` on CSV files."""
-    results = {}
-    with tempfile.TemporaryDirectory() as home:
-        for megabytes in sizes:
-            path = Path(home) / "drawn.csv"
-            rows = draw_csv(path, megabytes)
-            results[str(megabytes)] = {"rows": rows, "bytes": path.stat().st_size, **apart("run", path, rows)}
-    into.write_text(json.dumps(results, indent=1) + "\n")
+def of_csv(megabytes: int) -> Row:
+    """`run` on a CSV file."""
+    with TemporaryDirectory() as home:
+        path = Path(home) / "drawn.csv"
+        rows = draw_csv(path, megabytes)
+        return {"rows": rows, "bytes": path.stat().st_size, **apart("run", path, rows)}
 
 
-def measure_persons(sizes: list[int], into: Path) -> None:
+def of_persons(rows: int) -> Row:
     """`run` where a person is the unit of privacy."""
-    results = {}
-    with tempfile.TemporaryDirectory() as home:
-        for rows in sizes:
-            folder = Path(home) / str(rows)
-            draw(folder, rows, persons=True)
-            results[str(rows)] = apart("persons", folder, rows)
-    into.write_text(json.dumps(results, indent=1) + "\n")
+    with TemporaryDirectory() as home:
+        draw(Path(home) / "drawn", rows, persons=True)
+        return apart("persons", Path(home) / "drawn", rows)
 
 
-def only(what: str, folder: Path, rows: int) -> None:
-    """One measurement, in this process; prints JSON."""
-    calls = {
-        "ours": lambda: counted(folder),
-        "form": lambda: form(folder),
-        "groupings": lambda: bare(folder, sets=True),
-        "group by": lambda: bare(folder, sets=False),
-        "run": lambda: fitted(folder, rows),
-        "persons": lambda: fitted(folder, rows, persons=True),
-    }
-    before = time.process_time()
-    found = {**calls[what](), "cpu_seconds": time.process_time() - before}
-    print(json.dumps({**found, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
-
-
-def measure(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool) -> dict[str, Any]:
+def of_sizes(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool) -> dict[str, Any]:
     """Tables of these sizes and of ``rows``, of which at most ``drawn`` are drawn.
 
     ``run``: the largest is fitted as well. ``beside``: all are counted by bare DuckDB too; else all are fitted.
     """
     results = {}
-    with tempfile.TemporaryDirectory() as home:
-        for size in sorted({*(s for s in sizes if s <= rows), rows}):
-            folder, times = Path(home) / str(size), size // min(size, drawn)
+    for size in sorted({*(s for s in sizes if s <= rows), rows}):
+        with TemporaryDirectory() as home:
+            folder, times = Path(home) / "drawn", size // min(size, drawn)
             draw(folder, min(size, drawn))
             repeat(folder, times)
-            found: dict[str, Any] = {"times": times}
-            wanted = {
-                "ours": True,
-                "form": True,
-                "group by": beside,
-                "groupings": beside and size <= 10**7,
-                "run": run and (size == rows or not beside),
-            }
-            results[str(size)] = found | {what: apart(what, folder, size) for what, asked in wanted.items() if asked}
-            shutil.rmtree(folder)
+            wanted = ["ours", "form", *["group by"] * beside, *["groupings"] * (beside and size <= 10**7)]
+            wanted += ["run"] * (run and (size == rows or not beside))
+            results[str(size)] = {"times": times} | {what: apart(what, folder, size) for what in wanted}
     return results
 
 
@@ -269,48 +242,23 @@ def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
         "slope": slope,
         "form_to_counting": last["form"][clock] / last["ours"][clock],
     }
-    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {json.dumps(found)}")
+    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {dumps(found)}")
     return found
 
 
-def numbers(text: str) -> list[int]:
-    """Whole numbers with commas between them."""
-    return [int(v) for v in text.split(",")]
-
-
-def main() -> None:
-    """Measures, prints, and writes the JSON file."""
-    ask = argparse.ArgumentParser(description=__doc__)
-    ask.add_argument("--rows", type=int, default=10**8)
-    ask.add_argument(
-        "--sizes",
-        type=numbers,
-        default=[10**5, 10**6, 10**7],
-        help="rows of the other tables, by default 10^5, 10^6 and 10^7",
-    )
-    ask.add_argument("--drawn", type=int, help="draw no more rows, and read their files several times")
-    ask.add_argument("--no-run", action="store_true", help="leave out the fit")
-    ask.add_argument("--no-bare", action="store_true", help="leave out bare DuckDB")
-    ask.add_argument("--csv", type=numbers, help="only CSV files, of these megabytes")
-    ask.add_argument("--persons", type=numbers, help="only runs with a person as the unit, of these rows")
-    ask.add_argument("--json", type=Path)
-    ask.add_argument("--only", help=argparse.SUPPRESS)
-    ask.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    given = ask.parse_args()
-    if given.only:
-        only(given.only, given.folder, given.rows)
-    elif given.csv:
-        measure_csv(given.csv, given.json or HERE / "results" / "rows_csv.json")
+def main(given) -> None:
+    into = lambda name: given.json or RESULTS / f"{name}.json"  # noqa: E731
+    if given.csv:
+        write(into("rows_csv"), {str(megabytes): of_csv(megabytes) for megabytes in given.csv})
     elif given.persons:
-        measure_persons(given.persons, given.json or HERE / "results" / "rows_persons.json")
+        write(into("rows_persons"), {str(rows): of_persons(rows) for rows in given.persons})
     else:
-        sizes = measure(
-            given.sizes, given.rows, drawn=given.drawn or given.rows, run=not given.no_run, beside=not given.no_bare
-        )
+        how = {"drawn": given.drawn or given.rows, "run": not given.no_run, "beside": not given.no_bare}
+        sizes = of_sizes(given.sizes, given.rows, **how)
         results = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": sizes}
-        results |= {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")}
-        (given.json or HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
+        write(into("rows"), results | {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")})
 
 
 if __name__ == "__main__":
-    main()
+    few = {"no_run": False, "no_bare": False, "csv": [], "persons": []}
+    start(main, rows=10**8, sizes=[10**5, 10**6, 10**7], drawn=0, **few)

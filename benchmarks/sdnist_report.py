@@ -1,7 +1,7 @@
 """NIST's whole report (SDNist) on releases of its own national excerpt: its figures, and its pages to look at.
 
     python benchmarks/sdnist_report.py [--data FOLDER] [--methods mixture,independent] [--epsilon 1]
-                                       [--python ENV/bin/python] [--json FILE]
+                                       [--python ENV/bin/python] [--json FILE] [--fresh]
 
 Needs the public tables in ../shared. The package ``sdnist`` runs in the environment that k_marginal.py makes, and
 downloads NIST's excerpts with their dictionary; where it cannot, ``--data`` names a folder with the dictionary from the
@@ -10,24 +10,17 @@ those of ../shared). Each report lies in build/sdnist-report/METHOD/report.html.
 docs/evidence.md holds; JSON goes to benchmarks/results/sdnist_report.json.
 """
 
-import argparse
-import json
 import shutil
-import subprocess
-import sys
-import tempfile
+from functools import partial
+from json import loads
 from pathlib import Path
 from typing import Any
 
-import flagship
-from beyond_pairs import DELTA, prepare
-from cells import ran
-from flagship import ROOT, need_tables
-from k_marginal import environment
-from markdown_tables import store, table
+from k_marginal import SDNIST
+from markdown_tables import filled
+from public_tables import call, prepared, public, ran
+from runner import ROOT, Row, environment, grid, measured, start
 
-RESULTS = ROOT / "benchmarks" / "results" / "sdnist_report.json"
-PLACE = ROOT / "build" / "sdnist-report"
 RUN = """
 import sys
 from pathlib import Path
@@ -45,13 +38,13 @@ def data_root(given: str, place: Path) -> tuple[Path, str]:
     if not given:
         return root, "download"
     shutil.copytree(given, root)
-    flagship.read("acs_nist_national_2019.csv.gz").to_csv(root / "national" / "national2019.csv", index=False)
+    public("acs_nist_national_2019.csv.gz").to_csv(root / "national" / "national2019.csv", index=False)
     return root, "there"
 
 
 def told(report: Path) -> dict[str, Any]:
     """The figures of a report that are single numbers."""
-    found = json.loads(report.read_text())
+    found = loads(report.read_text())
     rows = found["data_description"]["deid"]["records"]
     wrong = {i["Inconsistency Group"]: i["Number of Records Inconsistent"] for i in found["inconsistencies"]["summary"]}
     return {
@@ -63,65 +56,36 @@ def told(report: Path) -> dict[str, Any]:
     }
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def markdown(rows: list[Row]) -> str:
     """A line a method."""
     groups = list(rows[0]["inconsistent"])
-    heads = (
-        "method",
-        "epsilon",
-        "k-marginal",
-        "as a sample of the real rows of",
-        "propensity MSE",
-        *(f"inconsistent, {g}" for g in groups),
-        "unique rows matched",
-    )
-    return table(
-        heads,
-        [
-            [
-                r["method"],
-                f"{r['epsilon']:g}",
-                str(r["k_marginal"]),
-                f"{r['as_a_sample_of']} %",
-                f"{r['propensity_mse']:.4f}",
-                *(f"{r['inconsistent'][g]:.1%}" for g in groups),
-                str(r["unique_matches"]),
-            ]
-            for r in rows
-        ],
-    )
+    heads = ("method", "epsilon", "k-marginal", "as a sample of the real rows of", "propensity MSE")
+    heads = (*heads, *(f"inconsistent, {g}" for g in groups), "unique rows matched")
+    cells = "{method}|{epsilon:g}|{k_marginal}|{as_a_sample_of} %|{propensity_mse:.4f}"
+    shares = "".join(f"|{{inconsistent[{g}]:.1%}}" for g in groups)
+    return filled(rows, "|".join(heads), cells + shares + "|{unique_matches}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", default="")
-    parser.add_argument("--methods", default="mixture,independent")
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--python", default="")
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    need_tables()
-    python, rows = given.python or environment(), []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        prepare("nist24", folder)
-        data, fetched = data_root(given.data, folder)
-        for method in given.methods.split(","):
-            cell = {"table": "nist24", "epsilon": given.epsilon, "method": method, "options": "", "seed": 0}
-            run = ran(folder, cell, folder / "out", delta=DELTA["nist24"])
-            if "failed" in run:
-                sys.exit(f"{method}: {run['failed']}")
-            out = PLACE / method
-            shutil.rmtree(out, ignore_errors=True)
-            out.mkdir(parents=True)
-            made = folder / "out" / "synthetic.csv"
-            done = subprocess.run([python, "-c", RUN, made, out, data, fetched], capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(f"sdnist: {done.stderr.strip().splitlines()[-1]}")
-            rows.append({"method": method, "epsilon": given.epsilon, **told(out / "report.json")})
-    store(Path(given.json), rows)
-    print(markdown(rows))
+def one(folder: Path, cell: Row, *, python: str, source: str) -> Row:
+    """The report on one run."""
+    run = ran(folder, cell | {"table": "nist24"})
+    if "failed" in run:
+        return run
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    data, fetched = data_root(source, folder / "data")
+    out = ROOT / "build" / "sdnist-report" / cell["method"]
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    call(python, "-c", RUN, folder / "out" / "synthetic.csv", out, data, fetched)
+    return told(out / "report.json")
+
+
+def main(given) -> None:
+    how = {"python": given.python or environment(*SDNIST), "source": given.data}
+    cells = grid(method=given.methods, epsilon=[given.epsilon])
+    print(markdown(measured(given, cells, partial(one, **how), prepare=lambda _: prepared("nist24"))))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"data": "", "methods": "mixture,independent", "epsilon": 1.0, "python": ""}
+    start(main, public=True, json="sdnist_report", **usual)

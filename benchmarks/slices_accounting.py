@@ -5,56 +5,40 @@
 Noise for one row more or less, norm at most 1, no reserves; and what the published noise really guarantees.
 """
 
-import argparse
+from markdown_tables import filled
+from runner import Row, grid, start, write
 
 from synth.privacy.accounting.slice_profile import Shift, epsilon_at, sigma_at, theorem_1
 
 SHAPES = ((100, 1), (100, 10), (100, 50), (100, 100), (100, 400), (788, 10), (788, 100), (788, 788))
-EPSILONS = (0.2, 1.0, 5.1, 8.1)
+HEADS = "epsilon|d|slices|Theorem 1|exact profile|rotation|saved|saved (rotation)|true epsilon"
+CELLS = "{epsilon:g}|{shape[0]}|{shape[1]}|{bound:.3f}|{exact:.3f}|{rotation:.3f}|{saved:.0%}|{more:.0%}|{true:.2f}"
 
 
-def row(epsilon: float, delta: float, dim: int, slices: int) -> list[str]:
+def needed(epsilon: float, delta: float, shape: tuple[int, int]) -> Row:
     """One line of the table. With a rotation, more slices than coordinates tell no more than the sums themselves."""
+    dim, slices = shape
     law, turned = Shift(dim, slices), Shift(dim, slices, "rotation")
-    published = theorem_1(epsilon, delta, dim=dim, num_slices=slices)
+    bound = theorem_1(epsilon, delta, dim=dim, num_slices=slices)
     scale = max(1.0, slices / dim) ** 0.5  # of the same sums, told as all slices of a longer rotation
     exact, rotation = sigma_at(epsilon, delta, law), sigma_at(epsilon, delta, turned) * scale
-    true = epsilon_at(delta, law, ratio=1 / published)
-    return [
-        f"{epsilon:g}",
-        f"{dim}",
-        f"{slices}",
-        f"{published:.3f}",
-        f"{exact:.3f}",
-        f"{rotation:.3f}",
-        f"{100 * (1 - exact / published):.0f} %",
-        f"{100 * (1 - rotation / published):.0f} %",
-        f"{true:.2f}",
-    ]
+    saved = {"saved": 1 - exact / bound, "more": 1 - rotation / bound}
+    true = epsilon_at(delta, law, ratio=1 / bound)
+    return {
+        "epsilon": epsilon,
+        "shape": shape,
+        "bound": bound,
+        "exact": exact,
+        "rotation": rotation,
+        "true": true,
+    } | saved
 
 
-def main() -> None:
-    """Prints the table in Markdown."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--delta", type=float, default=1e-5)
-    delta = parser.parse_args().delta
-    heads = [
-        "epsilon",
-        "d",
-        "slices",
-        "Theorem 1",
-        "exact profile",
-        "rotation",
-        "saved",
-        "saved (rotation)",
-        "true epsilon",
-    ]
-    print(f"sigma for delta {delta:g}; the last column: of Theorem 1's noise\n")
-    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    for epsilon in EPSILONS:
-        for dim, slices in SHAPES:
-            print("| " + " | ".join(row(epsilon, delta, dim, slices)) + " |")
+def main(given) -> None:
+    rows = [needed(delta=given.delta, **cell) for cell in grid(epsilon=[0.2, 1.0, 5.1, 8.1], shape=SHAPES)]
+    print(f"sigma for delta {given.delta:g}; the last column: of Theorem 1's noise\n")
+    print(filled(write(given.json, rows), HEADS, CELLS))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, delta=1e-5)

@@ -9,15 +9,14 @@ of a processor (all its threads) without a GPU, so that other work beside does n
 published schedule takes: 200 epochs, each as many steps as pass once over a quarter of the rows of ACSIncome, Colorado.
 """
 
-import argparse
 import resource
 import time
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 import torch
-from markdown_tables import store
+from markdown_tables import filled
+from runner import start, write
 
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence
@@ -27,7 +26,6 @@ from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
 SIZES = (8, 24, 5, 520, 188, 18, 2, 9, 2)
 LINES = 2
 ROWS = 25_000
-RESULTS = Path(__file__).resolve().parent / "results" / "slices_time.json"
 TABLE, SAMPLED, EPOCHS = 25_044, 0.25, 200  # rows of the table, and the published schedule
 
 
@@ -54,20 +52,9 @@ def seconds(made: SlicesRelease, *, batch: int, k: int, steps: int, device: str)
     def timed(count: int) -> float:
         shares = [np.full(b.bins.size, 1 / b.bins.size) for b in made.question.encoding.blocks]
         started = clock()
-        training.network(
-            made,
-            shares,
-            total=ROWS,
-            loss=loss,
-            k=k,
-            batch=batch,
-            steps=count,
-            rate=1e-3,
-            num_slices=made.values.shape[1],
-            rng=np.random.default_rng(0),
-            device=device,
-            progress=lambda _: None,
-        )
+        how = {"total": ROWS, "loss": loss, "k": k, "batch": batch, "steps": count, "rate": 1e-3, "device": device}
+        how |= {"num_slices": made.values.shape[1], "rng": np.random.default_rng(0), "progress": lambda _: None}
+        training.network(made, shares, **how)
         return clock() - started
 
     timed(2)
@@ -94,37 +81,21 @@ def by_schedule(took: float, batch: int) -> dict:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--slices", default="100,200,300")
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--k", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--devices", default="cpu,cuda")
-    given = parser.parse_args()
+def main(given) -> None:
     rows = []
-    lines = ["| device | slices | seconds per 1,000 steps | MiB held at most |", "|---|---|---|---|"]
-    for device in given.devices.split(","):
+    for device in given.devices:
         if device == "cuda" and not torch.cuda.is_available():
             print("No GPU here: left out.\n")
             continue
-        named = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} thread(s)"
-        for num_slices in map(int, given.slices.split(",")):
-            made = release(num_slices, np.random.default_rng(0))
+        print(torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} thread(s)")
+        for slices in given.slices:
+            made = release(slices, np.random.default_rng(0))
             took = seconds(made, batch=given.batch, k=given.k, steps=given.steps, device=device)
-            rows.append(
-                by_schedule(took, given.batch) | {"device": device, "slices": num_slices, "mib": memory(device)}
-            )
-            lines.append(f"| {named} | {num_slices} | {took:.0f} | {memory(device):.0f} |")
-    for r in rows:
-        lines.append(f"\nThe published schedule on {r['rows']:,} rows, {r['slices']} slices, {r['device']}:")
-        lines.append(
-            f"{r['steps_an_epoch']} steps and {r['seconds_an_epoch']:.1f} s an epoch; {r['epochs']} epochs "
-            f"{r['seconds']:.0f} s, extrapolated."
-        )
-    print("\n".join(lines))
-    store(RESULTS, rows)
+            rows.append(by_schedule(took, given.batch) | {"device": device, "slices": slices, "mib": memory(device)})
+    heads = "device|slices|seconds per 1,000 steps|MiB held at most|steps an epoch|seconds of 200 epochs, extrapolated"
+    cells = "{device}|{slices}|{seconds_1000:.0f}|{mib:.0f}|{steps_an_epoch}|{seconds:.0f}"
+    print(filled(write(given.json, rows), heads, cells))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="slices_time", slices=[100, 200, 300], batch=128, k=2, steps=40, devices="cpu,cuda")

@@ -6,32 +6,30 @@ At the end: no spend lost, none unpaid, no overspend, no traceback, the ledger v
 is flat. Prints one JSON object; exit code 1 where something of this does not hold.
 """
 
-import argparse
 import asyncio
 import contextlib
-import json
 import os
 import random
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
+from app_server import free_port
+from public_tables import SYNTH
+from runner import ROOT, start, tell
 
 from synth import jobs
 from synth.errors import SynthError
 from synth.privacy.ledger.ledger import Ledger
 
-ROOT = Path(__file__).resolve().parent.parent
 TABLE, SCHEMA = ROOT / "data" / "town_survey.csv.gz", ROOT / "data" / "town_survey.schema.json"
 CAP, COST, AT_ONCE = 5.0, 0.01, 2
 MIB = 2**20
@@ -59,11 +57,9 @@ class Soak:
 
     def start_app(self) -> subprocess.Popen[bytes]:
         """A server on a free port, healthy."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         log = open(self.folder / "app.log", "ab")  # noqa: SIM115 - the server's for its life
-        command = [sys.executable, "-m", "synth", "app", "--port", str(self.port), "--headless"]
+        command = [*SYNTH, "app", "--port", str(self.port), "--headless"]
         app = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self.born = time.monotonic()
         for _ in range(240):
@@ -86,29 +82,15 @@ class Soak:
         self.started += 1
         out = self.folder / "out" / str(self.started)
         job = jobs.create({"dataset": "soak"}, folder=self.folder / "home" / "jobs" / f"{self.started:06d}")
-        arguments = [
-            "run",
-            str(TABLE),
-            "--schema",
-            str(SCHEMA),
-            "--method",
-            "independent",
-            "--epsilon",
-            str(COST),
-            "--dataset",
-            "soak",
-            "--out",
-            str(out),
-            "--num-rows",
-            "200",
-        ]
+        arguments = ["run", str(TABLE), "--schema", str(SCHEMA), "--method", "independent", "--epsilon", str(COST)]
+        arguments += ["--dataset", "soak", "--out", str(out), "--num-rows", "200"]
         if self.rng.random() < 0.5:
             job.start(arguments, program=jobs.QUEUED)
             self.running.append((job, None, out))
             self.done["queued runs"] += 1
             return
         with open(job.path / "log.txt", "wb") as log:
-            command = [sys.executable, "-m", "synth", *arguments, "--job", str(job.path)]
+            command = [*SYNTH, *arguments, "--job", str(job.path)]
             self.running.append((job, subprocess.Popen(command, stdout=log, stderr=log), out))
         self.done["runs"] += 1
 
@@ -164,16 +146,12 @@ class Soak:
 
     def refused(self) -> None:
         """What must be refused: too much budget, or a damaged file."""
+        code, table, epsilon = 4, TABLE, "9"
         if self.rng.random() < 0.5:
-            self.command(
-                4, "run", TABLE, "--schema", SCHEMA, "--epsilon", "9", "--dataset", "soak", "--out", self.folder / "no"
-            )
-        else:
-            cut = self.folder / "cut.csv.gz"
-            cut.write_bytes(TABLE.read_bytes()[: self.rng.randrange(1, 20_000)])
-            self.command(
-                3, "run", cut, "--schema", SCHEMA, "--epsilon", "0.01", "--dataset", "soak", "--out", self.folder / "no"
-            )
+            code, table, epsilon = 3, self.folder / "cut.csv.gz", "0.01"
+            table.write_bytes(TABLE.read_bytes()[: self.rng.randrange(1, 20_000)])
+        where = ("--epsilon", epsilon, "--dataset", "soak", "--out", self.folder / "no")
+        self.command(code, "run", table, "--schema", SCHEMA, *where)
 
     def reuse(self) -> None:
         """What costs nothing: rows from a model, a bundle."""
@@ -190,9 +168,7 @@ class Soak:
 
     def command(self, code: int, *arguments: object) -> None:
         """A command that must end with this exit code, in one line."""
-        done = subprocess.run(
-            [sys.executable, "-m", "synth", *map(str, arguments)], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*SYNTH, *map(str, arguments)], capture_output=True, text=True, check=False)
         lines = [line for line in done.stderr.splitlines() if line.startswith("synth: ")]
         if done.returncode != code or "Traceback" in done.stderr or len(lines) != (code != 0):
             self.faults.append(f"{arguments[0]}: exit code {done.returncode}, {done.stderr[-300:]!r}")
@@ -283,35 +259,19 @@ class Soak:
         return {"early": early, "late": late, "most": round(max(settled), 1)}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        soak = Soak(Path(name), seed=asked.seed)
+def main(given) -> int:
+    with TemporaryDirectory() as name:
+        soak = Soak(Path(name), seed=given.seed)
         try:
-            found = soak.go(asked.minutes * 60)
+            found = soak.go(given.minutes * 60)
         finally:
             with contextlib.suppress(OSError, SynthError):
                 os.killpg(soak.app.pid, signal.SIGKILL)
-    text = json.dumps(found, indent=1)
-    if asked.json:
-        asked.json.write_text(text + "\n")
-    print(text)
+    tell(given.json, found)
     memory = found["memory of the application, MiB"]
-    good = (
-        not found["faults"]
-        and not found["overspent"]
-        and not found["lost"]
-        and not found["unpaid"]
-        and found["verified"]
-    )
-    return (
-        0 if good and not found["tracebacks of the application"] and memory["late"] < 1.15 * memory["early"] + 20 else 1
-    )
+    wrong = [found[k] for k in ("faults", "overspent", "lost", "unpaid", "tracebacks of the application")]
+    return int(any(wrong) or not found["verified"] or memory["late"] >= 1.15 * memory["early"] + 20)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start(main, minutes=30.0, seed=0)

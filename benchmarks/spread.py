@@ -12,16 +12,14 @@ encoded rows, which do not. Counts are compared with those of *here*, cell by ce
 benchmarks/results/spread.json.
 """
 
-import argparse
-import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -29,10 +27,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import rows as drawn
+from app_server import used
+from runner import ROOT, Row, show, start, write
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-ENGINES = ("here", "duckdb", "postgres", "spark")
+sys.path.insert(0, str(ROOT))
 
 
 def question(facts: Any) -> list[tuple]:
@@ -114,23 +112,9 @@ def measured(engine: str, folder: Path) -> tuple[dict[str, float], list[np.ndarr
 
 def processor() -> float:
     """Seconds of the processor: of this process, of those that it started, and of a PostgreSQL of its own."""
-    busy, parent = {}, {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            found = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        pid = int(stat.parent.name)
-        parent[pid], busy[pid] = int(found[1]), sum(map(int, found[11:15])) / os.sysconf("SC_CLK_TCK")
     master = Path(f"/tmp/facsimile-pg-{os.getpid()}/data/postmaster.pid")
-    own = {os.getpid(), *([int(master.read_text().split()[0])] if master.exists() else [])}
-
-    def ours(pid: int) -> bool:
-        while pid in parent and pid not in own:
-            pid = parent[pid]
-        return pid in own
-
-    return sum(seconds for pid, seconds in busy.items() if ours(pid))
+    own = [int(master.read_text().split()[0])] if master.exists() else []
+    return sum(used(ended=True, also=tuple(own)).values())
 
 
 @contextmanager
@@ -168,30 +152,24 @@ def waiting() -> Iterator[dict[str, float]]:
             setattr(one_pass, name, method)
 
 
-def main() -> None:
-    """Measures, compares, prints and writes the JSON."""
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--rows", type=int, default=10**6)
-    ask.add_argument("--engines", default=",".join(ENGINES))
-    ask.add_argument("--json", type=Path, default=HERE / "results" / "spread.json")
-    given = ask.parse_args()
-    found: dict[str, Any] = {"rows": given.rows, "load": os.getloadavg()[0], "engines": {}}
-    with tempfile.TemporaryDirectory() as name:
+def main(given) -> None:
+    found: Row = {"rows": given.rows, "load": os.getloadavg()[0], "engines": {}}
+    with TemporaryDirectory() as name:
         folder = Path(name) / "drawn"
         drawn.draw(folder, given.rows)
         widths = {"weight": 2, "worked": 2, "started": 2, "income": 4}
         found["encoded_bytes"] = given.rows * sum(widths.get(n, 1) for n in drawn.columns())
         here: list[np.ndarray] | None = None
-        for engine in given.engines.split(","):
+        for engine in given.engines:
             told, tables = measured(engine, folder)
             here = here or tables
             told["cells"] = float(sum(len(t) for t in tables))
             if not all(np.array_equal(a, b) for a, b in zip(here, tables, strict=True)):
                 raise SystemExit(f"{engine}: other counts")
             found["engines"][engine] = told
-            print(engine, json.dumps(told), flush=True)
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+            show({"engine": engine, **told})
+    write(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="spread", rows=10**6, engines="here,duckdb,postgres,spark")

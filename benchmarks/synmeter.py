@@ -1,25 +1,26 @@
 """SynMeter's own evaluator on Adult: Wasserstein distances of columns and pairs, and queries, of our tables and others.
 
     python benchmarks/synmeter.py --repository CHECKOUT --python ENV/bin/python [--methods mixture,aim,mst]
-                                  [--seeds 3] [--epsilon 1] [--json FILE]
+                                  [--seeds 3] [--epsilon 1] [--json FILE] [--fresh]
 
 ``CHECKOUT`` is a checkout of SynMeter's repository (zealscott/SynMeter); ``ENV`` a Python that its evaluator imports in
 (numpy, pandas, scikit-learn, scipy, tomli, tomli_w, torch, POT). Needs the public tables in ../shared. As its own
 protocol has it, 3,000 held-out rows are compared with 3,000 synthetic ones: total variation of the categories
 (``one``) and their pairs, Wasserstein distance of the numbers, of pairs of numbers and of a number with a category,
-every range from 0 to 1; and 1,000 counts of three columns on all rows. AIM and MST get one run. Prints Markdown; JSON
-goes to benchmarks/results/synmeter.json.
+every range from 0 to 1; and 1,000 counts of three columns on all rows. AIM and MST get one run. Runs that the JSON
+(benchmarks/results/synmeter.json) holds are passed over. Prints Markdown.
 """
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from flagship import ROOT
-from margnet import COLUMNS, QUERIES, arguments, asked, compared
-from margnet import markdown as table
+from margnet import BY, COLUMNS, QUERIES, USUAL, compared
+from markdown_tables import means
+from runner import Row, start
 
-RESULTS = ROOT / "benchmarks" / "results" / "synmeter.json"
 ROWS = 3000
 JUDGE = f"""
 import json, sys
@@ -48,27 +49,20 @@ NAMES = {
     "cat_cont_error": "number and category",
     "queries": "queries",
 }
-SHOWN = {n: (n, 4) for n in NAMES.values()} | {"seconds": ("seconds", 1)}
+markdown = partial(means, by=BY, columns=dict.fromkeys(NAMES.values(), 4) | {"seconds": 1}, runs="runs")
 
 
-def markdown(rows: list[dict]) -> str:
-    """Means over runs."""
-    return table(rows, SHOWN)
+def judged(made: pd.DataFrame, real: pd.DataFrame, numbers: list[str], folder: Path, asked: Callable[..., Row]) -> Row:
+    files = folder / "made.csv", folder / "real.csv", folder / "values.json"
+    for rows, path in zip((made, real), files[:2], strict=True):
+        rows.to_csv(path, index=False)
+    files[2].write_text(json.dumps({n: sorted({*made[n], *real[n]}) for n in real if n not in numbers}))
+    return {NAMES[k]: v for k, v in asked(*files).items()}
 
 
-def main() -> None:
-    given = arguments(__doc__.splitlines()[0], RESULTS)
-
-    def judged(made: pd.DataFrame, real: pd.DataFrame, numbers: list[str], folder: Path) -> dict[str, float]:
-        values = {n: sorted({*made[n], *real[n]}) for n in real if n not in numbers}
-        files = folder / "made.csv", folder / "real.csv", folder / "values.json"
-        made.to_csv(files[0], index=False)
-        real.to_csv(files[1], index=False)
-        files[2].write_text(json.dumps(values))
-        return {NAMES[k]: v for k, v in asked(given, JUDGE, *files).items()}
-
-    print(markdown(compared(given, judged)))
+def main(given) -> None:
+    print(markdown(compared(given, judged, JUDGE)))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, public=True, json="synmeter", **USUAL)

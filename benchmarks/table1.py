@@ -6,7 +6,7 @@
 With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
 2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A
 method that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json
-with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh begins anew. Prints
+with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh measures them again. Prints
 Markdown. Needs score.py in ../shared/tools.
 
 --rows: learns from the first N of the training rows, for what takes an hour on all of them; such lines name N.
@@ -15,165 +15,97 @@ Markdown. Needs score.py in ../shared/tools.
 the published bound's noise: a run at the smaller epsilon to which that noise really amounts.
 """
 
-import argparse
 import contextlib
-import json
 import sys
-import tempfile
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-import flagship
 import pandas as pd
-from markdown_tables import means, store, stored
+from markdown_tables import means
+from public_tables import acs, halves, prepared, ran_and_scored, texts
+from runner import RESULTS, ROOT, Row, grid, measured, same, start
 
 from synth.generators import GENERATORS
 from synth.privacy.accounting.slice_profile import slice_sigma, theorem_1
 
-RESULTS = flagship.ROOT / "benchmarks" / "results"
-DOWNLOADS = flagship.ROOT / "build" / "folktables"
-SCORES = ("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc")
-TASKS = ("ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", "ACSTravelTime")
+DOWNLOADS = ROOT / "build" / "folktables"
+TASKS = "ACSIncome,ACSPublicCoverage,ACSMobility,ACSEmployment,ACSTravelTime"
 NUMBERS = {"AGEP", "WKHP", "JWMNP", "PINCP", "POVPIP"}  # features on a scale; all others are codes
+SCORES = ("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc")
 NUM_SLICES = 200
-PAPER = {"loss": "kl", "directions": "gaussian", "num_slices": NUM_SLICES}
-SCHEDULE = {"epochs": 200, "learning_rate": 2e-5, "rate": 0.25}  # the published training; all others are quicker ones
-SORTED = {"directions": "gaussian", "num_slices": NUM_SLICES, "batch": 512}
-PAID = {"oneway_share": 0.3}  # of the budget, for counts of single columns: what the rivals' defaults start from
-BARE = {"oneway_share": 0.01}  # the least that their options allow: a row count, and hardly more
-CELL = ("table", "epsilon", "relation", "method", "seed")  # what tells one run from another
+PAPER = ["loss=kl", "directions=gaussian", f"num_slices={NUM_SLICES}"]
+SCHEDULE = ["epochs=200", "learning_rate=2e-5", "rate=0.25"]  # the published training; all others are quicker ones
+SORTED = ["directions=gaussian", f"num_slices={NUM_SLICES}", "batch=512"]
+PAID = ["oneway_share=0.3"]  # of the budget, for counts of single columns: what the rivals' defaults start from
+BARE = ["oneway_share=0.01"]  # the least that their options allow: a row count, and hardly more
 # the published table's five rows, then this library's own; each with and without one-way counts; slow ones last
-METHODS: dict[str, tuple[str, dict]] = {
-    "slicing (groups)": ("slicing", {}),
-    "mixture": ("mixture", {}),
-    "single records (best fit)": ("slicing", {"groups": "records"}),
-    "slicing (groups) alone": ("slicing", {"encoding": "binned"}),
-    "PATE + one-ways": ("pate_gan", {}),
+METHODS = {
+    "slicing (groups)": ("slicing", []),
+    "mixture": ("mixture", []),
+    "single records (best fit)": ("slicing", ["groups=records"]),
+    "slicing (groups) alone": ("slicing", ["encoding=binned"]),
+    "PATE + one-ways": ("pate_gan", []),
     "PATE": ("pate_gan", BARE),
-    "MERF + one-ways": ("dp_merf", {}),
+    "MERF + one-ways": ("dp_merf", []),
     "MERF": ("dp_merf", BARE),
-    "DP-SGD + one-ways": ("dp_ctgan", {}),
+    "DP-SGD + one-ways": ("dp_ctgan", []),
     "DP-SGD": ("dp_ctgan", BARE),
-    "SliceWass + one-ways": ("slice_wasserstein", {**SORTED, **PAID}),
+    "SliceWass + one-ways": ("slice_wasserstein", [*SORTED, *PAID]),
     "SliceWass": ("slice_wasserstein", SORTED),
-    "Algorithm 1 + one-ways": ("slicing", {**PAPER, **PAID}),
+    "Algorithm 1 + one-ways": ("slicing", [*PAPER, *PAID]),
     "Algorithm 1": ("slicing", PAPER),
-    "Algorithm 1 by its schedule": ("slicing", {**PAPER, **SCHEDULE}),
+    "Algorithm 1 by its schedule": ("slicing", [*PAPER, *SCHEDULE]),
 }
-STEPS: dict[str, dict] = {
-    "Algorithm 1, noise by the published bound": PAPER,
-    "noise by the exact profile": PAPER,
-    "a rotation for the directions": {"loss": "kl"},
-    "moments instead of a network": {"groups": "records"},
-    "sums of groups": {"encoding": "binned"},
-    "two stages": {},
+PUBLISHED = "Algorithm 1, noise by the published bound"
+STEPS = {
+    PUBLISHED: ("slicing", PAPER),
+    "noise by the exact profile": ("slicing", PAPER),
+    "a rotation for the directions": ("slicing", ["loss=kl"]),
+    "moments instead of a network": ("slicing", ["groups=records"]),
+    "sums of groups": ("slicing", ["encoding=binned"]),
+    "two stages": ("slicing", []),
 }
 
 
-def colorado(folder: Path) -> list[str]:
-    return flagship.acs(folder)
-
-
+@cache
 def californians() -> pd.DataFrame:
     """Persons of California 2018; downloaded once. The package's own prints go to stderr."""
     import folktables
 
     with contextlib.redirect_stdout(sys.stderr):
-        source = folktables.ACSDataSource(
-            survey_year="2018", horizon="1-Year", survey="person", root_dir=str(DOWNLOADS)
-        )
-        return source.get_data(states=["CA"], download=True)
+        where = {"survey_year": "2018", "horizon": "1-Year", "survey": "person", "root_dir": str(DOWNLOADS)}
+        return folktables.ACSDataSource(**where).get_data(states=["CA"], download=True)
 
 
-def californian(task: str) -> Callable[[Path], list[str]]:
+def californian(folder: Path, task: str) -> list[str]:
     """A folktables task: features and target of 2018, California, 80 % of the rows to train on."""
+    import folktables
 
-    def write(folder: Path) -> list[str]:
-        import folktables
-
-        features, target, _ = getattr(folktables, task).df_to_pandas(californians())
-        target = target.astype(int)
-        # a target may bear a feature's name: the binary one is kept apart
-        target.columns = ["TARGET"]
-        rows = pd.concat([features, target], axis=1)
-        flagship._halves(rows, folder)
-        codes = [c for c in rows if c not in NUMBERS]
-        return ["--categorical", ",".join(codes), "--target", "TARGET"]
-
-    return write
+    features, target, _ = getattr(folktables, task).df_to_pandas(californians())
+    target = target.astype(int)
+    target.columns = ["TARGET"]  # which may bear a feature's name: the binary one is kept apart
+    rows = pd.concat([features, target], axis=1)
+    halves(rows, folder)
+    return ["--categorical", ",".join(c for c in rows if c not in NUMBERS), "--target", "TARGET"]
 
 
-def by_hand(folder: Path) -> None:
-    """The Bureau's files of California, put where folktables looks."""
-    from synth.schema.census_files import bring
-
-    bring(folder, DOWNLOADS, state="CA", code="06", year=2018)
-
-
-def tables(wanted: list[str]) -> dict[str, Callable[[Path], list[str]]]:
-    """Which tables can be had here; says so."""
+def tables(wanted: list[str]) -> dict:
+    """Which tables can be had here, and what writes them; says so."""
     try:
         californians()
     except Exception as error:  # no package, no connection, a changed address: all mean the same here
         print(f"The California tasks cannot be had ({type(error).__name__}): ACSIncome of Colorado 2018 instead.\n")
-        return {"ACSIncome, Colorado": colorado}
+        return {"ACSIncome, Colorado": acs}
     print("folktables: California 2018.\n")
-    return {t: californian(t) for t in wanted}
+    return {task: lambda folder, task=task: californian(folder, task) for task in wanted}
 
 
-def one(folder: Path, *, method: str, options: dict, epsilon: float, seed: int, relation: str) -> dict:
-    """One run through the command line, and its scores."""
-    out = folder / f"{method}-{epsilon}-{seed}-{abs(hash(tuple(options.items())))}"
-    given = [x for name, value in options.items() for x in ("--option", f"{name}={value}")]
-    run = json.loads(
-        flagship.call(
-            sys.executable,
-            "-m",
-            "synth",
-            "run",
-            folder / "train.csv",
-            "--schema",
-            folder / "schema.json",
-            "--epsilon",
-            epsilon,
-            "--delta",
-            1e-5,
-            "--relation",
-            relation,
-            "--method",
-            method,
-            *given,
-            "--out",
-            out,
-            "--seed",
-            seed,
-            "--ledger",
-            folder / f"ledger-{relation}.sqlite",
-            "--json",
-        )
-    )
-    scored = folder / "scores.json"
-    flagship.call(
-        sys.executable,
-        flagship.SHARED / "tools" / "score.py",
-        "--real",
-        folder / "train.csv",
-        "--synthetic",
-        out / "synthetic.csv",
-        "--schema",
-        out / "schema.json",
-        "--test",
-        folder / "test.csv",
-        "--no-reference",
-        "--json",
-        scored,
-    )
-    found = json.loads(scored.read_text())
-    return {**{k: found.get(k) for k in SCORES}, "seconds": run["seconds"], "epsilon_spent": run["epsilon_spent"]}
-
-
-def published_epsilon(epsilon: float, dim: int) -> float:
+def published_epsilon(epsilon: float, schema: Path) -> float:
     """The epsilon to which the published bound's noise really amounts, by bisection."""
+    from synth.generators.slices.encoding import scaled
+    from synth.schema.table import load
+
+    dim = scaled(load(schema)).dim  # coordinates of the published encoding: a category each, a number one
     noise = theorem_1(epsilon, 1e-5, dim=dim, num_slices=NUM_SLICES)
     low, high = epsilon / 100, epsilon
     for _ in range(30):
@@ -183,90 +115,44 @@ def published_epsilon(epsilon: float, dim: int) -> float:
     return low
 
 
-def coordinates(schema: Path) -> int:
-    """Coordinates of the published encoding: a category each, a number one."""
-    from synth.generators.slices.encoding import scaled
-    from synth.schema.table import load
-
-    return scaled(load(schema)).dim
-
-
-def markdown(rows: list[dict], first: list[str]) -> str:
-    """Means over seeds."""
-    return means(rows, first, {n: (n, 3) for n in SCORES} | {"seconds": ("seconds", 1)}, runs="runs")
+def one(folder: Path, cell: Row) -> Row:
+    """One run through the command line, and its scores."""
+    method, options = (METHODS | STEPS)[cell["method"]]
+    lower = cell["method"] == PUBLISHED
+    epsilon = published_epsilon(cell["epsilon"], folder / "schema.json") if lower else cell["epsilon"]
+    run = cell | {"method": method, "options": options, "epsilon": epsilon}
+    return ran_and_scored(folder, run, "--relation", cell["relation"])
 
 
-def plan(given: argparse.Namespace, schema: Path, epsilon: float) -> list[tuple[str, str, dict, float]]:
-    """(label, method, options, epsilon to run at) of everything to be measured on one table."""
-    if given.steps:
-        lower = published_epsilon(epsilon, coordinates(schema))
-        return [(label, "slicing", o, lower if i == 0 else epsilon) for i, (label, o) in enumerate(STEPS.items())]
-    wanted = given.methods.split(",") if given.methods else list(METHODS)
-    if unknown := [label for label in wanted if label not in METHODS]:
-        sys.exit(f"--methods {', '.join(unknown)}: choose of {', '.join(METHODS)}")
-    return [(label, *METHODS[label], epsilon) for label in wanted]
+def main(given) -> None:
+    if getattr(given, "from"):  # the Bureau's files of California, put where folktables looks
+        from synth.schema.census_files import bring
 
+        bring(getattr(given, "from"), DOWNLOADS, state="CA", code="06", year=2018)
+    known = STEPS if given.steps else METHODS
+    labels = given.methods or list(known)
+    if unknown := [label for label in labels if label not in known]:
+        sys.exit(f"--methods {', '.join(unknown)}: choose of {', '.join(known)}")
+    for label in [label for label in labels if known[label][0] not in GENERATORS]:
+        print(f"Not in this build, skipped: {label} ({known[label][0]}).")
+    labels = [label for label in labels if known[label][0] in GENERATORS]
+    given.json = given.json or RESULTS / f"{'steps' if given.steps else 'table1'}.json"
+    makers, few = tables(given.tasks), f", {given.rows:,} rows" if given.rows else ""
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epsilons", default="5.1")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--methods", default="", help=f"of: {', '.join(METHODS)}")
-    parser.add_argument("--tasks", default=",".join(TASKS))
-    parser.add_argument("--relation", default="zero_out", help="the published analysis' is zero_out")
-    parser.add_argument("--steps", action="store_true")
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--json", default="")
-    parser.add_argument("--rows", type=int, default=0, help="of the table to learn from; 0: all")
-    parser.add_argument("--from", dest="folder", type=Path, help="folder of the Census Bureau's files")
-    return parser.parse_args()
+    def make(folder: Path, task: str) -> list[str]:
+        options = makers[task.removesuffix(few)](folder)
+        if given.rows:
+            texts(folder / "train.csv")[: given.rows].to_csv(folder / "train.csv", index=False)
+        return options
 
-
-def measured(given: argparse.Namespace, folder: Path, task: str, rows: list[dict], out: Path) -> list[tuple]:
-    """Runs what is asked of one table and ``rows`` do not hold yet; the cells asked for, in order."""
-    asked = []
-    for epsilon in map(float, given.epsilons.split(",")):
-        for label, method, options, spent in plan(given, folder / "schema.json", epsilon):
-            if method not in GENERATORS:
-                print(f"Not in this build, skipped: {label} ({method}).")
-                continue
-            for seed in range(given.seeds):
-                cell = dict(zip(CELL, (task, epsilon, given.relation, label, seed), strict=True))
-                asked.append(tuple(cell.values()))
-                if asked[-1] in {_key(r) for r in rows}:
-                    continue
-                found = one(folder, method=method, options=options, epsilon=spent, seed=seed, relation=given.relation)
-                rows.append({**cell, **found})
-                store(out, rows)
-                print(rows[-1], file=sys.stderr, flush=True)
-    return asked
-
-
-def _key(row: dict) -> tuple:
-    return tuple(row.get(k) for k in CELL)
-
-
-def main() -> None:
-    given = arguments()
-    flagship.need_tables()
-    if given.folder:
-        by_hand(given.folder)
-    out = Path(given.json or RESULTS / ("steps.json" if given.steps else "table1.json"))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    rows = stored(out, fresh=given.fresh)
-    asked: list[tuple] = []
-    for task, write in tables(given.tasks.split(",")).items():
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            flagship.drafted(folder, write(folder))
-            if given.rows:
-                task = f"{task}, {given.rows:,} rows"
-                train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False, nrows=given.rows)
-                train.to_csv(folder / "train.csv", index=False)
-            asked += measured(given, folder, task, rows, out)
-    if wanted := sorted((r for r in rows if _key(r) in asked), key=lambda r: asked.index(_key(r))):
-        print(markdown(wanted, ["table", "epsilon", "method"]))
+    ways = {"epsilon": given.epsilons, "relation": [given.relation], "method": labels, "seed": range(given.seeds)}
+    cells = grid(table=[task + few for task in makers], **ways)
+    place = lambda task: prepared(task, lambda folder: make(folder, task))  # noqa: E731
+    rows = measured(given, cells, one, prepare=place)
+    asked = [r for c in cells for r in rows if same(r, c)]
+    print(means(asked, ("table", "epsilon", "method"), dict.fromkeys(SCORES, 3) | {"seconds": 1}, runs="runs"))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"epsilons": [5.1], "seeds": 1, "methods": [], "tasks": TASKS, "relation": "zero_out", "rows": 0}
+    start(main, public=True, steps=False, **{"from": Path}, **usual)

@@ -3,95 +3,49 @@
     python benchmarks/tables.py [--parts unit,rules,learnt,columns] [--seeds 3]
 
 Needs the public tables and score.py in ../shared (the part `columns` does not); says so and stops without them.
-Wide, numeric and incomplete tables with plain settings are measured by flagship.py. Prints Markdown; JSON goes to
-benchmarks/results/tables.json.
+Wide, numeric and incomplete tables with plain settings are measured by flagship.py. Prints Markdown; runs that
+benchmarks/results/tables.json holds are passed over.
 """
 
-import argparse
 import json
 import sys
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, SHARED, TABLES, call, drafted, read, show
-from markdown_tables import means, store
+from markdown_tables import means
+from public_tables import DIABETES_CODES, TABLES, drafted, laid, public, ran, scored, texts
+from runner import SHARED, Row, grid, measured, start
 
-SYNTH = (sys.executable, "-m", "synth")
-
-
-def run(
-    folder: Path, *options: object, epsilon: float = 1.0, table: str = "train.csv", schema: str = "schema.json"
-) -> dict:
-    """One run through the command line; its JSON answer."""
-    said = call(
-        *SYNTH,
-        "run",
-        folder / table,
-        "--schema",
-        folder / schema,
-        "--epsilon",
-        epsilon,
-        "--delta",
-        1e-5,
-        "--out",
-        folder / "out",
-        "--ledger",
-        folder / "ledger.sqlite",
-        "--json",
-        *options,
-    )
-    return json.loads(said)
+UNITS = {
+    "row": (),
+    "patient, 3 rows": ("--unit", "patient_nbr", "--max-rows", 3),
+    "patient, 1 row": ("--unit", "patient_nbr", "--max-rows", 1),
+}
+RULED = {"no rules": "schema.json", "rules declared": "ruled.json"}
+LEARNT = {"declared": ("schema.json", ()), "learnt": ("kinds.json", ("--learn-share", 0.1))}
+WIDTHS = {f"{count} columns": count for count in (10, 50, 100, 200)}
 
 
-def scored(folder: Path, schema: str = "schema.json") -> dict:
-    call(
-        sys.executable,
-        SHARED / "tools" / "score.py",
-        "--real",
-        folder / "train.csv",
-        "--synthetic",
-        folder / "out" / "synthetic.csv",
-        "--schema",
-        folder / schema,
-        "--test",
-        folder / "test.csv",
-        "--no-reference",
-        "--json",
-        folder / "scores.json",
-    )
-    return json.loads((folder / "scores.json").read_text())
+def ran_on(folder: Path, cell: Row, *more: object, schema: str = "schema.json") -> Row:
+    """A case's run at epsilon 1; ends the program where it fails."""
+    said = ran(folder, {"epsilon": 1.0, "seed": cell["seed"]}, *more, schema=schema)
+    return sys.exit(said["failed"]) if "failed" in said else said
 
 
-def facts_of(folder: Path, options: list[str]) -> dict:
-    """The schema as `schema init --assume-public` drafts it from the training rows."""
-    drafted(folder, options)
-    return json.loads((folder / "schema.json").read_text())
-
-
-def unit(folder: Path, seeds: int) -> list[dict]:
-    """diabetes: what it costs to protect a patient of whom three stays are kept, in place of a stay."""
-    rows = read("diabetes_130_hospitals.csv.gz").drop(columns=["encounter_id"])
-    rows.to_csv(folder / "train.csv", index=False)
-    rows.sample(5000, random_state=0).to_csv(folder / "test.csv", index=False)
-    codes = "admission_type_id,discharge_disposition_id,admission_source_id,diag_1,diag_2,diag_3"
-    drafted(folder, ["--missing", "?", "--categorical", codes, "--target", "readmitted", "--identifier", "patient_nbr"])
-    made = []
-    for name, options in (
-        ("row", ()),
-        ("patient, 3 rows", ("--unit", "patient_nbr", "--max-rows", 3)),
-        ("patient, 1 row", ("--unit", "patient_nbr", "--max-rows", 1)),
-    ):
-        for seed in range(seeds):
-            answer = run(folder, "--seed", seed, *options)
-            row = {"part": "unit", "what": name, "seconds": answer["seconds"], "rows": answer["num_rows"]}
-            made.append(row | _kept(scored(folder), "pair_tv_err", "max_pair_tv_err", "tv", "ks"))
-    return made
-
-
-def _kept(scores: dict, *names: str) -> dict:
+def scores_of(folder: Path, *names: str) -> Row:
+    scores = scored(folder)
     return {n: scores[n] for n in names if scores.get(n) is not None}
+
+
+def unit(folder: Path, cell: Row) -> Row:
+    """diabetes: what it costs to protect a patient of whom three stays are kept, in place of a stay."""
+    answer = ran_on(folder, cell, *UNITS[cell["what"]])
+    found = {"seconds": answer["seconds"], "rows": answer["num_rows"]}
+    return found | scores_of(folder, "pair_tv_err", "max_pair_tv_err", "tv", "ks")
 
 
 def nist_rules(real: pd.DataFrame) -> list[dict]:
@@ -147,38 +101,45 @@ def broken(real: pd.DataFrame, made: pd.DataFrame) -> dict:
     }
 
 
-def rules(folder: Path, seeds: int) -> list[dict]:
+def rules(folder: Path, cell: Row) -> Row:
     """nist: functional dependencies and structural missing values, without and with rules declared."""
-    real = read("acs_nist_national_2019.csv.gz")
-    options = TABLES["nist"](folder)
-    real.to_csv(folder / "train.csv", index=False)
-    schema = facts_of(folder, options)
-    (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": nist_rules(real)}))
-    made = []
-    for name, file in (("no rules", "schema.json"), ("rules declared", "ruled.json")):
-        for seed in range(seeds):
-            answer = run(folder, "--seed", seed, schema=file)
-            table = pd.read_csv(folder / "out" / "synthetic.csv", dtype=str, keep_default_na=False)
-            row = {"part": "rules", "what": name, "seconds": answer["seconds"]}
-            made.append(row | broken(real, table) | _kept(scored(folder), "pair_tv_err", "max_pair_tv_err"))
-    return made
+    answer = ran_on(folder, cell, schema=RULED[cell["what"]])
+    found = broken(texts(folder / "train.csv"), texts(folder / "out" / "synthetic.csv"))
+    return {"seconds": answer["seconds"]} | found | scores_of(folder, "pair_tv_err", "max_pair_tv_err")
 
 
-def learnt(folder: Path, seeds: int) -> list[dict]:
+def learnt(folder: Path, cell: Row) -> Row:
     """adult: names, kinds and the code for missing are public; everything else is learnt within epsilon 1."""
-    schema = facts_of(folder, TABLES["adult"](folder))
-    kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
-    (folder / "kinds.json").write_text(json.dumps({"target": "income", "columns": kinds}))
-    made = []
-    for name, options in (
-        ("declared", ("--schema", folder / "schema.json")),
-        ("learnt", ("--schema", folder / "kinds.json", "--learn-share", 0.1)),
-    ):
-        for seed in range(seeds):
-            answer = run(folder, "--seed", seed, *options)
-            row = {"part": "learnt", "what": name, "seconds": answer["seconds"]}
-            made.append(row | _kept(scored(folder), "pair_tv_err", "tstr_auc", "logreg_f1", "ks", "tv"))
-    return made
+    schema, options = LEARNT[cell["what"]]
+    answer = ran_on(folder, cell, *options, schema=schema)
+    return {"seconds": answer["seconds"]} | scores_of(folder, "pair_tv_err", "tstr_auc", "logreg_f1", "ks", "tv")
+
+
+@contextmanager
+def place(part: str, what: str) -> Iterator[Path]:
+    """The table of a part."""
+    if part == "columns":
+        with laid(*simulated(WIDTHS[what], 100_000, np.random.default_rng(WIDTHS[what]))) as folder:
+            yield folder
+        return
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if part == "unit":
+            rows = public("diabetes_130_hospitals.csv.gz").drop(columns=["encounter_id"])
+            rows.to_csv(folder / "train.csv", index=False)
+            rows.sample(5000, random_state=0).to_csv(folder / "test.csv", index=False)
+            options = ["--missing", "?", "--categorical", DIABETES_CODES, "--target", "readmitted"]
+            drafted(folder, [*options, "--identifier", "patient_nbr"])
+        elif part == "rules":
+            options, real = TABLES["nist"](folder), public("acs_nist_national_2019.csv.gz")
+            real.to_csv(folder / "train.csv", index=False)
+            schema = drafted(folder, options)
+            (folder / "ruled.json").write_text(json.dumps({**schema, "constraints": nist_rules(real)}))
+        else:
+            schema = drafted(folder, TABLES["adult"](folder))
+            kinds = {n: {"type": c["type"], "missing": ["?"]} for n, c in schema["columns"].items()}
+            (folder / "kinds.json").write_text(json.dumps({"target": "income", "columns": kinds}))
+        yield folder
 
 
 def simulated(columns: int, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, dict]:
@@ -193,32 +154,17 @@ def simulated(columns: int, rows: int, rng: np.random.Generator) -> tuple[pd.Dat
     return pd.DataFrame(frame), {"columns": facts}
 
 
-def columns(folder: Path, _: int) -> list[dict]:
+def columns(folder: Path, cell: Row) -> Row:
     """Peak memory and seconds for 10 to 200 columns of 100,000 rows, and the error of a random sample of pairs."""
-    made = []
-    for count in (10, 50, 100, 200):
-        frame, schema = simulated(count, 100_000, np.random.default_rng(count))
-        frame.to_csv(folder / "train.csv", index=False)
-        (folder / "schema.json").write_text(json.dumps(schema))
-        answer = run(folder)
-        table = pd.read_csv(folder / "out" / "synthetic.csv")
-        error = [_pair(frame, table, *p) for p in _some_pairs(count)]
-        floor = [_pair(frame, frame.sample(len(frame), replace=True, random_state=0), *p) for p in _some_pairs(count)]
-        alone = frame.apply(lambda c: c.sample(frac=1, random_state=abs(hash(c.name)) % 2**32).to_numpy())
-        apart = [_pair(frame, alone, *p) for p in _some_pairs(count)]
-        made.append(
-            {
-                "part": "columns",
-                "what": f"{count} columns",
-                "seconds": answer["seconds"],
-                "seconds_total": answer["seconds_total"],
-                "peak_mib": answer["peak_mib"],
-                "pair_tv_err": float(np.mean(error)),
-                "bootstrap": float(np.mean(floor)),
-                "independent": float(np.mean(apart)),
-            }
-        )
-    return made
+    answer, frame = ran_on(folder, cell), pd.read_csv(folder / "train.csv")
+    others = {
+        "pair_tv_err": pd.read_csv(folder / "out" / "synthetic.csv"),
+        "bootstrap": frame.sample(len(frame), replace=True, random_state=0),
+        "independent": frame.apply(lambda c: c.sample(frac=1, random_state=int(c.name[1:])).to_numpy()),
+    }
+    some = _some_pairs(WIDTHS[cell["what"]])
+    errors = {n: float(np.mean([_pair(frame, t, *p) for p in some])) for n, t in others.items()}
+    return {n: answer[n] for n in ("seconds", "seconds_total", "peak_mib")} | errors
 
 
 def _some_pairs(count: int) -> list[tuple[str, str]]:
@@ -231,37 +177,30 @@ def _pair(a: pd.DataFrame, b: pd.DataFrame, x: str, y: str) -> float:
     return 0.5 * float(np.abs(tables[0] - tables[1]).sum())
 
 
-PARTS = {"unit": unit, "rules": rules, "learnt": learnt, "columns": columns}
+PARTS = {"unit": (unit, UNITS), "rules": (rules, RULED), "learnt": (learnt, LEARNT), "columns": (columns, WIDTHS)}
 
 
-def markdown(rows: list[dict]) -> str:
+def markdown(rows: list[Row]) -> str:
     """One table a part: means over seeds, and the largest difference from the mean."""
     out = []
     for part in dict.fromkeys(r["part"] for r in rows):
         mine = [r for r in rows if r["part"] == part]
-        names = [n for n in mine[0] if n not in ("part", "what")]
-        columns = {n: (n, 1 if "seconds" in n else 0 if n in ("rows", "peak_mib") else 4) for n in names}
-        out += [f"\n### {part}\n", means(mine, ("what",), columns, spread=True)]
+        names = [n for n in mine[0] if n not in ("part", "what", "seed")]
+        digits = {n: 1 if "seconds" in n else 0 if n in ("rows", "peak_mib") else 4 for n in names}
+        out += [f"\n### {part}\n", means(mine, ("what",), digits, spread=True)]
     return "\n".join(out)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="unit,rules,learnt,columns")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", default=str(ROOT / "benchmarks" / "results" / "tables.json"))
-    given = parser.parse_args()
-    if not SHARED.exists() and given.parts != "columns":
+def main(given) -> None:
+    if not SHARED.exists() and given.parts != ["columns"]:
         sys.exit("the public tables and score.py are not beside this checkout; only --parts columns can be measured")
-    rows = []
-    for part in given.parts.split(","):
-        with tempfile.TemporaryDirectory() as name:
-            for row in PARTS[part](Path(name), given.seeds):
-                rows.append(row)
-                show(row)
-    store(Path(given.json), rows)
-    print(markdown(rows))
+    cells = []
+    for part in given.parts:
+        seeds = range(1 if part == "columns" else given.seeds)
+        cells += grid(part=[part], what=PARTS[part][1], seed=seeds)
+    one = lambda folder, cell: PARTS[cell["part"]][0](folder, cell)  # noqa: E731
+    print(markdown(measured(given, cells, one, prepare=place, by=("part", "what"))))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="tables", parts=",".join(PARTS), seeds=3)

@@ -10,27 +10,24 @@ is ``c2st_auc`` as everywhere, .5 being best. Lines of tables that are not run s
 docs/high-order.md holds; JSON goes to benchmarks/results/told_apart.json.
 """
 
-import argparse
 import json
 import re
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from beyond_pairs import prepare
-from cells import ran
-from flagship import ROOT, SHARED, need_tables
-from markdown_tables import means, store, stored
+from markdown_tables import means
+from public_tables import prepared, ran
+from runner import SHARED, Row, read, start, sure, write
 
-RESULTS = ROOT / "benchmarks" / "results" / "told_apart.json"
 ROWS = 10_000  # a side, as score.py
 PARTS = {
     "credit": {"bills": "BILL_.*", "payments": "PAY_AMT.*", "bills and payments": "(BILL_|PAY_AMT).*", "all": ".*"},
     "adult": {"education and its number": "education.*", "all but the number": "(?!education-num).*", "all": ".*"},
 }  # patterns of names
-KEY = ("table", "what")
+markdown = partial(means, by=("table", "what"), columns={"c2st_auc": 3}, runs="runs")
 
 
 def permuted(column: pd.Series, bins: int, rng: np.random.Generator) -> pd.Series:
@@ -50,7 +47,7 @@ def permuted(column: pd.Series, bins: int, rng: np.random.Generator) -> pd.Serie
     return changed
 
 
-def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed: int) -> list[dict]:
+def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed: int) -> list[Row]:
     """All lines of one run."""
     facts = json.loads((folder / "schema.json").read_text())
     schema = score.plain(facts)
@@ -61,8 +58,7 @@ def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed:
         mixed = mixed.sample(frac=1, random_state=seed + 1).reset_index(drop=True)
         auc = score.c2st_auc(real, mixed, schema, ROWS)
         out.append({"table": table, "what": f"real rows, numbers exchanged within {count} bins", "c2st_auc": auc})
-    cell = {"table": table, "epsilon": epsilon, "method": "mixture", "options": "", "seed": seed}
-    ran(folder, cell, folder / "out")
+    sure(ran(folder, {"table": table, "epsilon": epsilon, "seed": seed}))
     made = score.load(folder / "out" / "synthetic.csv", schema)
     for words, pattern in PARTS.get(table, {"all": ".*"}).items():
         some = [n for n in schema["columns"] if re.fullmatch(pattern, n)]
@@ -72,33 +68,19 @@ def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed:
     return out
 
 
-def markdown(rows: list[dict]) -> str:
-    """Means over runs."""
-    return means(rows, KEY, {"c2st_auc": ("c2st_auc", 3)}, runs="runs")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", default="credit")
-    parser.add_argument("--bins", default="6,10,16,32")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--json", default=str(RESULTS))
-    given = parser.parse_args()
-    need_tables()
+def main(given) -> None:
     sys.path.insert(0, str(SHARED / "tools"))
     import score  # of the yardstick, beside the public tables
 
-    bins = [int(b) for b in given.bins.split(",") if b]
-    rows = [r for r in stored(Path(given.json)) if r["table"] not in given.tables.split(",")]
-    for table in given.tables.split(","):
+    rows = [r for r in read(given.json, []) if r["table"] not in given.tables]
+    for table in given.tables:
         for seed in range(given.seeds):
-            with tempfile.TemporaryDirectory() as name:
-                prepare(table, Path(name))
-                rows += told(score, Path(name), table, bins, given.epsilon, seed)
-                store(Path(given.json), rows)
+            with prepared(table) as folder:
+                rows += told(score, folder, table, given.bins, given.epsilon, seed)
+            write(given.json, rows)
     print(markdown(rows))
 
 
 if __name__ == "__main__":
-    main()
+    usual = {"tables": ["credit"], "bins": [6, 10, 16, 32], "seeds": 1, "epsilon": 1.0}
+    start(main, public=True, json="told_apart", **usual)

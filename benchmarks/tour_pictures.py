@@ -5,13 +5,14 @@
 Starts a server with a home and a ledger of its own, presses what the tour says, and writes tour-*.png.
 """
 
-import argparse
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from app_seconds import IDLE, LONG, ROOT, at_home, awaited, opened
+from app_seconds import LONG, at_home, awaited, opened
+from app_server import CHROMIUM, FLAGS, IDLE
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+from runner import PICTURES, start
 
 WINDOW = {"width": 1180, "height": 860}
 COLOURS = 128  # of a picture: a third of its size, and nobody sees it
@@ -57,19 +58,15 @@ def toured(page: Page, url: str, out: Path) -> None:
     taken(page, out, "Release")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
-    told = parser.parse_args()
-    told.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as served:
-        browser = play.chromium.launch(executable_path=told.chromium, args=["--no-sandbox", "--disable-gpu", CALM])
+def main(given) -> None:
+    given.out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as served:
+        browser = play.chromium.launch(executable_path=given.chromium, args=[*FLAGS, CALM])
         page = browser.new_context(viewport=WINDOW).new_page()
         page.set_default_timeout(LONG)
-        toured(page, served.url, told.out)
+        toured(page, served.url, given.out)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    start(main, chromium=CHROMIUM, out=PICTURES)

@@ -11,32 +11,33 @@ variation between the source's weighted shares of a column and
 - weighted counts under noise (``synth statistics --ask weight:COL``), each column's table at an equal share of the
   whole epsilon, and of a tenth of its squared noise budget, which a run could spare for it.
 
-Prints Markdown; JSON goes to benchmarks/results/weights.json.
+Prints Markdown; lines that the JSON, benchmarks/results/weights.json, holds are passed over.
 """
 
-import argparse
-import json
-import tempfile
-from pathlib import Path
+from functools import cache, partial
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-from flagship import ROOT, need_tables, read
 from markdown_tables import means
+from public_tables import public
+from runner import Row, grid, measured, start
 
 import synth
 from synth.privacy.accounting.gaussian import calibrate
 
-RESULTS = ROOT / "benchmarks" / "results" / "weights.json"
 COLUMNS = ["PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "EDU", "PINCP_DECILE", "OWN_RENT", "PWGTP"]
 NUMBERS = {"AGEP": (0, 99), "PWGTP": (0, 500)}
-KEY = ("weight", "epsilon", "told by")
-METRICS = {
-    "weighted": ("weighted columns", 4),
-    "plain": ("columns", 4),
-    "total": ("total weight, relative", 4),
-    "pairs": ("weighted pairs", 4),
+HEADS = {
+    "weighted": "weighted columns",
+    "plain": "columns",
+    "total": "total weight, relative",
+    "pairs": "weighted pairs",
 }
+WAYS = ("mixture's rows", "fresh rows", "weighted counts, whole budget", "weighted counts, a tenth")
+markdown = partial(
+    means, by=("weight", "epsilon", "told by"), columns={n: (h, 4) for n, h in HEADS.items()}, runs="runs"
+)
 
 
 def schema(rows: pd.DataFrame) -> synth.Schema:
@@ -51,8 +52,10 @@ def schema(rows: pd.DataFrame) -> synth.Schema:
     return synth.Schema.parse({"columns": columns})
 
 
-def tables(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+@cache
+def tables() -> dict[str, pd.DataFrame]:
     """The published weight, and one that is spread wider and hangs on place and age together."""
+    rows = public("acs_nist_national_2019.csv.gz")[COLUMNS]
     wide = rows.copy()
     rng = np.random.default_rng(0)
     codes = rows["PUMA"].astype("category").cat.codes.to_numpy()
@@ -109,54 +112,24 @@ def direct(real: pd.DataFrame, mu: float, seed: int) -> dict[str, float]:
     return {"weighted": float(np.mean(off))}
 
 
-def measured(epsilon: float, seeds: int) -> list[dict]:
-    """A line for each weight, way and seed."""
-    out = []
-    rows = read("acs_nist_national_2019.csv.gz")[COLUMNS]
-    mu = calibrate(epsilon, 1e-5)
-    for weight, real in tables(rows).items():
-        about = {"weight": weight, "epsilon": epsilon}
-        told = schema(real)
-        for seed in range(seeds):
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                real.to_csv(folder / "train.csv", index=False)
-                made = synth.run(
-                    folder / "train.csv",
-                    schema=told,
-                    epsilon=epsilon,
-                    delta=1e-5,
-                    method="mixture",
-                    dataset="nist",
-                    ledger=folder / "ledger.sqlite",
-                    seed=seed,
-                    num_rows=len(real),
-                )
-                score = scored(real, pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}))
-                out.append({**about, "told by": "mixture's rows", "seed": seed, **score})
-            fresh = real.sample(frac=1, replace=True, random_state=seed).reset_index(drop=True)
-            out.append({**about, "told by": "fresh rows", "seed": seed, **scored(real, fresh)})
-            for way, part in (("weighted counts, whole budget", 1.0), ("weighted counts, a tenth", 0.1**0.5)):
-                out.append({**about, "told by": way, "seed": seed, **direct(real, mu * part, seed)})
-            print(json.dumps(out[-4:]), flush=True)
-    return out
+def one(_, cell: Row) -> Row:
+    """The errors by one way."""
+    real, seed = tables()[cell["weight"]], cell["seed"]
+    if cell["told by"] == "fresh rows":
+        return scored(real, real.sample(frac=1, replace=True, random_state=seed).reset_index(drop=True))
+    if cell["told by"] in WAYS[2:]:
+        part = 1.0 if cell["told by"] == WAYS[2] else 0.1**0.5
+        return direct(real, calibrate(cell["epsilon"], 1e-5) * part, seed)
+    with TemporaryDirectory() as folder:
+        kept = {"dataset": "nist", "ledger": f"{folder}/ledger.sqlite", "seed": seed, "num_rows": len(real)}
+        made = synth.run(real, schema=schema(real), epsilon=cell["epsilon"], delta=1e-5, method="mixture", **kept)
+        return scored(real, pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}))
 
 
-def markdown(rows: list[dict]) -> str:
-    return means(rows, KEY, METRICS, runs="runs")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--epsilons", default="1")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--json", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    need_tables()
-    rows = [r for e in given.epsilons.split(",") for r in measured(float(e), given.seeds)]
-    given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    print(markdown(rows))
+def main(given) -> None:
+    ways = {"epsilon": given.epsilons, "told by": WAYS, "seed": range(given.seeds)}
+    print(markdown(measured(given, grid(weight=["PWGTP", "wide"], **ways), one)))
 
 
 if __name__ == "__main__":
-    main()
+    start(main, public=True, json="weights", epsilons=[1.0], seeds=2)

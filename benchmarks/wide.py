@@ -10,22 +10,18 @@ drawn from a fixed seed; `dependent` are the 200 that depend most among 20,000 o
 benchmarks/results/wide_columns.json.
 """
 
-import argparse
-import json
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from clock import Clock
+from runner import Row, apart, start, sure, tell
+from staged import described, staged
 
-HERE = Path(__file__).resolve().parent
 CAUSES, SHARED, BLOCK, COPIED = 5, 200, 30, 20
 PAIRS, SOUGHT, DEPENDENT = 1000, 20_000, 200
 EPSILON, DELTA = 1.0, 1e-6
@@ -62,41 +58,24 @@ def prepare(folder: Path, rows: int, columns: int) -> None:
     codes, names = draw(rows, columns, 0), [f"c{j:04d}" for j in range(columns)]
     pq.write_table(pa.table({n: codes[:, j].astype(np.int16) for j, n in enumerate(names)}), folder / "table.parquet")
     texts = {n: [str(v) for v in range(k)] for n, k in zip(names, categories(columns).tolist(), strict=True)}
-    told = {"dataset": "simulated", "columns": {n: {"type": "categorical", "categories": t} for n, t in texts.items()}}
-    (folder / "schema.json").write_text(json.dumps(told))
+    facts = {n: {"type": "categorical", "categories": t} for n, t in texts.items()}
+    described(folder, {"dataset": "simulated", "columns": facts})
 
 
-def measured(folder: Path, method: str) -> dict[str, Any]:
+def measured(folder: Path, method: str) -> Row:
     """A forecast, then a run by the library."""
     import synth
 
-    schema = synth.Schema.load(folder / "schema.json")
+    schema, how = synth.Schema.load(folder / "schema.json"), {"epsilon": EPSILON, "delta": DELTA, "method": method}
     rows = pq.ParquetFile(folder / "table.parquet").metadata.num_rows
     start = time.process_time()
-    told = synth.plan(schema, rows=rows, epsilon=EPSILON, delta=DELTA, method=method)
-    forecast = {
-        "seconds": told.seconds,
-        "peak_mib": told.peak_mib,
-        "error_two_way": told.error_two_way,
-        "took": time.process_time() - start,
-    }
-    clock, start = Clock(), time.process_time()
-    synth.run(
-        folder / "table.parquet",
-        schema=schema,
-        epsilon=EPSILON,
-        delta=DELTA,
-        method=method,
-        seed=0,
-        num_rows=rows,
-        out=folder / method,
-        ledger=folder / "ledger.sqlite",
-        assume_public=True,
-        reporter=clock,
-        device="cpu",
-    )
+    told = synth.plan(schema, rows=rows, **how)
+    forecast = {n: getattr(told, n) for n in ("seconds", "peak_mib", "error_two_way")}
+    forecast["took"] = time.process_time() - start
+    start = time.process_time()
+    found = staged(folder, num_rows=rows, out=folder / method, **how)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"forecast": forecast, "processor": time.process_time() - start, "peak_mib": peak, "stages": clock.told()}
+    return {"forecast": forecast, "processor": time.process_time() - start} | found | {"peak_mib": peak}
 
 
 def rows_of(folder: Path, method: str) -> np.ndarray:
@@ -135,35 +114,18 @@ def errors(real: np.ndarray, others: dict[str, np.ndarray]) -> dict[str, Any]:
     return out
 
 
-def main() -> None:
-    """Measures, prints the JSON and writes it."""
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--columns", type=int, default=1000)
-    ask.add_argument("--rows", type=int, default=100_000)
-    ask.add_argument("--json", type=Path, default=HERE / "results" / "wide_columns.json")
-    ask.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
-    ask.add_argument("--method", help=argparse.SUPPRESS)
-    given = ask.parse_args()
-    if given.inside:
-        print(json.dumps(measured(given.inside, given.method)))
-        return
-    with tempfile.TemporaryDirectory() as name:
+def main(given) -> None:
+    with TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder, given.rows, given.columns)
-        found: dict[str, Any] = {"columns": given.columns, "rows": given.rows, "epsilon": EPSILON, "delta": DELTA}
-        for method in METHODS:
-            command = [sys.executable, __file__, "--inside", str(folder), "--method", method]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise SystemExit(done.stderr)
-            found[method] = json.loads(done.stdout.splitlines()[-1])
+        found: Row = {"columns": given.columns, "rows": given.rows, "epsilon": EPSILON, "delta": DELTA}
+        found |= {method: sure(apart(measured, folder, method)) for method in METHODS}
         real = draw(given.rows, given.columns, 0)
         again = real[np.random.default_rng(4).integers(0, len(real), len(real))]
         others = {m: rows_of(folder, m) for m in METHODS}
         found["errors"] = errors(real, {**others, "bootstrap": again, "fresh": draw(given.rows, given.columns, 5)})
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+    tell(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="wide_columns", columns=1000, rows=100_000)

@@ -8,19 +8,19 @@ A `mixture` fitted to 20 simulated columns (benchmarks/columns.py), 20 categorie
 and after, within the measurement. Written to benchmarks/results/write.json, where rows of other ways stay.
 """
 
-import argparse
-import json
 import os
 import resource
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).resolve().parent
+import columns
+from public_tables import SYNTH
+from runner import Row, read, show, start, write
+from staged import described, staged
+
 COLUMNS, CATEGORIES, FITTED = 20, 20, 20_000
 WAYS = {
     "one file": ("1", ["--out", "rows.parquet"]),
@@ -31,31 +31,16 @@ WAYS = {
 
 def model(folder: Path) -> None:
     """A fitted model."""
-    import columns
-
-    import synth
-
-    (folder / "schema.json").write_text(json.dumps(columns.schema_of(COLUMNS, CATEGORIES)))
+    described(folder, columns.schema_of(COLUMNS, CATEGORIES))
     columns.draw(folder / "table.parquet", FITTED, COLUMNS, CATEGORIES)
-    synth.run(
-        folder / "table.parquet",
-        schema=synth.Schema.load(folder / "schema.json"),
-        epsilon=1.0,
-        delta=1e-6,
-        seed=0,
-        num_rows=1000,
-        out=folder / "out",
-        ledger=folder / "ledger.sqlite",
-        assume_public=True,
-    )
+    staged(folder)
 
 
-def measured(folder: Path, way: str, rows: int) -> dict[str, Any]:
+def measured(folder: Path, way: str, rows: int) -> Row:
     """Seconds, processor seconds and bytes of one way; what it wrote is removed."""
     cores, where = WAYS[way]
     only = ["taskset", "-c", ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[: int(cores)])]
-    command = [*only, sys.executable, "-m", "synth", "sample", "out", "--num-rows", str(rows), "--seed", "1"]
-    command += where
+    command = [*only, *SYNTH, "sample", "out", "--num-rows", str(rows), "--seed", "1", *where]
     os.sync()
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -69,22 +54,15 @@ def measured(folder: Path, way: str, rows: int) -> dict[str, Any]:
     return {"rows": rows, "seconds": wall, "cpu_seconds": busy, "bytes": size, "load": os.getloadavg()[0]}
 
 
-def main() -> None:
-    """Measures, prints Markdown, writes the JSON file."""
-    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("--rows", type=int, default=10**7)
-    ask.add_argument("--ways", default=",".join(WAYS), help="comma-separated; beginnings of their names")
-    ask.add_argument("--json", type=Path, default=HERE / "results" / "write.json")
-    given = ask.parse_args()
-    told = json.loads(given.json.read_text()) if given.json.exists() else {}
-    with tempfile.TemporaryDirectory() as name:
+def main(given) -> None:
+    found = read(given.json, {})
+    with TemporaryDirectory() as name:
         model(Path(name))
-        for way in WAYS:
-            if any(way.startswith(w) for w in given.ways.split(",")):
-                found = told[f"{way}, {given.rows}"] = {"way": way, **measured(Path(name), way, given.rows)}
-                print(json.dumps(found), flush=True)
-    given.json.write_text(json.dumps(told, indent=1) + "\n")
+        for way in [w for w in WAYS if any(w.startswith(begins) for begins in given.ways)]:
+            found[f"{way}, {given.rows}"] = {"way": way, **measured(Path(name), way, given.rows)}
+            show(found[f"{way}, {given.rows}"])
+    write(given.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    start(main, json="write", rows=10**7, ways=list(WAYS))

@@ -1,0 +1,231 @@
+"""The runner of all benchmarks: cases are data, each is measured once and stored as a line of JSON.
+
+A script describes its cases (`grid`), says how one is measured, and ends with ``start(main, ...)``, which makes its
+options of the defaults given, with ``--json`` and ``--help`` for all. `measured` passes over the cases whose lines the
+JSON file holds, so that a run that was stopped goes on; ``--fresh`` measures them again and replaces their lines.
+Benchmarks of another form than lines store what they found with `write`.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from itertools import groupby, product
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("PUBLIC_TABLES", ROOT.parent / "shared"))
+RESULTS, PICTURES = ROOT / "benchmarks" / "results", ROOT / "docs" / "pictures"
+Row = dict[str, Any]
+
+
+def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: bool = False, **usual: Any) -> None:
+    """Calls ``main`` with what the command line gives; ends with its return value.
+
+    ``usual``: each option's default, which says its type: a list, or a text with commas (or semicolons), is given with
+    these between its items, a tuple has the choices, the first being the default, a type stands for none. ``json``: the
+    name of the file in benchmarks/results. ``public``: ends the program where the public tables are absent.
+    """
+    told = sys.modules[main.__module__].__doc__ or ""
+    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, default=RESULTS / f"{json}.json" if json else None, help="where to store")
+    parser.add_argument("--fresh", action="store_true", help="measure again what the file holds")
+    for name, default in usual.items():
+        parser.add_argument("--" + name.replace("_", "-"), **_taken(default))
+    given = parser.parse_args()
+    if public:
+        need_tables()
+    sys.exit(main(given))
+
+
+def _taken(default: Any) -> dict[str, Any]:
+    """How an option is read whose default is this."""
+    if default is False:
+        return {"action": "store_true"}
+    if isinstance(default, type):
+        return {"type": default}
+    if isinstance(default, tuple):
+        return {"choices": default, "default": default[0]}
+    mark = ";" if ";" in str(default) else ","  # of items that have commas
+    if isinstance(default, str) and mark in default:
+        default = default.split(mark)
+    if not isinstance(default, list):
+        return {"type": Path if isinstance(default, Path) else type(default), "default": default}
+    kind = type(default[0]) if default else str
+
+    def listed(text: str) -> list:
+        return [kind(part) for part in text.split(mark) if part]
+
+    usual = mark.join(f"{v:g}" if kind is float else str(v) for v in default)
+    return {"type": listed, "default": default, "help": usual, "action": "store" if default else "extend"}
+
+
+def need_tables() -> None:
+    """Ends the program where the public tables and score.py are absent."""
+    if not SHARED.exists():
+        sys.exit("the public tables and score.py are not beside this checkout; nothing was measured")
+
+
+def grid(**axes: Iterable[Any]) -> list[Row]:
+    """All cases with one value of each axis, the last axis fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def same(row: Mapping[str, Any], cell: Mapping[str, Any]) -> bool:
+    """Whether a stored line is that of a case; older lines name no seed where it was the first."""
+    return all(row.get(name, 0 if name == "seed" else None) == value for name, value in cell.items())
+
+
+def measured(
+    given: argparse.Namespace,
+    cells: Iterable[Row],
+    one: Callable[[Any, Row], Row | list[Row]],
+    *,
+    prepare: Callable[..., AbstractContextManager[Any]] = nullcontext,
+    by: tuple[str, ...] = ("table",),
+) -> list[Row]:
+    """All lines of ``given.json``, after measuring the cases that it lacks, each stored as soon as it is measured.
+
+    ``one(place, cell)`` finds what is added to the case, once or several times. ``prepare`` makes the place for
+    consecutive cases that are equal in ``by``.
+    """
+    rows = read(given.json, [])
+    todo = [c for c in cells if given.fresh or not any(same(r, c) for r in rows)]
+    for values, some in groupby(todo, key=lambda c: [c.get(name) for name in by]):
+        with prepare(*values) as place:
+            for cell in some:
+                found = one(place, cell)
+                new = [cell | f for f in (found if isinstance(found, list) else [found])]
+                rows = [r for r in rows if not any(same(r, cell | {k: n[k] for k in cell}) for n in new)] + new
+                write(given.json, rows)
+                for row in new:
+                    show(row)
+    return rows
+
+
+def show(row: Mapping[str, Any]) -> None:
+    """Prints a line of figures."""
+    print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}, file=sys.stderr, flush=True)
+
+
+def read(path: Path | None, default: Any) -> Any:
+    """What a file of results holds; ``default`` where there is none."""
+    return json.loads(path.read_text()) if path and path.exists() else default
+
+
+def write(path: Path | None, found: Any) -> Any:
+    """Stores results in the file, if one is named."""
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return found
+
+
+def pictures(results: Path) -> Path:
+    """Where pictures of results lie: in the docs only those of the docs' own results."""
+    folder = PICTURES if results.resolve().parent == RESULTS else ROOT / "build" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def tell(path: Path | None, found: Any) -> None:
+    """Prints results as JSON and stores them."""
+    print(json.dumps(write(path, found), indent=1, ensure_ascii=False))
+
+
+def apart(
+    work: Callable[..., Row], *given: Any, most: float | None = None, env: Mapping[str, str] | None = None
+) -> Row:
+    """What a benchmark's function finds in a process of its own, beside its processor seconds and its peak of memory.
+
+    Its arguments are pickled. ``most``: seconds after which it is given up; ``failed`` says then, or of an error, why.
+    """
+    command = [sys.executable, __file__, Path(work.__code__.co_filename).stem, work.__name__]
+    return last_line(command, most=most, input=pickle.dumps(given), env={**os.environ, **(env or {})})
+
+
+def last_line(command: Iterable[Any], *, most: float | None = None, **how: Any) -> Row:
+    """The JSON that a program prints as its last line, or ``failed``, the reason why there is none."""
+    try:
+        done = subprocess.run([str(c) for c in command], capture_output=True, timeout=most, **how)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {most:g} s"}
+    if done.returncode:
+        return {"failed": (done.stderr.decode().strip().splitlines() or ["it ended without a word"])[-1]}
+    return json.loads(done.stdout.decode().splitlines()[-1])
+
+
+def sure(found: Any) -> Any:
+    """Results as they are; ends the program where they failed."""
+    if isinstance(found, dict) and "failed" in found:
+        sys.exit(found["failed"])
+    return found
+
+
+def environment(name: str, *packages: str) -> str:
+    """The Python of build/NAME, an environment with these packages, made by pip if it is not there."""
+    place = ROOT / "build" / name
+    if not (place / "ready").exists():
+        pip = (place / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check")
+        for command in ((sys.executable, "-m", "venv", place), (*pip, *packages)):
+            done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(done.stderr)
+        (place / "ready").touch()
+    return str(place / "bin" / "python")
+
+
+def busy(work: Callable[[], Any], *, times: int = 3) -> float:
+    """Processor seconds, the least of some."""
+    seconds = []
+    for _ in range(times):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return min(seconds)
+
+
+class Clock:
+    """A reporter for measured runs, which prints nothing: when each stage began, by the clock and the processor."""
+
+    def __init__(self) -> None:
+        self.marks: list[tuple[str, float, float]] = []
+
+    def stage(self, name: str) -> None:
+        self.marks.append((name, time.perf_counter(), time.process_time()))
+
+    def progress(self, fraction: float) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
+
+    def told(self) -> dict[str, dict[str, float]]:
+        """Of each stage the seconds and the processor's seconds."""
+        ends = [*self.marks[1:], ("", time.perf_counter(), time.process_time())]
+        out: dict[str, dict[str, float]] = {}
+        for (name, wall, used), (_, end, spent) in zip(self.marks, ends, strict=True):
+            before = out.get(name, {"seconds": 0.0, "cpu_seconds": 0.0})
+            out[name] = {"seconds": before["seconds"] + end - wall, "cpu_seconds": before["cpu_seconds"] + spent - used}
+        return out
+
+
+def _inside(module: str, name: str) -> None:
+    """Calls a function whose arguments stand on the standard input, and prints what it finds with its costs."""
+    work, given = getattr(importlib.import_module(module), name), pickle.loads(sys.stdin.buffer.read())
+    began, used = time.perf_counter(), time.process_time()
+    found = work(*given)
+    cost = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - used}
+    print(json.dumps(cost | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | found))
+
+
+if __name__ == "__main__":
+    _inside(*sys.argv[1:])
