@@ -5,16 +5,13 @@
 Each part's figures replace those of the same part in the JSON file. Nothing private is read: the tables are made up.
 """
 
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from docs_figures_audit import shown
-from runner import ROOT, read, start, write
-
-sys.path.insert(0, str(ROOT))
+from runner import read, start, write
 
 from synth.evaluate.audit import audit
 from synth.evaluate.audit.mechanisms import BARE, bare

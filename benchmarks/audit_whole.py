@@ -7,7 +7,6 @@ that no row of their table is flagged with 99.9 %, all rows together. What is in
 """
 
 import shutil
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -15,9 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from docs_figures_audit import shown
-from runner import ROOT, Row, read, start, write
-
-sys.path.insert(0, str(ROOT))
+from runner import Row, read, start, write
 
 from synth.evaluate.audit import audit_whole, chosen, standard
 from synth.evaluate.audit.whole_canaries import in_engine

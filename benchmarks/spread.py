@@ -28,9 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import rows as drawn
 from app_server import used
-from runner import ROOT, Row, show, start, write
-
-sys.path.insert(0, str(ROOT))
+from runner import Row, show, start, write
 
 
 def question(facts: Any) -> list[tuple]:

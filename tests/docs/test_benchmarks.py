@@ -1,0 +1,103 @@
+"""Every benchmark is a script of the runner: it says what it is for, where it is named, and stores by the runner."""
+
+import ast
+import re
+import subprocess
+import sys
+
+from tests.conftest import ROOT
+
+FOLDER = ROOT / "benchmarks"
+# Run by the Python of another project's environment, which has none of ours: those that start them say how.
+FOREIGN = {
+    *("napsu_draws", "related_hma", "related_rival", "risks_anonymeter", "rival_table"),
+    *("sdnist_score", "syntheval_score"),
+}
+SCRIPTS = {
+    path.stem: path.read_text()
+    for path in sorted(FOLDER.glob("*.py"))
+    if '__name__ == "__main__"' in path.read_text() and path.stem not in {"runner", *FOREIGN}
+}
+# All in one process, since most of a script's second is spent on loading what the others load as well.
+HELP = """
+import contextlib, io, runpy, sys
+folder = sys.argv[1]
+sys.path.insert(0, folder)
+for name in sys.argv[2:]:
+    shown = io.StringIO()
+    sys.argv = [name, "--help"]
+    try:
+        with contextlib.redirect_stdout(shown):
+            runpy.run_path(f"{folder}/{name}.py", run_name="__main__")
+    except SystemExit as ended:
+        if not ended.code and "--json" in shown.getvalue() and "--fresh" in shown.getvalue():
+            print(name, shown.getvalue().split("\\n\\n")[1].splitlines()[0], sep=": ")
+"""
+
+
+def test_every_benchmark_answers_help_at_once():
+    """Its own first line is the answer's, with the options that all share; nothing is measured or written."""
+    done = subprocess.run([sys.executable, "-c", HELP, FOLDER, *SCRIPTS], capture_output=True, text=True, timeout=120)
+    first = [f"{n}: {ast.get_docstring(ast.parse(t)).splitlines()[0]}" for n, t in SCRIPTS.items()]
+    assert done.stdout.splitlines() == first, done.stderr
+
+
+def test_every_benchmark_is_named_where_somebody_looks():
+    pages = [ROOT / "Makefile", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = set(re.findall(r"benchmarks/(\w+)\.py", "\n".join(p.read_text() for p in pages)))
+    assert set(SCRIPTS) <= named
+    assert named <= {*SCRIPTS, *FOREIGN}
+    assert set(FOREIGN) <= set(re.findall(r"\b(\w+)\.py\b", "\n".join(SCRIPTS.values()))) | named
+
+
+def test_every_benchmark_stores_by_the_runner():
+    """Options, files of results and printed lines are the runner's: no script parses or writes these itself."""
+    for name, text in SCRIPTS.items():
+        tree = ast.parse(text)
+        imports = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+        taken = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "runner"]
+        assert "argparse" not in imports, name
+        assert "start" in {a.name for n in taken for a in n.names}, name
+        last = tree.body[-1].body[-1]
+        assert isinstance(last, ast.Expr), name
+        assert ast.unparse(last).startswith("start(main"), name
+        files = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("write_text", "open")]
+        assert not [n for n in files if re.search(r"given\.json|RESULTS", ast.unparse(n.value))], name
+
+
+def test_the_runner_goes_on_where_it_was_stopped(tmp_path):
+    """A case is measured once; again with `fresh`, in the place of its line; other lines stay, failures too."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(FOLDER)!r})
+import runner
+from argparse import Namespace
+from pathlib import Path
+given, seen = Namespace(json=Path({str(tmp_path / "lines.json")!r}), fresh=False), []
+cells = runner.grid(table=["a", "b"], seed=range(2))
+
+def one(place, cell):
+    if cell["seed"]:
+        raise KeyboardInterrupt
+    seen.append(cell)
+    return {{"score": len(seen)}}
+
+def whole(place, cell):
+    seen.append(cell)
+    return [{{"failed": "why"}}] if cell["table"] == "b" else [{{"score": 7}}, {{"score": 8, "seed": 9}}]
+
+try:
+    runner.measured(given, cells, one)
+except KeyboardInterrupt:
+    pass
+assert seen == cells[:1], seen
+rows = runner.measured(given, cells, whole)
+assert seen == cells, seen
+assert rows == runner.read(given.json, [])
+assert [r.get("score", r.get("failed")) for r in rows] == [1, 7, 8, "why", "why"], rows
+assert runner.measured(given, cells, whole) == rows and len(seen) == 4
+given.fresh = True
+assert len(runner.measured(given, cells[2:], whole)) == 5 and len(seen) == 6
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
