@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from docs_figures_audit import shown
-from runner import read, start, write
+from runner import grid, read, start, write
 
 from synth.evaluate.audit import audit
 from synth.evaluate.audit.mechanisms import BARE, bare
@@ -22,22 +22,16 @@ PLANTED = 0.95
 # (epsilon, draws of outputs, draws of tables): 800 draws at 5.1 show half the noise; slow methods get fewer, and fewer
 # steps, which changes nothing of what is asked
 USUAL = ((5.1, 800, 80),)
+LEARNT = "dp_ctgan,dp_vae,pate_gan,dp_flow,dp_diffusion,dp_sinkhorn,private_set,gs_wgan,datalens,g_pate"
 FEW = {
     "independent": ((1.0, 6_000, 0), (5.1, 3_000, 400)),
-    "dp_ctgan": ((5.1, 100, 0),),
-    "dp_vae": ((5.1, 100, 0),),
-    "pate_gan": ((5.1, 100, 0),),
-    **dict.fromkeys(
-        ("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set", "gs_wgan", "datalens", "g_pate"), ((5.1, 100, 0),)
-    ),
     "mwem": ((5.1, 200, 80),),
-    "aim": ((5.1, 60, 0),),
-    "mst": ((5.1, 60, 0),),
+    **dict.fromkeys(LEARNT.split(","), ((5.1, 100, 0),)),
+    **dict.fromkeys(("aim", "mst"), ((5.1, 60, 0),)),
 }
 QUICK: dict[str, dict[str, Any]] = {
     "slice_wasserstein": {"steps": 2, "batch": 32},
-    "pearl": {"steps": 3, "frequencies": 100, "ensembles": 1},
-    "dp_merf": {"steps": 3, "frequencies": 100, "ensembles": 1},
+    **{n: {"steps": 3, "frequencies": 100, "ensembles": 1} for n in ("pearl", "dp_merf")},
     "dp_ntk": {"steps": 3, "features": 500},
     "dp_ctgan": {"steps": 4, "hidden": 8},
     "dp_vae": {"steps": 4, "hidden": 8, "latent": 2},
@@ -46,9 +40,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "dp_sinkhorn": {"steps": 4, "rows": 8},
     "private_set": {"steps": 4, "hidden": 8, "rows": 8},
     "private_evolution": {"rounds": 2, "candidates": 50},
-    "gs_wgan": {"rounds": 2, "features": 16},
-    "datalens": {"rounds": 2, "features": 16},
-    "g_pate": {"rounds": 2, "features": 16},
+    **{n: {"rounds": 2, "features": 16} for n in ("gs_wgan", "datalens", "g_pate")},
     "pate_gan": {"rounds": 2, "features": 16, "hidden": 8, "asked": 8},
     "aim": {"rounds": 2, "bins": 4},
     "mst": {"bins": 4},
@@ -68,37 +60,22 @@ def planted() -> Iterator[dict[str, Any]]:
 
 def mechanisms(draws: int) -> Iterator[dict[str, Any]]:
     """Estimated against claimed mu; with half the noise a violation."""
-    for name in BARE:
-        for epsilon in (1.0, 5.1):
-            whole = bare(name, epsilon=epsilon, draws=draws, confidence=1 - FAMILY / (2 * len(BARE)))
-            half = bare(name, epsilon=epsilon, draws=draws // 5, scale=0.5)
-            yield {
-                "mechanism": name,
-                "epsilon": epsilon,
-                "draws": draws,
-                "mu_claimed": whole.claimed,
-                "mu": whole.mu,
-                "epsilon_claimed": whole.epsilon_claimed,
-                "epsilon_implied": whole.epsilon_implied,
-                "violated": whole.finding.violated,
-                "half_noise_violated": half.finding.violated,
-            }
+    for cell in grid(name=BARE, epsilon=[1.0, 5.1]):
+        whole = bare(**cell, draws=draws, confidence=1 - FAMILY / (2 * len(BARE)))
+        half = bare(**cell, draws=draws // 5, scale=0.5)
+        found = {n: getattr(whole, n) for n in ("mu", "epsilon_claimed", "epsilon_implied")}
+        found |= {"violated": whole.finding.violated, "half_noise_violated": half.finding.violated}
+        about = {"mechanism": cell["name"], "epsilon": cell["epsilon"], "draws": draws}
+        yield about | {"mu_claimed": whole.claimed} | found
 
 
 def methods(names: list[str]) -> Iterator[dict[str, Any]]:
     """Every registered method through its releases and its final tables."""
-    parts = sum(2 * len(FEW.get(n, USUAL)) for n in GENERATORS)
+    share = 1 - FAMILY / sum(2 * len(FEW.get(n, USUAL)) for n in GENERATORS)
     for name in names:
         for epsilon, draws, tables in reversed(FEW.get(name, USUAL)):
-            found = audit(
-                name,
-                epsilon=epsilon,
-                draws=draws,
-                table_draws=tables,
-                confidence=1 - FAMILY / parts,
-                options=QUICK.get(name),
-            )
-            plain = found.plain()
+            how = {"draws": draws, "table_draws": tables, "confidence": share, "options": QUICK.get(name)}
+            plain = audit(name, epsilon=epsilon, **how).plain()
             for part in ("outputs", "tables"):
                 if plain[part]:
                     plain[part]["curve"] = []

@@ -33,16 +33,9 @@ def faulty(name: str) -> Row:
     with FAULTS[name]():
         found = audit_whole(canaries=chosen([canary]), confidence=SHARE, **WAYS.get(name, {})).plain()
     seen = found["canaries"][0]
-    return {
-        "fault": name,
-        "violated": seen["violated"],
-        "draws": found["draws"],
-        "canary": canary,
-        "seen_by": seen["seen_by"],
-        "moments": seen["moments"],
-        "mu_claimed": seen["finding"]["claim"]["mu"],
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    about = {"fault": name, "violated": seen["violated"], "draws": found["draws"], "canary": canary}
+    claim = {"moments": seen["moments"], "mu_claimed": seen["finding"]["claim"]["mu"]}
+    return about | {"seen_by": seen["seen_by"]} | claim | {"seconds": round(time.perf_counter() - started, 1)}
 
 
 def unspoilt(part: tuple[str, str]) -> Row:

@@ -10,14 +10,15 @@ options, seed) is a run through the command line with a ledger of its own; cells
 benchmarks/results/beyond_pairs.json) holds already are passed over; ``--fresh`` measures them again. ``nist24`` and
 ``nist10`` are all rows of NIST's national excerpt of 2019, on 24 columns at delta 3.6e-6 and on ten at 1e-9, without a
 target, scored by tables of three columns alone; of the others a fifth is held out. The methods ``dpsynth-swift`` and
-``dpsynth-aim`` are google/dpsynth's, run by rival_table.py in the Python named by ``--rival-python``; their tables are
-of three columns, or of two with ``--options dpsynth-swift:order=2``. Prints Markdown, which docs/high-order.md holds.
+``dpsynth-aim`` are google/dpsynth's, run by related_rival.py in the Python named by ``--rival-python``; their tables
+are of three columns, or of two with ``--options dpsynth-swift:order=2``. Prints Markdown, which
+docs/high-order.md holds.
 """
 
 import sys
 from pathlib import Path
 
-from markdown_tables import by_first, means
+from markdown_tables import each, means
 from orders import k_marginal, triple_tv_err
 from peers import CELL, cells_of
 from public_tables import BOOTSTRAP, DELTA, facts, numeric, part_of_real, prepared, ran, scored, texts
@@ -56,7 +57,7 @@ def rival(folder: Path, cell: Row, python: str, most: float | None) -> Row:
     """The seconds of a method of dpsynth; its rows lie in made.csv."""
     mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
     order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
-    words = [python, ROOT / "benchmarks" / "rival_table.py", folder, "--method", cell["method"].removeprefix(RIVAL)]
+    words = [python, ROOT / "benchmarks" / "related_rival.py", folder, "--method", cell["method"].removeprefix(RIVAL)]
     found = last_line([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)
     return found if "failed" in found else {"seconds": found["seconds"]}
 
@@ -76,7 +77,8 @@ def one(folder: Path, cell: Row, *, most: float | None = None, python: str = sys
 def markdown(rows: list[Row]) -> str:
     """Means over runs, a line for each table, epsilon, method and options."""
     columns = dict.fromkeys(SHOWN, 4) | {"k_marginal": 1, "seconds": 1}
-    return means(rows, CELL[:4], columns, runs="runs", order=by_first(rows, CELL[:4], "table", "method"))
+    order = {"table": each(rows, "table"), "epsilon": None, "method": each(rows, "method"), "options": None}
+    return means(rows, CELL[:4], columns, runs="runs", order=order)
 
 
 def main(given) -> None:

@@ -18,7 +18,8 @@ import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
-from markdown_tables import figure, means, scores, table
+import peers
+from markdown_tables import each, figure, means, scores, table
 from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
@@ -27,12 +28,11 @@ from synth.generators.options import options_of
 
 BETWEEN = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.S)
 SCORES = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
-LONG = (
-    *("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err"),
-    *("logreg_f1", "tstr_auc", "c2st_auc", "copies_train"),
-)
-ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
+HARD = ("ks", "tv", "contsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
+LONG = dict.fromkeys(peers.SCORES, 4) | {"seconds": 1}
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
+EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
+METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
     *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
@@ -51,22 +51,10 @@ def kept(name: str) -> Any:
     return read(RESULTS / f"{name}.json", None)
 
 
-def flagship() -> str:
-    rows = [r for r in kept("flagship") if r["method"] == "mixture"]
-    return means(rows, ("table", "epsilon"), scores(3, *SCORES), spread=True)
-
-
-def peers() -> str:
-    """Every method on every table, the real rows' own noise first."""
-    rows = [r for r in kept("peers") if "failed" not in r]
-    tables = list(dict.fromkeys(r["table"] for r in rows))
-
-    def order(key: tuple) -> tuple:
-        return tables.index(key[0]), key[1] or 0, ORDER.index(key[2]) if key[2] in ORDER else -1
-
-    return means(
-        rows, ("table", "epsilon", "method"), dict.fromkeys(LONG, 4) | {"seconds": 1}, runs="runs", order=order
-    )
+def meant(file: str, by: str, columns: Any, *, where: Callable[[dict], bool] = bool, **how: Any) -> str:
+    """Means over the runs of a file, or of several, that are wanted."""
+    rows = [r for name in file.split() for r in kept(name) if where(r)]
+    return means(rows, by.split(), columns, **how)
 
 
 def aim() -> str:
@@ -87,14 +75,22 @@ def aim() -> str:
     return table(("options of aim", *names), lines)
 
 
+def peers_of_all() -> str:
+    """Every method on every table, the real rows' own noise first."""
+    rows = [r for r in kept("peers") if "failed" not in r]
+    order = {"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER}
+    return means(rows, ("table", "epsilon", "method"), LONG, runs="runs", order=order)
+
+
+def steps() -> str:
+    """From the published algorithm to the default, step by step."""
+    made = means(kept("steps"), ("method",), SLICED | {"seconds": 1}, runs="runs", order={"method": list(STEPS)})
+    return made.replace("| method |", "| step |", 1)
+
+
 def small() -> str:
     rows = kept("small")
     return table([r["method"] for r in rows], [[f"{r['seconds']:.0f} s" for r in rows]])
-
-
-def hard() -> str:
-    columns = scores(3, "ks", "tv", "contsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
-    return means([*kept("hard"), *kept("wide")], ("table", "epsilon"), columns)
 
 
 def part(name: str, heading: str, digits: dict[str, int]) -> str:
@@ -105,41 +101,19 @@ def part(name: str, heading: str, digits: dict[str, int]) -> str:
     return means(rows, ("what",), columns).replace("| what |", f"| {heading} |", 1)
 
 
-def embeddings(method: str) -> str:
-    """A method's lines, its variants' too."""
-    rows = [r for r in kept("embeddings") if r["part"] == "table" and r["method"].partition(",")[0] == method]
-    methods = list(dict.fromkeys(r["method"] for r in rows))
-    names = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
-    return means(rows, ("method", "epsilon"), names, runs="runs", order=lambda key: (methods.index(key[0]), key[1]))
+def embeddings(method: str, what: str) -> str:
+    """Lines of a method and its variants: scores, or accuracy on real digits beside that of training on real ones."""
+    rows = [r for r in kept("embeddings") if r["part"] == what]
+    rows = [r for r in rows if r["epsilon"] is None or r["method"].partition(",")[0] == method]
+    if what == "digits":
+        rows = sorted(rows, key=lambda r: (r["epsilon"] is not None, r["method"]))
+    columns, runs = ({"accuracy": 2}, "") if what == "digits" else (EMBEDDED, "runs")
+    order = {"method": each(rows, "method"), "epsilon": None}
+    return means(rows, ("method", "epsilon"), columns, runs=runs, order=order)
 
 
-def digits(method: str) -> str:
-    """Accuracy on real digits after training on synthetic ones, beside training on real ones."""
-    rows = [r for r in kept("embeddings") if r["part"] == "digits"]
-    mine = [r for r in rows if r["epsilon"] is None or r["method"].partition(",")[0] == method]
-    order = lambda key: (key[1] is not None, key[0], key[1])  # noqa: E731
-    return means(mine, ("method", "epsilon"), {"accuracy": 2}, order=order)
-
-
-def gradients(method: str) -> str:
-    rows = [r for r in kept("gradients") if r["method"] == method]
-    return means(rows, ("epsilon",), dict.fromkeys(SCORES, 3) | {"seconds": 0})
-
-
-def of_family(method: str) -> str:
-    """A method's own runs, on the table that its page names."""
-    rows = [r for r in kept("families") if r["method"] == method and r["table"] != "adult"]
-    return families.markdown(rows)
-
-
-def of_families(*tables: str) -> str:
-    return families.markdown([r for r in kept("families") if r["table"] in tables])
-
-
-def sliced(name: str, by: tuple[str, ...], wanted: Callable[[dict], bool], order: Any = None, **how: Any) -> str:
-    """Runs of table1.py."""
-    rows = [r for r in kept(name) if wanted(r)]
-    return means(rows, by, SLICED | how.pop("columns", {"seconds": 1}), runs="runs", order=order, **how)
+def of_families(where: Callable[[dict], bool]) -> str:
+    return families.markdown([r for r in kept("families") if where(r)])
 
 
 def options(name: str) -> str:
@@ -168,69 +142,72 @@ USED = {
     "peers": "peers",
     "small": "small",
     "published": "table1",
-    "unit": "tables",
-    "rules": "tables",
-    "learnt": "tables",
-    "many": "tables",
     "audit-methods": "audit",
+    **dict.fromkeys(("unit", "rules", "learnt", "many"), "tables"),
     "speed-columns": "columns",
     "speed-rows": "columns_rows",
-    "speed-scaling": "scaling",
-    "speed-slopes": "scaling",
+    **dict.fromkeys(("speed-scaling", "speed-slopes"), "scaling"),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
-METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "told_apart", "closer", "ablation"),
     *("fire", "mbi_fit", "margnet", "synmeter", "report_time"),
 )
+SECONDS = {"seconds": 1}
+MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
+    "flagship": (
+        ("flagship", "table epsilon", scores(3, *SCORES)),
+        {"where": lambda r: r["method"] == "mixture", "spread": True},
+    ),
+    "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
+    "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
+    "outside": (("outside", "method epsilon", LONG), {}),
+    "schedule-time": (("slices_time", "device slices", TIMES), {}),
+    "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
+    "published": (
+        ("table1", "method epsilon", SLICED | SECONDS),
+        {"where": lambda r: r["relation"] == "zero_out", "spread": True, "runs": "runs"}
+        | {"order": {"epsilon": None, "method": OF_SLICES}},
+    ),
+    "relations": (
+        ("table1", "relation epsilon", SLICED),
+        {"where": lambda r: r["method"] == "slicing (groups)", "runs": "runs"}
+        | {"order": {"relation": ("zero_out", "add_remove", "replace_one"), "epsilon": None}},
+    ),
+    **{
+        f"gradients-{m}": (
+            ("gradients", "epsilon", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
+            {"where": lambda r, m=m: r["method"] == m},
+        )
+        for m in ("dp_ctgan", "pate_gan", "dp_vae")
+    },
+}
 FIGURES: dict[str, Callable[[], str]] = {
-    "flagship": flagship,
-    "floor": lambda: means(kept("floor"), ("table", "epsilon"), scores(3, *SCORES)),
-    "peers": peers,
+    **{name: partial(meant, *what, **how) for name, (what, how) in MEANS.items()},
+    "peers": peers_of_all,
     "aim": aim,
-    "outside": lambda: means(kept("outside"), ("method", "epsilon"), dict.fromkeys(LONG, 4) | {"seconds": 1}),
     "small": small,
     "related": lambda: related_tables.related(kept),
-    "hard": hard,
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
-    "rules": partial(part, "rules", "", {"seconds": 1}),
-    "learnt": partial(part, "learnt", "facts", {"seconds": 1}),
+    "rules": partial(part, "rules", "", SECONDS),
+    "learnt": partial(part, "learnt", "facts", SECONDS),
     "many": partial(part, "columns", "", {"seconds": 1, "seconds_total": 1, "peak_mib": 0}),
+    "steps": steps,
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),
     "parities-parts": partial(of_script, "high_order", "high_order_parts"),
-    **{f"embeddings-{m}": partial(embeddings, m) for m in METHODS},
-    **{f"digits-{m}": partial(digits, m) for m in METHODS},
-    **{f"gradients-{m}": partial(gradients, m) for m in ("dp_ctgan", "pate_gan", "dp_vae")},
-    "families": lambda: of_families("acs"),
-    "families-adult": lambda: of_families("adult"),
-    "families-few": lambda: of_families("few", "four"),
-    **{f"families-{m}": partial(of_family, m) for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")},
-    "schedule-time": lambda: means(kept("slices_time"), ("device", "slices"), TIMES),
-    "published": partial(
-        sliced,
-        "table1",
-        ("method", "epsilon"),
-        lambda r: r["relation"] == "zero_out",
-        lambda key: (key[1], OF_SLICES.index(key[0])),
-        spread=True,
-    ),
-    "schedule": partial(sliced, "schedule", ("table", "epsilon"), lambda _: True, columns={"seconds": 0}),
-    "relations": partial(
-        sliced,
-        "table1",
-        ("relation", "epsilon"),
-        lambda r: r["method"] == "slicing (groups)",
-        lambda key: (key[0] != "zero_out", key[1]),
-        columns={},
-    ),
-    "steps": lambda: sliced("steps", ("method",), lambda _: True, lambda key: list(STEPS).index(key[0])).replace(
-        "| method |", "| step |", 1
-    ),
+    **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
+    **{f"digits-{m}": partial(embeddings, m, "digits") for m in METHODS},
+    "families": partial(of_families, lambda r: r["table"] == "acs"),
+    "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
+    "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
+    **{  # a method's own runs, on the table that its page names
+        f"families-{m}": partial(of_families, lambda r, m=m: r["method"] == m and r["table"] != "adult")
+        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")
+    },
     **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.TABLES},
     **{n: partial(f, kept) for n, f in reliability.TABLES.items()},
     **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},

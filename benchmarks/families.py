@@ -61,12 +61,8 @@ def markdown(rows: list[Row]) -> str:
     tables = ("table",) if len({r["table"] for r in rows}) > 1 else ()
     by = (*tables, "epsilon", "oneways") if alone else (*tables, "method", "epsilon", "oneways")
     rows = [{**r, "table": NAMES.get(r["table"], r["table"])} for r in rows]
-
-    def order(key: tuple) -> tuple:
-        first = key[: len(tables)]
-        return (first, 0 if alone else ORDER.index(key[len(tables)]), key[-2], key[-1] != "paid")
-
-    return means(rows, by, columns, order=order)
+    order = {"table": None, "method": ORDER, "epsilon": None, "oneways": ("paid", "none")}
+    return means(rows, by, columns, order={n: order[n] for n in by})
 
 
 def main(given) -> None:

@@ -37,16 +37,10 @@ def one(folder: Path, cell: Row) -> Row:
     kept = {"dataset": "forecast", "out": folder / "out", "ledger": folder / "ledger.sqlite", "separate": True}
     made = synth.run(folder / "real.csv", schema=schema, epsilon=cell["epsilon"], delta=DELTA, **kept)
     found = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
-    return {
-        "rows": len(real),
-        "delta": DELTA,
-        "columns": len(found.columns),
-        "cells": [c.cells for c in schema.measured().values()],
-        "synthetic_rows": made.num_rows,
-        "one_way": found.one_way_mean,
-        "two_way": found.pairs_mean,
-        "two_way_by_chance": found.pairs_by_chance,
-    }
+    cells = [c.cells for c in schema.measured().values()]
+    about = {"rows": len(real), "delta": DELTA, "columns": len(found.columns), "cells": cells}
+    errors = {"one_way": found.one_way_mean, "two_way": found.pairs_mean, "two_way_by_chance": found.pairs_by_chance}
+    return about | {"synthetic_rows": made.num_rows} | errors
 
 
 def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -96,15 +90,8 @@ def fitted(runs: list[dict]) -> dict:
             "runs_inside": {t: round(float((off[names == t] <= wide).mean()), 3) for t in tables},
         }
     spans = {k: [min(r[k] for r in runs), max(r[k] for r in runs)] for k in ("rows", "columns", "epsilon")}
-    return {
-        "method": "mixture",
-        "origin": "benchmarks/results/forecast.json",
-        "made_by": MADE_BY,
-        "tables": tables,
-        "runs": len(runs),
-        "measured": spans,
-        **out,
-    }
+    about = {"method": "mixture", "origin": "benchmarks/results/forecast.json", "made_by": MADE_BY}
+    return about | {"tables": tables, "runs": len(runs), "measured": spans} | out
 
 
 def main(given) -> None:

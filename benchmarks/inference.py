@@ -74,27 +74,37 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
     return spent
 
 
-def one(place: Path, name: str, combined: int) -> dict:
-    """What the analyses of one release say of every estimand: [estimate, low, high], and whether it was warned of."""
-    table = estimands.TABLES[name]
-    start = time.process_time()
-    told = {f"{t['ask']} {t['name']}": t for t in synth.estimates(place / "release", table.questions)}
-    spent = time.process_time() - start
-    whole = table.analysed(table.typed(pd.read_csv(place / "release" / "synthetic.csv", dtype=str)))
-    out = {
-        "estimates": {
-            n: [*(told[n][k] for k in ("estimate", "low", "high")), bool(told[n]["warnings"])] for n in whole
-        },
-        "naive": {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in whole.items()},
-        "paid_half": json.loads((place / "paid.json").read_text()),
-        "seconds": {"estimates": spent},
-    }
-    if combined:
-        drawn = [table.analysed(t) for t in synth.app_api.multiple(place / "release", count=combined)]
-        all_ = synth.combine([[t[n][0] for n in whole] for t in drawn], [[t[n][1] for n in whole] for t in drawn])
-        out["combined"] = {n: [float(x[i]) for x in (all_.estimate, all_.low, all_.high)] for i, n in enumerate(whole)}
-        out["seconds"]["tables"] = time.process_time() - start - spent
+def of_release(table: estimands.Table, place: Path, names: list[str], draws: int) -> Row:
+    """By estimand: estimate, low, high, and whether it was warned of; of ``draws`` tables combined, if any."""
+    began, keys = time.process_time(), ("estimate", "low", "high")
+    told = {f"{t['ask']} {t['name']}": t for t in synth.estimates(place, table.questions)}
+    out: Row = {"estimates": {n: [*(told[n][k] for k in keys), bool(told[n]["warnings"])] for n in names}}
+    out["seconds"] = {"estimates": time.process_time() - began}
+    if draws:
+        began, drawn = time.process_time(), [table.analysed(t) for t in synth.app_api.multiple(place, count=draws)]
+        both = synth.combine(*([[t[n][i] for n in names] for t in drawn] for i in (0, 1)))
+        out["combined"] = {n: [float(getattr(both, k)[i]) for k in keys] for i, n in enumerate(names)}
+        out["seconds"]["tables"] = time.process_time() - began
     return out
+
+
+def naive(told: estimands.Told) -> dict[str, list[float]]:
+    """Intervals of a table as if its rows were real."""
+    return {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in told.items()}
+
+
+def one(place: Path, name: str, combined: int) -> Row:
+    """What the analyses of one release say of every estimand."""
+    table = estimands.TABLES[name]
+    whole = table.analysed(table.typed(pd.read_csv(place / "release" / "synthetic.csv", dtype=str)))
+    out = of_release(table, place / "release", list(whole), combined)
+    return out | {"naive": naive(whole), "paid_half": json.loads((place / "paid.json").read_text())}
+
+
+def families(truth: dict[str, float]) -> dict[str, list[str]]:
+    """The estimands of each family, and all."""
+    kinds = dict.fromkeys(n.partition(":")[0] for n in truth)
+    return {k: [n for n in truth if n.partition(":")[0] == k] for k in kinds} | {"all": list(truth)}
 
 
 def summary(cells: list[dict]) -> list[dict]:
@@ -103,12 +113,9 @@ def summary(cells: list[dict]) -> list[dict]:
     for key in sorted({(c["table"], c["epsilon"]) for c in cells}):
         mine = [c for c in cells if (c["table"], c["epsilon"]) == key]
         truth = estimands.TABLES[key[0]].truth(population(key[0]))
-        for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
-            names = [n for n in truth if family in ("all", n.partition(":")[0])]
-            rows.append(
-                {"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names), "releases": len(mine)}
-                | _of_family(mine, names, truth)
-            )
+        for family, names in families(truth).items():
+            about = {"table": key[0], "epsilon": key[1], "family": family, "estimands": len(names)}
+            rows.append(about | {"releases": len(mine)} | _of_family(mine, names, truth))
     return rows
 
 

@@ -1,7 +1,8 @@
 """Results of benchmarks as Markdown tables: means over runs, or lines by a template."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
+from types import MappingProxyType
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -52,12 +53,12 @@ def means(
     *,
     spread: bool = False,
     runs: str = "",
-    order: Callable[[tuple], Any] | None = None,
+    order: Mapping[str, Sequence[Any] | None] = MappingProxyType({}),
 ) -> str:
     """A line a group of rows that are equal in ``by``, with means of ``columns``; failures with their reason below.
 
     ``spread``: with the largest difference from the mean, where runs are several. ``runs``: heading of a column that
-    counts the group.
+    counts the group. ``order``: of which fields groups are in order, by a list (others first), or by their values.
     """
     groups: dict[tuple, list[Row]] = {}
     failed: dict[str, None] = {}
@@ -75,15 +76,18 @@ def means(
             *([str(len(groups[key]))] if runs else []),
             *(_mean(groups[key], field, digits, spread) for field, (_, digits) in shown.items()),
         ]
-        for key in (sorted(groups, key=order) if order else groups)
+        for key in sorted(groups, key=lambda key: [_rank(key[by.index(n)], listed) for n, listed in order.items()])
     ]
     return "\n".join([table(heads, lines), *([""] if failed else []), *failed])
 
 
-def by_first(rows: Sequence[Row], by: Sequence[str], *names: str) -> Callable[[tuple], tuple]:
-    """An order of groups: in ``names`` that in which values first occur, in other fields their own."""
-    first = [list(dict.fromkeys(r.get(n) for r in rows)) if n in names else [] for n in by]
-    return lambda key: tuple(f.index(k) if f else (k or 0) for f, k in zip(first, key, strict=True))
+def each(rows: Iterable[Row], field: str) -> list[Any]:
+    """The values of a field, as they first occur."""
+    return list(dict.fromkeys(r.get(field) for r in rows))
+
+
+def _rank(value: Any, listed: Sequence[Any] | None) -> Any:
+    return (value or 0) if listed is None else listed.index(value) if value in listed else -1
 
 
 def _key(value: Any) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
-from inference import DELTA, population
+from inference import DELTA, families, naive, of_release, population
 from markdown_tables import filled
 from runner import ROOT, Row, environment, start, write
 from scipy.stats import t
@@ -86,21 +86,13 @@ def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     release = place / "release"
     how = {"epsilon": epsilon, "delta": DELTA, "relation": "replace_one", "dataset": "few", "out": release}
     synth.run(rows, schema=synth.Schema.parse(FEW.schema), ledger=place / "ledger.sqlite", **how)
-    told = {f"{a['ask']} {a['name']}": a for a in synth.estimates(release, FEW.questions)}
-    drawn = [FEW.analysed(x) for x in synth.app_api.multiple(release, count=20)]
-    names = list(drawn[0])
-    both = synth.combine([[x[n][0] for n in names] for x in drawn], [[x[n][1] for n in names] for x in drawn])
-    return {
-        "estimates": {n: [told[n][k] for k in ("estimate", "low", "high")] for n in names},
-        "combined": {n: [float(x[i]) for x in (both.estimate, both.low, both.high)] for i, n in enumerate(names)},
-    }
+    return of_release(FEW, release, list(FEW.analysed(rows)), 20)
 
 
 def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> list[Row]:
     """By family: how often intervals cover, and their width over that of the real rows, in the middle."""
     rows = []
-    for family in (*dict.fromkeys(n.partition(":")[0] for n in truth), "all"):
-        names = [n for n in truth if family in ("all", n.partition(":")[0])]
+    for family, names in families(truth).items():
         row: Row = {"family": family, "estimands": len(names), "releases": len(runs)}
         for way in WAYS:
             hit = [r[way][n][1] <= truth[n] <= r[way][n][2] for r in runs for n in names]
@@ -135,9 +127,10 @@ def main(given) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 (place / "ours.json").write_text(json.dumps(of_ours(rows, given.epsilon, place)))
-        real = {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in FEW.analysed(rows).items()}
         napsu = of_rival(np.load(Path(path).with_suffix(".npy")))
-        runs.append({**json.loads((place / "ours.json").read_text()), "real": real, "napsu": napsu})
+        runs.append(
+            {**json.loads((place / "ours.json").read_text()), "real": naive(FEW.analysed(rows)), "napsu": napsu}
+        )
     print(markdown(write(given.json, summary(runs, FEW.truth(everyone.astype(str))))))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import figures
 import pandas as pd
-from markdown_tables import means
+from markdown_tables import each, means
 from public_tables import BOOTSTRAP, part_of_real, prepared, ran_and_scored, scored
 from runner import Row, measured, pictures, start
 
@@ -51,12 +51,7 @@ def cells_of(given, table: str) -> list[Row]:
 
 def markdown(rows: list[Row]) -> str:
     """Means over seeds, a line for each table, epsilon, method and options."""
-    tables = list(dict.fromkeys(r["table"] for r in rows))
-    place = {m: i for i, m in enumerate([BOOTSTRAP, *ORDER])}
-
-    def order(key: tuple) -> tuple:
-        return tables.index(key[0]), key[1] or 0.0, place.get(key[2], 99), key[3]
-
+    order = {"table": each(rows, "table"), "epsilon": None, "method": [BOOTSTRAP, *ORDER], "options": None}
     return means(rows, CELL[:4], dict.fromkeys(SCORES, 4) | {"seconds": 1}, runs="runs", order=order)
 
 

@@ -59,29 +59,23 @@ def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
     cap = round(fit * COST, 6)
     ledger.set_policy("census", max_epsilon=cap)
     command = [sys.executable, __file__, "--worker", str(ledger.path), "--threads", str(threads)]
-    crowd = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(processes)
-    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    crowd = [subprocess.Popen(command, **pipes) for _ in range(processes)]
     for one in crowd:
-        assert one.stdout is not None
         one.stdout.readline()
     began = time.perf_counter()
     for one in crowd:
-        assert one.stdin is not None
         one.stdin.write("go\n")
         one.stdin.flush()
     said = [run for one in crowd for run in json.loads(one.communicate()[0])]
     seconds = time.perf_counter() - began
     recorded = {e.run for e in ledger.entries() if e.kind == "spend"}
     total = ledger.summary("census")[0]
-    return {
-        "requests": requests,
-        "processes": processes,
-        "threads": threads,
-        "fit": fit,
+    granted = {run for run in said if run != "refused"}
+    return {"requests": requests, "processes": processes, "threads": threads, "fit": fit} | {
         "granted": sum(run != "refused" for run in said),
         "refused": said.count("refused"),
-        "lost": len({run for run in said if run != "refused"} ^ recorded),
+        "lost": len(granted ^ recorded),
         "overspent": max(0.0, round(total.epsilon - cap, 12)),
         "verified": ledger.verify().ok,
         "seconds": round(seconds, 2),

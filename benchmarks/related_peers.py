@@ -67,7 +67,7 @@ class Rival:
         rho = calibrate(epsilon, DELTA) ** 2 / 2
         script, options = "related_hma.py", []
         if self.method == "dpsynth":
-            script, options = "related_rival.py", ["--rho", repr(rho), "--inside", self.inside]
+            script, options = "related_rival.py", ["--rho", repr(rho), "--method", self.inside]
         with TemporaryDirectory() as folder:
             place = Path(folder)
             for name, table in case.tables.items():

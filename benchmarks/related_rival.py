@@ -1,8 +1,9 @@
-"""google/dpsynth's relational method on the tables of related.py; run by a Python of its own that has dpsynth.
+"""google/dpsynth's methods on tables of ours, related or single; run by a Python of its own that has dpsynth.
 
     python benchmarks/related.py --rival dpsynth --rival-python ENV/bin/python
+    python benchmarks/beyond_pairs.py --methods mixture,dpsynth-swift --rival-python ENV/bin/python
 
-starts it as ENV/bin/python benchmarks/related_rival.py FOLDER [--rho 0.2353] [--inside mst|aim]
+start it as ENV/bin/python benchmarks/related_rival.py FOLDER --method mst|aim|swift [--rho 0.2353] [--order 3]
 
 The environment needs Python 3.12, and dpsynth from its repository, beside packages that pip finds:
 
@@ -11,33 +12,76 @@ The environment needs Python 3.12, and dpsynth from its repository, beside packa
     ENV/bin/pip install pyyaml scipy tqdm zipp dp-accounting "jax[cpu]==0.11.0" mbi
     git clone https://github.com/google/dpsynth && ENV/bin/pip install --no-deps ./dpsynth
 
-FOLDER holds a CSV file a table and ``schema.json``; the made tables are written beside them as made-TABLE.csv. One
-budget for all tables, the root as unit, as many children a parent as the key keeps. ``--rho`` is mu**2 / 2 of the
-Gaussian noise that our runs may add: its own search for rho fails with dp-accounting 0.6.
+FOLDER holds ``schema.json`` and a CSV file a table, or ``train.csv``; the made tables are written beside them as
+made-TABLE.csv, or made.csv. Of related tables: one budget for all, the root as unit, as many children a parent as the
+key keeps. ``--rho`` is mu**2 / 2 of the Gaussian noise that our runs may add: its own search for rho fails with
+dp-accounting 0.6. Of a single table ``--order``: columns of the tables in its workload, all with equal weight. Number
+of bins, sizes and budget's parts are its defaults; inside a bin numbers are drawn evenly. Prints its seconds as JSON.
 """
 
 import argparse
 import json
 import time
+from itertools import combinations
 from pathlib import Path
 
 import dpsynth
 import numpy as np
 import pandas as pd
 
+INSIDE = dpsynth.discrete_mechanisms
+NUMBERS = ("integer", "float", "numeric")
 
-def domain_of(schema: dict) -> dict:
-    """By table and column what dpsynth calls an attribute; keys have none."""
 
-    def one(column: dict):
-        if column["type"] == "integer":
-            return dpsynth.NumericalAttribute(min_value=column["min"], max_value=column["max"], dtype="int")
-        return dpsynth.CategoricalAttribute(possible_values=list(column["categories"]))
+def domain_of(column: dict):
+    """What dpsynth calls an attribute; codes of missing numbers widen the range, since it knows none."""
+    if column["type"] not in NUMBERS:
+        return dpsynth.CategoricalAttribute(possible_values=[*column["categories"], *column.get("missing", [])])
+    ends = [column["min"], column["max"], *map(float, column.get("missing", []))]
+    kind = "int" if column["type"] == "integer" else "float"
+    how = {"interval_handling": "sample"} if "missing" in column else {}
+    return dpsynth.NumericalAttribute(min_value=min(ends), max_value=max(ends), dtype=kind, **how)
 
-    return {
-        table: {n: one(c) for n, c in facts["columns"].items() if c["type"] != "identifier"}
+
+def read(path: Path, columns: dict) -> pd.DataFrame:
+    """A table with its numbers as such; of a single one "3.0" and "3" are the same code."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = rows[[n for n in rows if n in columns]]
+    for name, column in columns.items():
+        if column["type"] in NUMBERS:
+            rows[name] = rows[name].astype(float)
+            rows[name] = rows[name].astype(int) if column["type"] == "integer" else rows[name]
+        elif "missing" in column:
+            rows[name] = rows[name].str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    return rows
+
+
+def several(given, schema: dict) -> tuple[object, dict]:
+    """How related tables are made, and the tables."""
+    tables = {n: read(given.folder / f"{n}.csv", facts["columns"]) for n, facts in schema["tables"].items()}
+    domains = {
+        table: {n: domain_of(c) for n, c in facts["columns"].items() if c["type"] != "identifier"}
         for table, facts in schema["tables"].items()
     }
+    keys = []
+    for key in schema["keys"]:
+        (column,) = key["columns"]
+        ends = {"parent_table": key["parent"], "parent_primary_key": column, "child_table": key["child"]}
+        most = {"child_foreign_key": column, "max_children_per_parent": key["most_children"]}
+        keys.append(dpsynth.ForeignKeyRelation(**ends, **most))
+    inside = INSIDE.MSTConfig() if given.method == "mst" else INSIDE.AIMConfig()
+    how = {"num_permutation_slots": 2, "exploration_strategy": "size_sliced", "discrete_mechanism": inside}
+    return dpsynth.MultiTableConfig(domains=domains, foreign_keys=keys, **how), tables
+
+
+def single(given, schema: dict) -> tuple[object, pd.DataFrame]:
+    """The same of one table."""
+    columns = {n: {"missing": [], **c} for n, c in schema["columns"].items() if c["type"] != "identifier"}
+    kind = INSIDE.SWIFTConfig if given.method == "swift" else INSIDE.AIMGDPConfig
+    inside = kind(workload=list(combinations(columns, given.order)))
+    domains = {n: domain_of(c) for n, c in columns.items()}
+    rows = read(given.folder / "train.csv", columns)[list(columns)]
+    return dpsynth.TabularConfig(domains=domains, discrete_mechanism=inside), rows
 
 
 def main() -> None:
@@ -45,33 +89,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rho", type=float, default=0.2353, help="zCDP; default that of epsilon 3.2, delta 1e-6")
-    parser.add_argument("--inside", choices=["mst", "aim"], default="mst")
-    parser.add_argument("--strategy", default="size_sliced")
-    parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--method", choices=["mst", "aim", "swift"], default="mst")
+    parser.add_argument("--order", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     schema = json.loads((given.folder / "schema.json").read_text())
-    domains = domain_of(schema)
-    tables = {}
-    for name, facts in schema["tables"].items():
-        numbers = {n: int for n, c in facts["columns"].items() if c["type"] == "integer"}
-        read = pd.read_csv(given.folder / f"{name}.csv", dtype=str, keep_default_na=False)
-        tables[name] = read.astype(numbers)
-    keys = []
-    for key in schema["keys"]:
-        (column,) = key["columns"]
-        ends = {"parent_table": key["parent"], "parent_primary_key": column, "child_table": key["child"]}
-        most = {"child_foreign_key": column, "max_children_per_parent": key["most_children"]}
-        keys.append(dpsynth.ForeignKeyRelation(**ends, **most))
-    inside = dpsynth.discrete_mechanisms.MSTConfig if given.inside == "mst" else dpsynth.discrete_mechanisms.AIMConfig
-    how = {"num_permutation_slots": given.slots, "exploration_strategy": given.strategy, "discrete_mechanism": inside()}
-    config = dpsynth.MultiTableConfig(domains=domains, foreign_keys=keys, **how)
+    config, data = several(given, schema) if "tables" in schema else single(given, schema)
     started = time.perf_counter()
-    mechanism = config.configure(zcdp_rho=given.rho)
-    made = mechanism(rng=np.random.default_rng(given.seed), data=tables).synthetic_tables
+    mechanism, rng = config.configure(zcdp_rho=given.rho), np.random.default_rng(given.seed)
+    if "tables" in schema:
+        made = {f"-{n}": t for n, t in mechanism(rng=rng, data=data).synthetic_tables.items()}
+    else:
+        made = {"": mechanism(rng, data).synthetic_data}
     for name, table in made.items():
-        table.to_csv(given.folder / f"made-{name}.csv", index=False)
-    print(json.dumps({"seconds": time.perf_counter() - started, "rows": {n: len(t) for n, t in made.items()}}))
+        table.to_csv(given.folder / f"made{name}.csv", index=False)
+    rows = {n.removeprefix("-"): len(t) for n, t in made.items()}
+    print(json.dumps({"seconds": time.perf_counter() - started, "rows": rows}))
 
 
 if __name__ == "__main__":

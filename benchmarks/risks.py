@@ -77,12 +77,9 @@ def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
     out: list[Row] = []
     for name, one in zip(MADE, made, strict=True):
         found = chapter.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
-        kinds = {
-            "linkability": "link",
-            "reconstruction from quasi-identifiers": "reconstruct",
-            chapter.singling_out.NAMES[0]: "one",
-            chapter.singling_out.NAMES[1]: "several",
-        }
+        one_column, several = chapter.singling_out.NAMES[:2]
+        kinds = {"linkability": "link", "reconstruction from quasi-identifiers": "reconstruct"}
+        kinds |= {one_column: "one", several: "several"}
         out += [_row(name, "ours", kinds[f.attack], f) for f in found if f.attack in kinds]
         out.append(_row(name, "ours", "infer", _inferred(real, held, one, attacks, rng)))
     return out
@@ -102,19 +99,9 @@ def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.ra
 def _row(made: str, by: str, attack: str, found: Finding) -> Row:
     assert found.control is not None
     assert found.risk is not None
-    return {
-        "made": made,
-        "by": by,
-        "attack": attack,
-        "attacks": found.real.attacks,
-        "real": found.real.value,
-        "control": found.control.value,
-        "baseline": found.baseline,
-        "risk": found.risk[0],
-        "low": found.risk[1],
-        "high": found.risk[2],
-        "detail": found.detail,
-    }
+    rates = {"real": found.real.value, "control": found.control.value, "baseline": found.baseline}
+    risk = dict(zip(("risk", "low", "high"), found.risk, strict=True)) | {"detail": found.detail}
+    return {"made": made, "by": by, "attack": attack, "attacks": found.real.attacks, **rates, **risk}
 
 
 HEADS = "attack|table|attacks|rows of the run|held-out rows|guessing|risk, ours|risk, anonymeter"

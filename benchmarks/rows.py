@@ -260,5 +260,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    few = {"no_run": False, "no_bare": False, "csv": [], "persons": []}
+    few = {"no_run": False, "no_bare": False, "csv": [int], "persons": [int]}
     start(main, rows=10**8, sizes=[10**5, 10**6, 10**7], drawn=0, **few)

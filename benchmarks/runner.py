@@ -32,8 +32,9 @@ def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: 
     """Calls ``main`` with what the command line gives; ends with its return value.
 
     ``usual``: each option's default, which says its type: a list, or a text with commas (or semicolons), is given with
-    these between its items, a tuple has the choices, the first being the default, a type stands for none. ``json``: the
-    name of the file in benchmarks/results. ``public``: ends the program where the public tables are absent.
+    these between its items, a tuple has the choices, the first being the default; a type, or a list of it, stands for
+    none. ``json``: the name of the file in benchmarks/results. ``public``: ends the program where the public tables are
+    absent.
     """
     told = sys.modules[main.__module__].__doc__ or ""
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -60,7 +61,8 @@ def _taken(default: Any) -> dict[str, Any]:
         default = default.split(mark)
     if not isinstance(default, list):
         return {"type": Path if isinstance(default, Path) else type(default), "default": default}
-    kind = type(default[0]) if default else str
+    kind = next((v if isinstance(v, type) else type(v) for v in default), str)
+    default = [v for v in default if not isinstance(v, type)]
 
     def listed(text: str) -> list:
         return [kind(part) for part in text.split(mark) if part]

@@ -101,12 +101,10 @@ class Soak:
 
     def kill(self) -> None:
         """SIGKILL to a worker, wherever it is."""
-        if not self.running:
-            return
-        job, process, _ = self.rng.choice(self.running)
-        pid = process.pid if process else job.status().pid
-        if pid:
-            with contextlib.suppress(OSError):
+        job, process, _ = self.rng.choice(self.running or [(None, None, None)])
+        pid = process.pid if process else job and job.status().pid
+        with contextlib.suppress(OSError):
+            if pid:
                 os.kill(pid, signal.SIGKILL)
                 self.done["kills"] += 1
 
@@ -218,10 +216,7 @@ class Soak:
 
     def end(self, seconds: float) -> dict[str, Any]:
         for job, process, _ in self.running:
-            if process is None:
-                job.wait(timeout=300)
-            else:
-                process.wait()
+            job.wait(timeout=300) if process is None else process.wait()
         self.gather()
         self.verify()
         os.killpg(self.app.pid, signal.SIGTERM)
@@ -230,12 +225,9 @@ class Soak:
         lines = self.ledger.entries("soak")
         paid = {e.run for e in lines if e.kind == "spend"}
         well = {e.run for e in lines if e.kind == "outcome" and e.question["state"] == "done"}
-        return {
-            "minutes": round(seconds / 60, 1),
-            "did": dict(sorted(self.done.items())),
-            "faults": self.faults,
-            "tracebacks of the application": log.count("Traceback"),
-            "spends": spent.runs,
+        about = {"minutes": round(seconds / 60, 1), "did": dict(sorted(self.done.items())), "faults": self.faults}
+        about |= {"tracebacks of the application": log.count("Traceback"), "spends": spent.runs}
+        return about | {
             "epsilon": spent.epsilon,
             "overspent": max(0.0, spent.epsilon - CAP),
             "runs done": self.done["ended done"],
