@@ -30,9 +30,9 @@ from runner import Row, grid, read, start, write
 import synth
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.measure import Plan
-from synth.pipeline.related_draw import DrawnTables
-from synth.pipeline.related_run import carry_out
+from synth.pipeline.draw_rows import DrawnTables
 from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out
 
 CASES = {"hospital": hospital, "bank": bank}
 MANY = 300_000  # roots that are drawn to judge a model, twelve times the real ones at most

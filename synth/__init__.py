@@ -66,7 +66,10 @@ _MOVED = {
     "make_bundle": ("report.handed_over:bundle", "synth.bundle"),
     "multiple": ("pipeline.multiple", "synth.Release(folder).multiple"),
     "parse": ("schema.table", "synth.Schema.parse"),
+    "plan_related": ("pipeline.moved", "synth.plan"),
     "refit": ("pipeline.refit", "synth.Release(folder).refit"),
+    "sample_related": ("pipeline.moved", "synth.app_api.sample_to"),
+    "tables_charged_before": ("pipeline.prepare:charged_before", "synth.app_api.charged_before"),
     "write_publishable_report": ("report.publish:write", "synth.report"),
 }
 

@@ -19,16 +19,14 @@ if TYPE_CHECKING:
     from synth.pipeline.kept import kept
     from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.multiple import multiple
+    from synth.pipeline.prepare import charged_before
     from synth.pipeline.reached import advice as expected_advice
     from synth.pipeline.reached import constants as expected_from
     from synth.pipeline.reached import expected
     from synth.pipeline.refit import refit
-    from synth.pipeline.related_forecast import plan_related
-    from synth.pipeline.related_plan import charged_before as tables_charged_before
-    from synth.pipeline.related_sample import sample_to as sample_related
     from synth.pipeline.request import RunRequest
     from synth.pipeline.rough_rows import rough_rows
-    from synth.pipeline.same_rows import charged_before
+    from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
     from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
     from synth.schema.related import Related
     from synth.schema.related import load as load_related
     from synth.schema.related import parse as parse_related
+    from synth.schema.related import parse_any as parse_schema
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -74,7 +73,7 @@ _HOME = {
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
-    "charged_before": "pipeline.same_rows",
+    "charged_before": "pipeline.prepare",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
@@ -103,17 +102,16 @@ _HOME = {
     "odds": "release.card.card",
     "pages": "jobs.roles",
     "parse_related": "schema.related:parse",
-    "plan_related": "pipeline.related_forecast",
+    "parse_schema": "schema.related:parse_any",
     "refit": "pipeline.refit",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",
-    "sample_related": "pipeline.related_sample:sample_to",
+    "sample_to": "pipeline.sample",
     "standing": "report.last_look",
     "standing_bounds": "report.last_look:bounds",
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",
-    "tables_charged_before": "pipeline.related_plan:charged_before",
     "tables_in": "sources.tables_to_draft",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",

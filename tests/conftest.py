@@ -203,11 +203,8 @@ def cluster(server):
 @pytest.fixture
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
+    from synth.generators import TREES
     from synth.generators.nested_mixture.generator import Nested
     from synth.generators.nested_mixture.options import Options
 
-    class Soon(Nested):
-        def __init__(self) -> None:
-            super().__init__(options=Options(fits=2, roots=6, children=12, steps=20))
-
-    monkeypatch.setattr("synth.pipeline.related_plan.Nested", Soon)
+    monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=2, roots=6, children=12, steps=20)))

@@ -124,7 +124,7 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     try:
         with st.spinner("Drawing"):
             rows, share = worker.ask(
-                "sampled_related", str(place / "model.json"), str(out), num_roots=count, where=where, seconds=PATIENCE
+                "sampled_into", str(place / "model.json"), str(out), num_rows=count, where=where, seconds=PATIENCE
             )
     except TooLongError:
         raise synth.InputError("drawing takes too long here; ask for fewer rows") from None

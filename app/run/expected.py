@@ -1,29 +1,15 @@
 """What a run of several tables would ask and how exact it would be: from public facts alone, beside the server."""
 
-from concurrent.futures import Future
 from typing import Any
 
 import streamlit as st
 
-import synth
-from app.run import background
-from app.session import access, frame, words
-from app.session.state import Wizard, related
+from app.run import forecast
+from app.session import frame, words
+from app.session.state import Wizard, facts
 
-PATIENCE = 60.0  # seconds that a forecast may take
 FEW = 10_000  # units below which relations between tables are mostly noise
 COVERED = 0.5  # an expected error from which on noise covers what is asked
-
-
-def begun(w: Wizard) -> Future[Any]:
-    """The forecast of the run that the wizard describes, under way or known; its answer is None where it takes too
-    long. Errors: UsageError, InputError.
-    """
-    who, (facts, problem) = access.allow("forecast").name, related(w)
-    if facts is None:
-        raise synth.InputError(problem)
-    asked = {"roots": w.rows, "epsilon": w.epsilon, "delta": w.delta, "relation": w.relation}
-    return background.begun(who, "forecast_related", facts.to_json(), seconds=PATIENCE, **asked)
 
 
 def head() -> None:
@@ -39,7 +25,7 @@ def head() -> None:
 
 def shown(w: Wizard) -> None:
     """What to expect, once it is known. Errors: UsageError, InputError."""
-    plan = begun(w).result()
+    plan = forecast.forecast(w)
     if plan is None:
         st.info(
             "The forecast takes too long here. The run can be made all the same; nothing was spent.",
@@ -55,7 +41,7 @@ def shown(w: Wizard) -> None:
         "the method."
     )
     if w.rows < FEW:
-        root = frame.escape(related(w)[0].root)  # type: ignore[union-attr]
+        root = frame.escape(facts(w)[0].root)
         st.warning(
             f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
             "well, but hardly any relation between rows or tables.",

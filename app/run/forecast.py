@@ -6,12 +6,13 @@ from math import sqrt
 from typing import Any
 
 import synth
-from app.run import background, expected
+from app.run import background
 from app.session import access, words
 from app.session.aside import planner
-from app.session.state import Wizard, dataset, schema, several
+from app.session.state import Wizard, dataset, several
+from app.session.state import facts as facts_of
 
-PATIENCE = 20.0  # seconds that a forecast may take
+PATIENCE = 60.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
 CURVE_SECONDS = 4.0
@@ -28,9 +29,7 @@ def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
     """The forecast of the run that the wizard describes, under way or known, and where it is ``drawn`` the curve of
     noise. Public facts only. Errors: UsageError, InputError.
     """
-    if several(w):
-        return [expected.begun(w)]
-    return [_forecast(w), *([_curve(w)] if drawn else [])]
+    return [_forecast(w), *([_curve(w)] if drawn and not several(w) else [])]
 
 
 def forecast(w: Wizard, *, method: str | None = None) -> Any:
@@ -38,8 +37,6 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
 
     Public facts only. Errors: UsageError, InputError.
     """
-    if several(w):
-        return expected.begun(w).result()
     found = _forecast(w, method).result()
     return found[0] if found else None
 
@@ -62,15 +59,15 @@ def _curve(w: Wizard, method: str | None = None) -> Plans:
 
 
 def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: float) -> Plans:
-    who, (facts, problem) = access.allow("forecast").name, schema(w)
+    who, (facts, problem) = access.allow("forecast").name, facts_of(w)
     if facts is None:
         raise synth.InputError(problem)
     asked = {
         "rows": w.rows,
         "delta": w.delta,
-        "method": method or w.method,
+        "method": "mixture" if several(w) else method or w.method,
         "relation": w.relation,
-        "options": w.options if method in (None, w.method) else {},
+        "options": w.options if method in (None, w.method) and not several(w) else {},
     }
     return background.begun(who, "forecasts", facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
 

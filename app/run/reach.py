@@ -8,7 +8,8 @@ import streamlit as st
 
 import synth
 from app.session import access, charts, frame, words
-from app.session.state import Wizard, schema
+from app.session.state import Wizard
+from app.session.state import facts as facts_of
 from synth import app_api
 
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
@@ -18,7 +19,7 @@ def section(w: Wizard) -> Callable[[], None]:
     """Figures and advice, at once: they rest on public facts and constants of public tables alone. Returns what draws
     the curve below them, which the way on need not wait for."""
     access.allow("forecast")
-    facts, problem = schema(w)
+    facts, problem = facts_of(w)
     if facts is None:
         raise synth.InputError(problem)
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}

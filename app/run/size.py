@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, facts, related, several
+from app.session.state import Wizard, facts, several
 from app.table import owning
 
 PATIENCE = 600.0  # seconds that the counting may take
@@ -19,7 +19,7 @@ PUBLIC = (
 def ask(w: Wizard) -> None:
     """The question, and the table's own size for whoever says that it is public."""
     st.session_state.setdefault("rows", w.rows or None)
-    root = related(w)[0] if several(w) else None
+    root = facts(w)[0] if several(w) else None
     about = "About how many rows are there?" if root is None else f"About how many rows has {root.root}?"
     typed = st.number_input(
         about, min_value=1, value=None, step=1000, key="rows", placeholder="for instance 40000", help=HELP

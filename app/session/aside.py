@@ -117,17 +117,12 @@ def _settings() -> dict[str, str]:
 
 def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
     """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
-    schema, began = synth.Schema.parse(json.loads(text)), time.monotonic()
+    schema, began = app_api.parse_schema(json.loads(text)), time.monotonic()
     found: list[Any] = []
     for epsilon in epsilons:
         if not found or time.monotonic() - began < within:
             found.append(synth.plan(schema, epsilon=epsilon, **asked))
     return found
-
-
-def forecast_related(text: str, **asked: Any) -> Any:
-    """``app_api.plan_related``."""
-    return app_api.plan_related(app_api.parse_related(json.loads(text)), **asked)
 
 
 def compared_across(real: str, release: str, schema: str) -> Any:
@@ -141,10 +136,9 @@ def compared_alone(real: str, release: str, name: str) -> Any:
     return app_api.appraise(app_api.tables_in(Path(real))[name], Path(release) / f"{name}.csv", schema)
 
 
-def sampled_related(model: str, out: str, **asked: Any) -> tuple[dict[str, int], float]:
-    """``app_api.sample_related``: rows by table, and the probability of the condition."""
-    rows, probability, _ = app_api.sample_related(model, out, **asked)
-    return rows, probability
+def sampled_into(model: str, out: str, **asked: Any) -> tuple[dict[str, int], float]:
+    """``app_api.sample_to``: rows by table, and the probability of the condition."""
+    return app_api.sample_to(model, out, **asked)[:2]
 
 
 def compared(table: str, synthetic: str, schema: str) -> Any:
@@ -182,22 +176,16 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
 
 def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
     """``app_api.charged_before``, among the datasets of these names."""
-    plain = json.loads(text)
-    if "tables" in plain:
-        facts = app_api.parse_related(plain)
-        return app_api.tables_charged_before(
-            table, schema=facts, dataset=asked["dataset"], may_spend=names.__contains__
-        )
-    return app_api.charged_before(table, schema=synth.Schema.parse(plain), may_spend=names.__contains__, **asked)
+    facts = app_api.parse_schema(json.loads(text))
+    return app_api.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
 
 
 def rough_rows(table: str, text: str, source: str | None) -> int:
     """``app_api.rough_rows``; of several tables, of the root."""
-    plain = json.loads(text)
-    if "tables" in plain:
-        facts = app_api.parse_related(plain)
+    facts = app_api.parse_schema(json.loads(text))
+    if isinstance(facts, app_api.Related):
         return app_api.rough_rows(app_api.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
-    return app_api.rough_rows(table, schema=synth.Schema.parse(plain), source=source)
+    return app_api.rough_rows(table, schema=facts, source=source)
 
 
 def standing(release: str, real: str | None = None) -> dict[str, int]:
@@ -223,10 +211,9 @@ TASKS: dict[str, Callable[..., Any]] = {
         methods,
         comparing,
         forecasts,
-        forecast_related,
         compared_across,
         compared_alone,
-        sampled_related,
+        sampled_into,
         compared,
         sampled,
         listed,

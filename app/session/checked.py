@@ -13,14 +13,9 @@ NAME = "description"
 KEPT = 16  # descriptions; one may list many values
 
 
-def single(plain: dict[str, Any], *, complete: bool = True) -> tuple[synth.Schema | None, str]:
-    """The checked description of one table, or None and what is wrong with it."""
-    return _single(json.dumps(plain), complete)
-
-
-def several(plain: dict[str, Any], *, complete: bool = True) -> tuple[app_api.Related | None, str]:
-    """The checked description of tables that belong together, or None and what is wrong with it."""
-    return _several(json.dumps(plain), complete)
+def parsed(plain: dict[str, Any], *, complete: bool = True) -> tuple[Any, str]:
+    """The checked description of one table, or of tables that belong together, or None and what is wrong with it."""
+    return _parsed(json.dumps(plain), complete)
 
 
 def alone(plain: dict[str, Any]) -> dict[str, str]:
@@ -29,22 +24,14 @@ def alone(plain: dict[str, Any]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=KEPT)
-def _single(text: str, complete: bool) -> tuple[synth.Schema | None, str]:
+def _parsed(text: str, complete: bool) -> tuple[Any, str]:
     try:
-        return synth.Schema.parse(json.loads(text), name=NAME, complete=complete), ""
-    except synth.InputError as error:
-        return None, str(error)
-
-
-@lru_cache(maxsize=KEPT)
-def _several(text: str, complete: bool) -> tuple[app_api.Related | None, str]:
-    try:
-        return app_api.parse_related(json.loads(text), name=NAME, complete=complete), ""
+        return app_api.parse_schema(json.loads(text), name=NAME, complete=complete), ""
     except synth.InputError as error:
         return None, str(error)
 
 
 @lru_cache(maxsize=KEPT)
 def _alone(text: str) -> dict[str, str]:
-    facts, _ = _single(text, False)
+    facts, _ = _parsed(text, False)
     return {} if facts is None else app_api.alone(facts)

@@ -95,14 +95,20 @@ def several(w: Wizard) -> bool:
     return "tables" in w.plain
 
 
+def tables(w: Wizard) -> dict[str, dict[str, Any]]:
+    """The description of each table; a single one has no name."""
+    return dict(w.plain["tables"]) if several(w) else {"": w.plain}
+
+
 def opened(w: Wizard) -> str:
-    """Of several tables the one whose description is open: the first until another is chosen."""
-    return w.at if w.at in w.plain["tables"] else str(next(iter(w.plain["tables"])))
+    """The table whose description is open: the first until another is chosen."""
+    there = tables(w)
+    return w.at if w.at in there else next(iter(there))
 
 
 def own(w: Wizard) -> dict[str, Any]:
     """The description of the table; of several, of the one that is open."""
-    return dict(w.plain["tables"])[opened(w)] if several(w) else w.plain
+    return tables(w)[opened(w)]
 
 
 def with_own(w: Wizard, plain: dict[str, Any]) -> dict[str, Any]:
@@ -110,28 +116,29 @@ def with_own(w: Wizard, plain: dict[str, Any]) -> dict[str, Any]:
     return {**w.plain, "tables": {**w.plain["tables"], opened(w): plain}} if several(w) else plain
 
 
+def start(table: str) -> str:
+    """How the names of a table's columns begin, where several tables have columns: TABLE.COLUMN."""
+    return f"{table}." if table else ""
+
+
 def own_left_out(w: Wizard, table: str | None = None) -> list[str]:
-    """The columns left out of the table, of several of the one that is open; there they are held as TABLE.COLUMN."""
-    if not several(w):
-        return w.left_out
-    start = f"{table or opened(w)}."
-    return [n.removeprefix(start) for n in w.left_out if n.startswith(start)]
+    """The columns left out of the table, of several of the one that is open."""
+    before = start(opened(w) if table is None else table)
+    return [n.removeprefix(before) for n in w.left_out if n.startswith(before)]
 
 
 def leave_out(w: Wizard, names: list[str]) -> None:
     """Leaves these columns of the table out, and no others of it."""
-    if not several(w):
-        w.left_out = names
-        return
-    start = f"{opened(w)}."
-    w.left_out = [n for n in w.left_out if not n.startswith(start)] + [start + n for n in names]
+    before = start(opened(w))
+    w.left_out = [n for n in w.left_out if not n.startswith(before)] + [before + n for n in names]
 
 
 def effective(w: Wizard) -> dict[str, Any]:
     """The description without the columns left out, and without the rules that name them."""
+    kept = {t: _kept(s, own_left_out(w, t)) for t, s in tables(w).items()}
     if not several(w):
-        return _kept(w.plain, w.left_out)
-    out = {**w.plain, "tables": {t: _kept(s, own_left_out(w, t)) for t, s in w.plain["tables"].items()}}
+        return kept[""]
+    out = {**w.plain, "tables": kept}
     if w.left_out and out.get("constraints"):
         out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
     return out
@@ -157,24 +164,15 @@ def named(rule: dict[str, Any]) -> set[str]:
     return {str(x) for x in [*texts, *lists] if x}
 
 
-def schema(w: Wizard) -> tuple[synth.Schema | None, str]:
-    """The checked description of one table, or None and what is wrong with it."""
-    if w.table is None:
-        return None, "there is no table yet"
-    return checked.single(effective(w))
+def facts(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
+    """The checked description, of one table or of several, or None and what is wrong with it.
 
-
-def related(w: Wizard, *, complete: bool = True) -> tuple[app_api.Related | None, str]:
-    """The checked description of several tables, or None and what is wrong with it.
-
-    What a draft left open counts until the tables and keys are sound: each such line is about a rule that they break.
+    What a draft of several left open counts until the tables and keys are sound: each such line is about a rule that
+    they break.
     """
-    return checked.several({**effective(w), "open": None}, complete=complete)
-
-
-def facts(w: Wizard) -> tuple[Any, str]:
-    """``related`` of several tables, ``schema`` of one."""
-    return related(w) if several(w) else schema(w)
+    if w.table is None and not several(w):
+        return None, "there is no table yet"
+    return checked.parsed({n: v for n, v in effective(w).items() if n != "open"}, complete=complete)
 
 
 def confirmed(w: Wizard) -> bool:
@@ -186,8 +184,7 @@ def confirmed(w: Wizard) -> bool:
 
 def is_read(w: Wizard) -> bool:
     """Whether somebody has confirmed how the files are read, where that is not the plain way."""
-    tables = w.plain["tables"].values() if several(w) else [w.plain]
-    return all((t.get("dialect") or {}).get("source") != "unconfirmed" for t in tables)
+    return all((t.get("dialect") or {}).get("source") != "unconfirmed" for t in tables(w).values())
 
 
 def answered(w: Wizard) -> bool:
@@ -202,9 +199,8 @@ def alone(w: Wizard) -> dict[str, str]:
 
 def apart(w: Wizard) -> list[str]:
     """As ``alone``, of all tables: of several as TABLE.COLUMN."""
-    if not several(w):
-        return list(alone(w))
-    return [f"{t}.{n}" for t, plain in effective(w)["tables"].items() for n in checked.alone(plain)]
+    kept = {t: _kept(s, own_left_out(w, t)) for t, s in tables(w).items()}
+    return [start(t) + n for t, plain in kept.items() for n in checked.alone(plain)]
 
 
 def dataset(w: Wizard) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 import synth
 from app.session import frame, words
-from app.session.state import effective_own, opened, own, several, with_own, wizard
+from app.session.state import effective_own, opened, own, with_own, wizard
 from app.table import conditions, intake
 from app.table.facts import WORDED
 
@@ -57,7 +57,7 @@ def _form(rules: list[Plain]) -> None:
     st.caption(ABOUT[kind])
     columns = effective_own(wizard())["columns"]
     w = wizard()
-    table = f"{opened(w)}_" if several(w) else ""
+    table = f"{opened(w)}_".lstrip("_")
     rule = FORMS[kind](columns, f"rule_{table}{len(rules)}_{kind}")
     if rule is None:
         st.caption("Fill in the fields above to see the rule as a sentence.")

@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from app.session import frame
-from app.session.state import Wizard, effective, opened, related, wizard
+from app.session.state import Wizard, effective, opened, wizard
+from app.session.state import facts as facts_of
 from app.table import intake
 
 Plain = dict[str, Any]
@@ -90,7 +91,7 @@ def in_words(plain: Plain) -> str:
 
 
 def _unit(w: Wizard) -> None:
-    found, _ = related(w, complete=False)
+    found, _ = facts_of(w, complete=False)
     if found is not None:
         st.info(
             f"**The unit of privacy is {frame.escape(found.unit_in_words)}**: nobody can tell whether it was in "
@@ -173,7 +174,7 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
 
 def _vouch(w: Wizard) -> None:
     waiting = [k for k in w.plain.get("keys", ()) if k.get("source") == "unconfirmed"]
-    if not waiting or related(w)[0] is None:
+    if not waiting or facts_of(w)[0] is None:
         return
     mine = st.checkbox(
         "I have checked keys and bounds, and I vouch that they are public knowledge",

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, tour
-from app.session.state import Wizard, dataset, schema, wizard
+from app.session.state import Wizard, dataset, facts, wizard
 from app.table import intake, owning
 
 ENCODINGS = {
@@ -35,7 +35,7 @@ def section() -> None:
     w = wizard()
     if w.table is None or w.source or not w.table.name.lower().endswith((".csv", ".csv.gz")):
         return
-    found, _ = schema(w)
+    found, _ = facts(w)
     told = found.dialect.in_words() if found is not None and found.dialect is not None else PLAIN
     waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
     st.markdown(f"**We read it so:** {frame.escape(told)}{'; correct?' if waiting else '.'}")

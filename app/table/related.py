@@ -15,12 +15,12 @@ from app.session.state import (
     effective,
     opened,
     own,
-    related,
     several,
     take_table,
     with_own,
     wizard,
 )
+from app.session.state import facts as facts_of
 from app.table import facts, intake, keys, owning, stored, work
 from app.table.reading import PLAIN
 from app.table.work import Plain
@@ -136,7 +136,7 @@ def waiting(w: Wizard) -> str:
 def draft_again() -> None:
     """A new draft with what the steward knows: the units' table, public ones, keys, codes."""
     w = wizard()
-    with st.expander("Draft again from the tables, with hints", expanded=related(w, complete=False)[0] is None):
+    with st.expander("Draft again from the tables, with hints", expanded=facts_of(w, complete=False)[0] is None):
         for line in _notes(w):
             st.markdown(f"- {frame.escape(words.plain(line))}")
         st.caption("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing.")
@@ -189,7 +189,7 @@ def draft_again() -> None:
 def _notes(w: Wizard) -> list[str]:
     """What the draft leaves to be decided or looked at, but for what the page asks about itself."""
     asked = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
-    left = w.plain.get("open", ()) if related(w, complete=False)[0] is None else ()
+    left = w.plain.get("open", ()) if facts_of(w, complete=False)[0] is None else ()
     return [*left, *(s for s in w.suggestions if not any(a in s for a in asked))]
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from app.run import caps, size
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
-from app.session.state import dataset, related, several, wizard
+from app.session.state import dataset, facts, several, wizard
 from synth import app_api
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
@@ -124,7 +124,7 @@ def _details() -> None:
         format_func=lambda r: words.RELATIONS.get(r, r),
         help=words.RELATION_HELP,
     )
-    unit, tables = (w.plain.get("unit") or "row") != "row", related(w)[0] if several(w) else None
+    unit, tables = (w.plain.get("unit") or "row") != "row", facts(w)[0] if several(w) else None
     left.caption(
         words.RELATION_NOTES.get(w.relation, "")
         + (f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "")

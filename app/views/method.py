@@ -10,7 +10,8 @@ from app.run import background, expected, reach
 from app.run.forecast import begun, curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, lacks, schema, several, wizard
+from app.session.state import Wizard, lacks, several, wizard
+from app.session.state import facts as facts_of
 from synth import app_api
 
 MOST = 2000  # categories of a column that is shown one-hot
@@ -102,7 +103,7 @@ def _keeps(w: Wizard) -> None:
 
 def _encoded(w: Wizard) -> None:
     """Rows as vectors: bounds of norm and the sensitivity, on rows made up from the schema."""
-    facts, _ = schema(w)
+    facts, _ = facts_of(w)
     if facts is None or not facts.measured():
         return
     frame.fold("How a row becomes a vector of bounded length", "encoded_open", lambda: _vectors(facts, w.relation))

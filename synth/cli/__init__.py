@@ -37,7 +37,6 @@ from synth.cli.options import (
     parse_options,
     spelled_out,
 )
-from synth.cli.related import plan_tables, sample_tables
 from synth.cli.report import report
 from synth.cli.restore import ledger_backup, ledger_restore
 from synth.cli.run import run
@@ -121,7 +120,7 @@ def sample(
 ) -> None:
     """Draw more rows from a finished run; free."""
     from synth.pipeline.sample import sample_to
-    from synth.release import related_folder
+    from synth.release import folder
 
     wanted: dict[str, str] = {}
     for part in where or []:
@@ -131,16 +130,12 @@ def sample(
         wanted[name] = value
     if columns is not None and multiple is None:
         raise UsageError("--columns is for --multiple: without it all columns are drawn alike")
-    if related_folder.is_related(model):
+    several = folder.is_related(model)
+    if several:
         if source is not None or out_table is not None or (num_rows is not None and num_roots is not None):
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
         if multiple is not None:
             raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
-        told, text = sample_tables(
-            model, num_roots=num_roots or num_rows, where=wanted, out=out, seed=seed, raw_text=raw_text
-        )
-        say(told) if as_json else print(text)
-        return
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
@@ -149,14 +144,14 @@ def sample(
         )
         say(told) if as_json else print(text)
         return
-    if num_roots is not None:
+    if num_roots is not None and not several:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
-        out = Path("sample.csv")
-    size, probability = sample_to(
+        out = Path("sample") if several else Path("sample.csv")
+    size, probability, paths = sample_to(
         model,
         out,
-        num_rows=num_rows,
+        num_rows=num_roots or num_rows,
         where=wanted,
         seed=seed,
         raw_text=raw_text,
@@ -164,9 +159,11 @@ def sample(
         source=source,
         out_table=out_table,
     )
-    place = str(out or out_table)
-    plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": {"sample": place}}
-    text = f"{size} rows: {place}" + (f" (probability of the condition {probability:.3g})" if wanted else "")
+    plain = {"num_rows": size, "probability": probability, "epsilon_spent": 0.0, "paths": paths}
+    rows = {f" of {t}": (t, many) for t, many in size.items()} if several else {"": ("sample", size)}
+    lines = [f"{many} rows{of}: {paths[t]}" for of, (t, many) in rows.items()]
+    lines += [f"{t}, public: {path}" for t, path in paths.items() if several and t not in size]
+    text = "\n".join(lines) + (f" (probability of the condition {probability:.3g})" if wanted else "")
     say(plain) if as_json else print(text)
 
 
@@ -193,13 +190,8 @@ def plan(
     """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
-    from synth.schema import table as schemas
-    from synth.schema.related import is_related
+    from synth.schema.related import load_any
 
-    if is_related(schemas.read(schema)):
-        _none_of({"target": target, "option": option, "method": None if method == "mixture" else method})
-        plan_tables(schema, rows, epsilon, delta, relation, seconds, as_json=as_json)
-        return
     asked: dict[str, Any] = {
         "rows": rows,
         "epsilon": epsilon,
@@ -209,7 +201,7 @@ def plan(
         "target": target,
         "options": parse_options(option or []),
     }
-    facts = schemas.load(schema)
+    facts = load_any(schema)
     found = planning.plan(facts, **asked)
     told = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
@@ -217,13 +209,6 @@ def plan(
     else:
         print(found.in_words())
         print(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
-
-
-def _none_of(options: dict[str, Any]) -> None:
-    """Errors: UsageError naming the first that is given."""
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"--{name}: related tables have no such option; leave it out")
 
 
 @app.command()

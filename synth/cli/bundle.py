@@ -29,14 +29,12 @@ def bundle(
 
     The release, its card and its publishable report; refuses what must not leave.
     """
-    from synth.release import related_folder
+    from synth.release import folder
     from synth.report import bundle as release_bundle
-    from synth.report import last_look, related_bundle
+    from synth.report import last_look
 
-    several = related_folder.is_related(release)
-    make = related_bundle.make if several else release_bundle.make
-    made = make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
-    vouched = {} if several else last_look.standing(release)
+    made = release_bundle.make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
+    vouched = {} if folder.is_related(release) else last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})
         return

@@ -9,9 +9,8 @@ import typer
 
 from synth.cli import dialects
 from synth.cli.answer import names, tell, write_text
-from synth.cli.options import AssumeOpt, ReasonOpt, SourceOpt, assumed, reasons
+from synth.cli.options import AssumeOpt, MostOpt, PublicOpt, ReasonOpt, RootOpt, SourceOpt, assumed, reasons
 from synth.cli.related_exchange import export_related, import_related
-from synth.cli.related_options import MostOpt, PublicOpt, RootOpt
 from synth.errors import UsageError
 
 if TYPE_CHECKING:

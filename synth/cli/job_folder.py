@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.cli.answer import leave, write_text
-from synth.cli.related import described
 from synth.cli.rights import may_spend
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
@@ -93,9 +92,10 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     """A charged run, and the job's folder."""
     from synth import jobs
     from synth.pipeline.run import carry_out as carried_out
+    from synth.schema.related import load_any
 
     with told(job, _shown(request)) as (report, folder):
-        facts = described(str(request.schema_file), complete=request.learn_share is None)
+        facts = load_any(str(request.schema_file), complete=request.learn_share is None)
         return carried_out(
             request.changed(run=jobs.Job(folder).run),
             schema=facts,

@@ -20,12 +20,12 @@ CANCELLED = "cancelled; nothing was spent, and no report was written"
 def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     """Notes the look, examines the release and writes the page: the command's answer. Errors: as `synth report`."""
     from synth.evaluate.examination import STAGES
-    from synth.release import related_folder
+    from synth.release import folder as folders
     from synth.report import chosen_release
     from synth.report.steward import related
     from synth.report.steward import write as steward
 
-    if related_folder.is_related(request.release):
+    if folders.is_related(request.release):
         with told(job, {}, {"open": 0.9, "write": 0.1}) as (report, folder):
             with _ended_when_asked(folder, report):
                 report.stage("open")

@@ -7,7 +7,6 @@ import typer
 
 from synth.cli.answer import say
 from synth.cli.options import JsonOpt, LedgerOpt
-from synth.cli.related import report_tables
 from synth.errors import UsageError
 
 
@@ -36,43 +35,35 @@ def report(
 
     With --real against the real rows, for the steward only; with --publishable from the release alone.
     """
-    from synth.evaluate.examination import Limits
-    from synth.release import related_folder
-    from synth.report import chosen_release, last_look
-    from synth.report import publish as reports
-    from synth.report.steward import write
+    from synth.release import folder
+    from synth.report import last_look
+    from synth.report.handed_over import report as made
 
     if publishable == (real is not None):
         raise UsageError("give either --real TABLE (steward's report) or --publishable")
     if statistics is not None and not publishable:
         raise UsageError("--statistics belongs to the publishable report; add --publishable")
-    if related_folder.is_related(release):
-        several = {"test": test, "group": group, "statistics": statistics, "shadow-runs": shadow_runs}
-        report_tables(release, out, real, target, several, Limits(rows=max_rows), ledger, as_json=as_json)
-        return
-    if publishable:
-        if test is not None or target is not None or group or shadow_runs:
-            raise UsageError("--publishable reads no real row: leave out --test, --target, --group and --shadow-runs")
-        paths = reports.write(release, out, statistics=statistics)
-        say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
-        return
-    assert real is not None
-    chosen_release.look(release, ledger=ledger)
-    found = write.examine(
+    paths = made(
         release,
+        out,
         real=real,
         test=test,
         target=target,
         groups=tuple(group or ()),
-        limits=Limits(rows=max_rows),
         shadow_runs=shadow_runs,
+        rows=max_rows,
+        statistics=statistics,
+        ledger=ledger,
     )
-    paths = write.write(found, release, out)
-    there, rare = last_look.standing(release), last_look.standing_rare(release, real)
+    if real is None:
+        say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
+        return
+    several = folder.is_related(release)
+    there, rare = ({}, {}) if several else (last_look.standing(release), last_look.standing_rare(release, real))
     if as_json:
-        told = {"standing": there, "of_which_in_few_real_rows": rare}
+        told = {} if several else {"standing": there, "of_which_in_few_real_rows": rare}
         say({"kind": "steward only, not for release", "paths": paths, **told})
     else:
         for line in last_look.in_words(there, rare):
             print(f"on your word, {line} (for the steward only)")
-        print(f"{paths['report']} (for the steward only, not for release)")
+        print("\n".join(f"{p} (for the steward only, not for release)" for n, p in paths.items() if "json" not in n))

@@ -33,7 +33,6 @@ from synth.cli.options import (
     parse_options,
     reasons,
 )
-from synth.cli.related import summary_of_tables
 from synth.cli.rights import SeparateOpt
 from synth.errors import UsageError
 
@@ -189,13 +188,13 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
     if card is None:
         print(f"charged: epsilon {plain['epsilon_spent']:g}; {', '.join(plain['paths'].values())}")
         return
-    if isinstance(plain["num_rows"], dict):
-        summary_of_tables(plain, card)
-        return
-    print(f"{plain['num_rows']} synthetic rows: {plain['paths'].get('synthetic', 'not written')}")
+    several = isinstance(plain["num_rows"], dict)
+    for table, rows in plain["num_rows"].items() if several else [("", plain["num_rows"])]:
+        of, path = (f" of {table}", f"table {table}") if several else ("", "synthetic")
+        print(f"{rows} synthetic rows{of}: {plain['paths'].get(path, 'not written')}")
     print(
         f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}, but "
-        "for a probability of delta"
+        "for a probability of delta" + (f"; the unit is {card['unit_in_words']}" if several else "")
     )
     print(
         f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}"
@@ -206,7 +205,8 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
         f"{plain['seconds_total']:.1f} s ({plain['seconds']:.1f} s to measure, fit and sample), "
         f"{plain['peak_mib']:.0f} MiB; card: {plain['paths'].get('card', '-')}"
     )
-    _figures(plain)
+    if not several:
+        _figures(plain)
 
 
 def _figures(plain: dict[str, Any]) -> None:

@@ -17,11 +17,15 @@ from synth.cli.options import (
     DeltaOpt,
     EpsilonOpt,
     JsonOpt,
+    KeyOpt,
     LedgerOpt,
     MaxCategoriesOpt,
     MaxRowsOpt,
+    MostOpt,
+    PublicOpt,
     ReasonOpt,
     RelationOpt,
+    RootOpt,
     SchemaOpt,
     SourceOpt,
     TableArg,
@@ -32,7 +36,6 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
-from synth.cli.related_options import KeyOpt, MostOpt, PublicOpt, RootOpt
 from synth.cli.related_schema import check_related, init_related
 from synth.cli.rights import SeparateOpt, may_spend
 from synth.errors import UsageError

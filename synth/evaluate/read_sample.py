@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from synth.schema import codec
+from synth.schema.related import Related
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.related_tables import places, text_columns
+from synth.sources.related_tables import read as read_table
+from synth.sources.rows.forest import Forest
+from synth.sources.rows.linking import link
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,3 +95,18 @@ def values(column: Column, positions: np.ndarray) -> np.ndarray:
     scale = Decimal(86400) if column.type == "datetime" else Decimal(1)
     low, step = float(column.bounds[0] / scale), float(column.step / scale)
     return np.where(positions < column.size, low + step * positions, np.nan)
+
+
+def forest(tables: str | Path | Mapping[str, object], schema: Related, *, seed: int = 0) -> Forest:
+    """Related tables as trees, for a comparison: which rows above a bound are kept follows from ``seed``.
+
+    Errors: InputError, UsageError. Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    draws = Seeded(np.random.default_rng(seed))
+    opened = {
+        name: read_table(
+            where.under(schema.tables[name]), schema.tables[name], text_columns(schema, name), draws, key=b""
+        ).rows
+        for name, where in places(tables, schema).items()
+    }
+    return link(schema, opened, draws)

@@ -13,15 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from synth.evaluate.fidelity import STEWARD_ONLY
-from synth.evaluate.read_sample import Seeded
+from synth.evaluate.read_sample import forest
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping
 from synth.schema.grouping import Groups
 from synth.schema.related import Related, number_of
 from synth.schema.table import Column
-from synth.sources.related_tables import places, read, text_columns
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import link
 
 STEP = 1 << 18  # rows or pairs looked at at a time
 AGAIN, MOST_AGAIN = 4, 4_000_000  # times that roots are drawn again; fewer where there are more rows in all
@@ -72,21 +70,6 @@ class Across:
         names = ("distance", "by_chance", "independent")
         distance, chance, alone = (float(np.mean([getattr(p, n) for p in self.pairs[about]])) for n in names)
         return distance, chance, alone
-
-
-def forest(tables: str | Path | Mapping[str, object], schema: Related, *, seed: int = 0) -> Forest:
-    """Related tables as trees, for a comparison: which rows above a bound are kept follows from ``seed``.
-
-    Errors: InputError, UsageError. Privacy: reads rows, exact: for the steward alone, never released.
-    """
-    draws = Seeded(np.random.default_rng(seed))
-    opened = {
-        name: read(
-            where.under(schema.tables[name]), schema.tables[name], text_columns(schema, name), draws, key=b""
-        ).rows
-        for name, where in places(tables, schema).items()
-    }
-    return link(schema, opened, draws)
 
 
 def appraise_related(
@@ -218,7 +201,7 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
 
 def _groups(schema: Related, name: str, found: Sequence[Mapping[str, np.ndarray]]) -> Groups:
     table, column, _ = placed(name)
-    facts: Column = schema.learnt(table).columns[column]
+    facts: Column = schema.as_measured(table).columns[column]
     return grouping.coarse(facts, np.concatenate([f[name] for f in found]).astype(np.int64))
 
 

@@ -1,6 +1,7 @@
 """Generators: one algorithm a file, found by name."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from synth.generators.gradients.pate_gan import PateGan
 from synth.generators.gradients.private_set import PrivateSet
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
+from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.generators.product_mixture.model import Product
@@ -30,8 +33,9 @@ from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
+from synth.schema.related import Related
 
-ALL = (
+ALL: tuple[type[Any], ...] = (
     Mixture,
     Independent,
     Slicing,
@@ -56,10 +60,12 @@ ALL = (
     Mst,
     Mwem,
     SmallDb,
+    Nested,
 )
-GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL)}
+GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "one"}
+TREES: dict[str, Nested] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "tree"}
 
 
-def load_model(about: Mapping, arrays: Mapping[str, np.ndarray]) -> Product:
-    """The model whose ``state`` is given."""
-    return Product.from_state(about, arrays)
+def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Related | None = None) -> Any:
+    """The model whose ``state`` is given; ``tree``: of these related tables."""
+    return Product.from_state(about, arrays) if tree is None else NestedMixture.from_state(tree, about, arrays)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
+from synth.schema.related import Related
 from synth.schema.table import Schema
 
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
@@ -69,12 +70,14 @@ class Setting:
     vectors of any sign. ``public_rows``: the row count where the relation makes it public. ``slice_sigma``: the least
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
     ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
-    as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``.
+    as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``. ``tree``: the tables,
+    where there are several; ``schema`` is then the root's.
 
     Privacy: public only; no field depends on a row, but by released answers.
     """
 
     schema: Schema
+    tree: Related | None = None
     mu: float
     sensitivity: float
     signed: float = 0.0
@@ -148,6 +151,11 @@ class Questions(Protocol):
         ...
 
     @property
+    def tables(self) -> str:
+        """``one``, or ``tree`` where it makes related tables."""
+        ...
+
+    @property
     def reads(self) -> tuple[type, ...]:
         """The kinds of release that answer, and that a fit understands."""
         ...
@@ -209,6 +217,9 @@ class Generator(Questions, Protocol):
         rng: np.random.Generator,
         device: str,
         progress: Progress,
-    ) -> Model:
-        """A model from releases alone. ``rng`` drives initialisation; it is never a source of privacy."""
+    ) -> Any:
+        """A ``Model`` from releases alone, of related tables a ``NestedMixture``.
+
+        ``rng`` drives initialisation; it is never a source of privacy.
+        """
         ...

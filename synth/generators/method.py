@@ -13,10 +13,12 @@ from synth.schema.table import Schema
 class Method:
     """A generator's checks. ``ranges``: what each of its options may be, by name; every option has one.
 
-    ``by_torch``: whether its fit is torch's work; where it is not, a run does not wait for torch to load.
+    ``tables``: ``one``, or ``tree`` for related ones. ``by_torch``: whether its fit is torch's work; where it is not,
+    a run does not wait for torch to load.
     """
 
     ranges: ClassVar[Mapping[str, Range]] = {}
+    tables: ClassVar[str] = "one"
     by_torch: ClassVar[bool] = True
 
     def check(self, ask: Ask, setting: Setting) -> None:

@@ -9,8 +9,6 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UsageError
 from synth.generators.base import Setting
 from synth.jobs import Cancelled, uninterrupted
@@ -27,6 +25,7 @@ from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release.card.card import card, together
+from synth.schema.related import Related
 from synth.schema.table import Learnt, Schema
 
 
@@ -55,10 +54,11 @@ class ChargedRun:
         """The accountant's epsilon of all that was answered so far, at the plan's delta."""
         return epsilon_of(self.events, self.plan.grant.left_delta)
 
-    def learn(self) -> Schema:
+    def learn(self) -> Any:
         """Learns the schema's missing facts with their share of the budget; afterwards ``schema`` is complete."""
         if self.plan.learn_share == 0:
             return self.schema
+        assert isinstance(self.schema, Schema)
         grant, session = self.plan.grant, self._session(self.plan.learn_share, self._wide_rows, failures=True)
         self.reporter.stage("learn")
         mu = grant.mu * sqrt(self.plan.learn_share)
@@ -72,7 +72,8 @@ class ChargedRun:
         """All questions of the generator, asked and answered; the session is closed afterwards."""
         session = self._session(1 - self.plan.learn_share, self._rows, failures=False)
         session.open()
-        circumstances = setting(self.schema, session.grant, public_rows=session.public_rows())
+        public = session.public_rows() if isinstance(self.schema, Schema) else None
+        circumstances = setting(self.schema, session.grant, public_rows=public)
         self.reporter.stage("measure")
         releases = self.plan.questions.measure(session.ask, circumstances, progress=self.reporter.progress)
         session.close()
@@ -110,9 +111,9 @@ class ChargedRun:
             noise=self.noise,
             num_rows=num_rows,
             ledger_entry={"number": self.line.number, "hash": self.line.hash},
+            engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        about["engine"] = self.plan.rows.place.engine
         learnt = self.schema.learnt
         return about if learnt is None or learnt.ledger_entry == self.line.number else together(about, learnt)
 
@@ -144,10 +145,12 @@ class ChargedRun:
                 self.line = self.plan.book.spend(self.spend)
                 self._tell()
 
-    def _rows(self) -> Mapping[str, np.ndarray]:
-        return self._reader().measured(self.schema)
+    def _rows(self) -> Mapping[str, Any]:
+        reader = self._reader()
+        return reader.trees(self.schema) if isinstance(self.schema, Related) else reader.measured(self.schema)
 
     def _wide_rows(self) -> Mapping[str, Any]:
+        assert isinstance(self.schema, Schema)
         return self._reader().wide(self.schema)
 
     def _reader(self) -> RowReader:

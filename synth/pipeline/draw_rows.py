@@ -1,15 +1,19 @@
 """Rows drawn from a model, a block at a time, so that a table of any length passes through bounded memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from synth.generators.base import Model
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.pipeline.related_condition import Condition, Drawing
 from synth.schema import codec
 from synth.schema.enforcement import Rules
+from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
+from synth.sources.rows.spill import Spill
 
 ROWS_AT_A_TIME = 1 << 20  # rows drawn at a time, each block with even proportions of its own
 CELLS_AT_A_TIME = 1 << 26  # of a block, whose rows are fewer where columns are many
@@ -38,12 +42,13 @@ class Drawn:
         where: Mapping[str, np.ndarray] | None = None,
         first: int = 1,
     ) -> None:
-        self._model, self._schema, self._num_rows, self._rng, self._where = model, schema, num_rows, rng, where
+        self._model, self._schema, self._rng, self._where = model, schema, rng, where
+        self.num_rows = {ONE: num_rows}
         self._first = first
         self._rules = Rules(schema)
         self.kept: list[dict[str, Any]] = []
 
-    def blocks(self) -> Iterator[dict[str, pa.Array]]:
+    def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
         for part, size, first in self._pieces():
             yield codec.decode(part, self._schema, num_rows=size, first=first)
@@ -56,19 +61,14 @@ class Drawn:
     def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
         """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""
         step = rows_at_a_time(self._schema)
-        for start in range(0, self._num_rows, step):
-            size = min(step, self._num_rows - start)
+        for start in range(0, self.num_rows[ONE], step):
+            size = min(step, self.num_rows[ONE] - start)
             positions = self._model.sample(size, rng=self._rng, where=self._where, repair=self._rules.repair)
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}
                 yield part, min(PIECE, size - at), self._first + start + at
             positions = part = {}  # or they would be held while the next block is drawn
-
-    def whole(self) -> dict[str, pa.Array]:
-        """All rows in memory."""
-        blocks = list(self.blocks())
-        return blocks[0] if len(blocks) == 1 else {n: pa.concat_arrays([b[n] for b in blocks]) for n in blocks[0]}
 
     def _note(self, before: int, size: int) -> None:
         """The shares of rules kept, over this block and those before it."""
@@ -79,11 +79,96 @@ class Drawn:
             all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
 
 
+class DrawnTables:
+    """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by table and column.
+
+    **Guarantee**: every child's key is that of a row of its parent, whose number of children is within its bound.
+    """
+
+    def __init__(
+        self,
+        model: NestedMixture,
+        num_roots: int,
+        *,
+        rng: np.random.Generator,
+        where: Condition | None = None,
+    ) -> None:
+        self.schema = model.schema
+        rules = {n: Rules(s) for n, s in self.schema.tables.items()}
+        self._told = {n: _told(s) for n, s in self.schema.tables.items()}
+        self._spools = {n: Spill({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
+        parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
+        done = dict.fromkeys(self.schema.tables, 0)
+        drawing = Drawing(model, where or {}, rules=rules)
+        for block in drawing.blocks(num_roots, rng=rng):
+            before = dict(done)
+            for name, rows in block.items():
+                key = self.schema.key_above(name)
+                parents[name].append(rows.parent + (before[key.parent] if key is not None else 0))
+                self._spools[name].append({c: rows.positions[c] for c in self._told[name].columns})
+                done[name] += rows.num_rows
+        self.num_rows = done
+        self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
+        self.kept: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.kept]
+        self.kept += drawing.across.kept
+
+    def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
+        """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
+        told, start = self._told[table], 0
+        batches = self._spools[table].batches(told.columns, PIECE) if self.num_rows[table] else iter([_empty(told)])
+        for positions in batches:
+            size = len(next(iter(positions.values())))
+            texts = codec.decode(positions, self.schema.tables[table], num_rows=size, first=start + 1)
+            rows = np.arange(start, start + size)
+            for column in self.schema.key_columns(table):
+                texts[column] = pa.array(self._counter(table, column, rows)).cast(pa.string())
+            yield texts
+            start += size
+
+    def _counter(self, table: str, column: str, rows: np.ndarray) -> np.ndarray:
+        """What a key's column holds in these rows: the parent's counter, or the row's own."""
+        key = self.schema.key_above(table)
+        if key is None or column not in key.columns:
+            return rows + 1
+        above = key.referred[key.columns.index(column)]
+        return self._counter(key.parent, above, self._parents[table][rows])
+
+
+def _told(schema: Schema) -> Schema:
+    """The columns whose positions are drawn, or given by a constraint."""
+    kept = schema.kept()
+    return kept.model_copy(update={"columns": {n: c for n, c in kept.columns.items() if c.type != "identifier"}})
+
+
+def _empty(schema: Schema) -> dict[str, np.ndarray]:
+    return {n: np.zeros(0, dtype=np.int64) for n in schema.columns}
+
+
+def drawn(
+    model: Any,
+    schema: Schema | Related,
+    num_rows: int,
+    *,
+    rng: np.random.Generator,
+    where: Mapping[str, Any] | None = None,
+) -> Drawn | DrawnTables:
+    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table."""
+    if isinstance(schema, Related):
+        return DrawnTables(model, num_rows, rng=rng, where=where)
+    return Drawn(model, schema, num_rows, rng=rng, where=where)
+
+
+def whole(blocks: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.Array]:
+    """All rows of a table in memory."""
+    parts = list(blocks)
+    return dict(parts[0]) if len(parts) == 1 else {n: pa.concat_arrays([p[n] for p in parts]) for n in parts[0]}
+
+
 def chunks(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
     """A table in memory, ``PIECE`` rows at a time and without a copy, for whoever needs memory of his own for each row.
 
     >>> [part["A"].to_pylist() for part in chunks({"A": pa.array(["x", "y"])}, 2)]
     [['x', 'y']]
     """
-    for at in range(0, num_rows, PIECE):
+    for at in range(0, max(num_rows, 1), PIECE):
         yield {n: a.slice(at, PIECE) for n, a in texts.items()}

@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError
+from synth.generators.nested_mixture.generator import Nested
 from synth.jobs import Cancelled
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.methods import generator_named, granted, resolve_device
-from synth.pipeline.private_rows import Rows
+from synth.pipeline.private_rows import wanted
+from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import adjacency_of, with_target
@@ -28,6 +30,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.schema import codec
 from synth.schema.enforcement import Rules
+from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -63,7 +66,7 @@ class DryRun:
 
 
 def dry_run(
-    schema: Schema,
+    schema: Schema | Related,
     *,
     rows: int,
     epsilon: float,
@@ -83,14 +86,14 @@ def dry_run(
 
     Privacy: public only: its rows are made up.
     """
-    began, made_up = time.monotonic(), min(rows, ROWS)
+    began, many = time.monotonic(), min(rows, ROWS)
     watch = _Watch(until=began + seconds)
     request = RunRequest(
         epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
     )
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, _uncharged():
-            _through(_plan(with_target(schema, target), made_up, request, Path(folder)), Path(folder), watch)
+            _through(_plan(with_target(schema, target), many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
@@ -99,7 +102,7 @@ def dry_run(
                 f"method {method} with these options would fail after the spend, in the stage {watch.at}, as it does "
                 f"on made-up rows of this schema ({reason}); choose other options or another method"
             ) from None
-    return DryRun(done=watch.done(), left=watch.left(), rows=made_up, seconds=time.monotonic() - began)
+    return DryRun(done=watch.done(), left=watch.left(), rows=many, seconds=time.monotonic() - began)
 
 
 class _Watch:
@@ -133,19 +136,20 @@ class _Watch:
         return STAGES.index(self.at) if self.at in STAGES else 0
 
 
-def _plan(schema: Schema, rows: int, request: RunRequest, folder: Path) -> RunPlan:
+def _plan(schema: Schema | Related, rows: int, request: RunRequest, folder: Path) -> RunPlan:
     """A checked plan on made-up rows, with a ledger of its own. Errors: UsageError, InputError."""
     link = relation_named(request.relation)
     adjacency = adjacency_of(schema, link)
-    Rules(schema)
-    generator = generator_named(request.method, link, request.options)
+    for table in Related.of(schema).tables.values():
+        Rules(table)
+    generator = generator_named(request.method, link, request.options, tree=isinstance(schema, Related))
+    generator = generator.quick() if isinstance(generator, Nested) else generator
     plan = RunPlan(
         request=request,
-        rows=Rows.of(place_of(_frame(schema, rows)), schema),
+        rows=wanted({n: place_of(f) for n, f in _frames(schema, rows).items()}, schema),
         schema=schema,
         questions=generator,
         grant=granted(request.epsilon, request.delta, adjacency, learning=False),
-        learn_share=0,
         dataset="made-up rows",
         device=resolve_device("auto", by_torch=generator.by_torch),
         book=Ledger(folder / "ledger.sqlite"),
@@ -154,8 +158,25 @@ def _plan(schema: Schema, rows: int, request: RunRequest, folder: Path) -> RunPl
     return plan
 
 
+def _frames(schema: Schema | Related, rows: int) -> dict[str, pd.DataFrame]:
+    """Rows drawn evenly and independently from what the schema allows, as text, by table."""
+    if isinstance(schema, Schema):
+        return {ONE: _frame(schema, rows)}
+    found: dict[str, pd.DataFrame] = {}
+    forest = made_up(schema, most_roots(schema, rows))
+    for name in schema.downwards:
+        branch, own, key = forest[name], schema.tables[name], schema.key_above(name)
+        many = len(branch.parent)
+        columns = {n: branch.columns[n] for n in own.measured()}
+        found[name] = pd.DataFrame({n: t.to_pandas() for n, t in codec.decode(columns, own, num_rows=many).items()})
+        for column in schema.key_columns(name):
+            found[name][column] = [str(i) for i in range(many)]
+        for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
+            found[name][column] = found[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+    return found
+
+
 def _frame(schema: Schema, rows: int) -> pd.DataFrame:
-    """Rows drawn evenly and independently from what the schema allows, as text."""
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     texts = {n: t.to_pandas() for n, t in codec.decode(places, schema, num_rows=rows).items()}
@@ -171,7 +192,7 @@ def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
         made = fit_and_sample(
             plan.generator, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
         )
-        about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
+        about = {**charged_run.card(num_rows=WRITTEN), "constraints": made.kept, "seed": made.seed}
         write(folder / "release", made, releases, setting, about, watch)
         watch.ended = True
 

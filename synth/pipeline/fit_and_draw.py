@@ -10,39 +10,54 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from synth.generators.base import Generator, Model, Setting
+from synth.generators.base import Generator, Setting
 from synth.generators.marginals.misfit import in_words
 from synth.generators.options import options_of
-from synth.pipeline.draw_rows import Drawn, chunks, rows_at_a_time
+from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
 from synth.release import folder
 from synth.schema.lazy import Lazy
+from synth.schema.related import ONE, Related
+from synth.sources.formats.text_table import Table
 
 networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A model and a table drawn from it: ``texts``, or nothing where only ``blocks`` tell it, once, as it is written.
+    """A model and tables drawn from it, by name: ``texts``, or nothing where only ``blocks`` hold a table.
 
-    ``kept`` says how constraints were kept, of the rows drawn so far.
+    Blocks of a single table come once, as it is written. ``kept`` says how constraints were kept, of the rows drawn so
+    far; ``num_rows``: of each table.
     """
 
     generator: Generator
-    model: Model
-    texts: Mapping[str, pa.Array]
-    blocks: Iterable[Mapping[str, pa.Array]]
-    num_rows: int
+    model: Any
+    texts: Mapping[str, Mapping[str, pa.Array]]
+    blocks: Mapping[str, Iterable[Mapping[str, pa.Array]]]
+    num_rows: Mapping[str, int]
     seed: int
     kept: list[dict[str, Any]]
+
+    @property
+    def about_rows(self) -> dict[str, Any]:
+        """The card's words on how many there are."""
+        whole = {"synthetic": sum(self.num_rows.values())}
+        return whole if ONE in self.num_rows else {**whole, "tables": dict(self.num_rows)}
 
     @property
     def fit(self) -> dict[str, float] | None:
         """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
         found = getattr(self.model, "misfit", None)
         return None if found is None else dict(found)
+
+    @property
+    def for_result(self) -> dict[str, Any]:
+        """What a result says of it."""
+        many = self.num_rows.get(ONE, self.num_rows)
+        return {"num_rows": many, "seed": self.seed, "fit": self.fit, "model": self.model, "tables": self.texts}
 
     def about_fit(self) -> dict[str, Any]:
         """The card's words on that."""
@@ -60,7 +75,10 @@ def fit_and_sample(
     num_rows: int | None = None,
     held: bool = True,
 ) -> Made:
-    """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the table is wanted in memory."""
+    """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the tables are wanted in memory.
+
+    ``num_rows``: of related tables, of the root.
+    """
     seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
@@ -71,11 +89,18 @@ def fit_and_sample(
         reporter.note(not_reached)
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
-    drawn = Drawn(model, setting.schema, num_rows, rng=rng)
-    texts = drawn.whole() if held or num_rows <= rows_at_a_time(setting.schema) else {}
-    blocks = chunks(texts, num_rows) if texts else drawn.blocks()
+    schema = setting.schema if setting.tree is None else setting.tree
+    tables, found = Related.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
+    short = all(found.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
+    texts = {n: whole(found.blocks(n)) for n in tables} if held or short else {}
     return Made(
-        generator=generator, model=model, texts=texts, blocks=blocks, num_rows=num_rows, seed=seed, kept=drawn.kept
+        generator=generator,
+        model=model,
+        texts=texts,
+        blocks={n: chunks(texts[n], found.num_rows[n]) if texts else found.blocks(n) for n in tables},
+        num_rows=found.num_rows,
+        seed=seed,
+        kept=found.kept,
     )
 
 
@@ -87,22 +112,24 @@ def write(
     about: dict[str, Any],
     reporter: Reporter,
     *,
+    public: Mapping[str, Table] | None = None,
     raw_text: bool = False,
     dialect: str = "plain",
 ) -> dict[str, str]:
-    """The files of the release; ``about``, its card, gains what only they tell."""
+    """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
     reporter.stage("write")
     if out is None:
         return {}
     return folder.write(
         Path(out),
-        blocks=made.blocks,
+        tables=made.blocks,
         method=made.generator.name,
         model=made.model,
         releases=releases,
         setting=setting,
         card=about,
         options=options_of(made.generator),
+        public=public,
         raw_text=raw_text,
         dialect=dialect,
         note=reporter.note,

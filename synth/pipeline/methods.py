@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth.errors import UsageError, meant
-from synth.generators import GENERATORS
+from synth.generators import GENERATORS, TREES
 from synth.generators.base import Generator, Questions
 from synth.generators.options import options_of, with_options
 from synth.pipeline import kept
@@ -12,6 +12,7 @@ from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.kinds import kinds_of
+from synth.schema.related import Related
 from synth.schema.table import Schema
 
 
@@ -54,11 +55,19 @@ def guarantee(generator: Generator) -> str:
     return f"(epsilon, delta) differential privacy of a whole run, added up {how}"
 
 
-def generator_named(method: str, relation: Relation, options: Mapping[str, Any] | None = None) -> Generator:
-    """The generator of that name with these options, if it supports the relation. Errors: UsageError."""
-    if method not in GENERATORS:
-        raise UsageError(f"method {method!r} is unknown; {meant(method, GENERATORS)}")
-    generator = GENERATORS[method]
+def generator_named(
+    method: str, relation: Relation, options: Mapping[str, Any] | None = None, *, tree: bool = False
+) -> Generator:
+    """The generator of that name with these options, if it supports the relation. Errors: UsageError.
+
+    ``tree``: of related tables.
+    """
+    known: dict[str, Generator] = {**TREES} if tree else GENERATORS
+    if method not in known:
+        if method in GENERATORS:
+            raise UsageError(f"method {method}: related tables are made by the method {', '.join(TREES)} alone")
+        raise UsageError(f"method {method!r} is unknown; {meant(method, known)}")
+    generator = known[method]
     if str(relation) not in generator.relations:
         names = ", ".join(generator.relations)
         raise UsageError(f"method {method} has no guarantee under {relation}; it supports {names}")
@@ -72,7 +81,7 @@ def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: boo
     return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
-def check_schema(questions: Questions, schema: Schema) -> None:
+def check_schema(questions: Questions, schema: Schema | Related) -> None:
     """What a method has to say against a table of this schema. Errors: UsageError."""
     rule = getattr(questions, "check_schema", None)
     if rule is not None:

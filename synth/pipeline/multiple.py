@@ -10,7 +10,7 @@ import numpy as np
 from synth.errors import InputError, UsageError, reading
 from synth.generators.product_mixture.model import Product
 from synth.pipeline.combining import BeyondMeasured
-from synth.pipeline.draw_rows import Drawn
+from synth.pipeline.draw_rows import Drawn, whole
 from synth.pipeline.inference.tilted_rows import Tilted
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
@@ -171,7 +171,7 @@ def _refitted(
             drawn = next(models, None)
         if drawn is None:
             return
-        yield Drawn(drawn, stored.setting.schema, size, rng=rng).whole()
+        yield whole(Drawn(drawn, stored.schema, size, rng=rng).blocks())
 
 
 def counted(releases: Sequence[Any], schema: Schema) -> tuple[str, ...]:

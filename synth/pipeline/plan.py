@@ -20,6 +20,7 @@ from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, Step
 from synth.pipeline.rehearsal import rehearse
+from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.accounting import composition
@@ -28,6 +29,7 @@ from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
 from synth.schema.given import check_schema
+from synth.schema.related import Related
 from synth.schema.table import Schema
 
 # Seconds and bytes, set by runs on two idle cores (`make bench-plan`); a forecast, not a promise.
@@ -45,7 +47,7 @@ BYTES_PER_CELL_READ = 60
 
 
 def plan(
-    schema: Schema,
+    schema: Schema | Related,
     *,
     rows: int,
     epsilon: float,
@@ -54,24 +56,28 @@ def plan(
     relation: str = "add_remove",
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Plan:
-    """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data. Errors: UsageError.
+) -> Any:
+    """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
+
+    A ``Plan``, or a ``RelatedForecast``. Errors: UsageError.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``: as of ``run``. Errors of the forecast are
     shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
 
     Privacy: public only.
     """
-    check_schema(schema)
+    check_schema(schema, tree=True)
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
-    generator = generator_named(method, link, options)
+    generator = generator_named(method, link, options, tree=isinstance(schema, Related))
     facts = with_target(schema, target)
-    if not facts.measured():
-        raise UsageError("every column is an identifier; there is nothing to plan")
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
+    if isinstance(facts, Related):
+        return forecast(facts, generator, grant, roots=rows)
+    if not facts.measured():
+        raise UsageError("every column is an identifier; there is nothing to plan")
     mu, size = grant.mu, counts.sensitivity(adjacency)
     asked = _averaged(rehearse(generator, facts, grant, rows=rows))
     tables = [q for q, _ in asked if isinstance(q, Counts)]

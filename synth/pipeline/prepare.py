@@ -1,18 +1,21 @@
 """Everything about a run that can be refused before its spend; what comes out is a finished plan."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import same_rows
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
-from synth.pipeline.private_rows import Rows, Source, check_named, dataset_name, place_at
+from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import (
     adjacency_of,
+    approved,
     check_learnt,
     confirmed,
     learning_share,
@@ -28,30 +31,35 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
 from synth.schema.enforcement import Rules
+from synth.schema.related import Related
 from synth.schema.table import Schema
+from synth.sources.related_tables import allowed_empty
 
 NO_POLICY = "no policy for {}: nothing is capped; {}"
+SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options")  # options of single tables alone
 
 
 def prepare(
     request: RunRequest,
-    schema: Schema,
+    schema: Schema | Related,
     *,
-    rows: Source | None = None,
+    rows: Source | Mapping[str, Source] | None = None,
     note: Note,
     noise: SystemNoise,
     may_spend: MaySpend = anybody,
+    questions: Questions | None = None,
 ) -> RunPlan:
-    """A finished plan, or the reason why not: options, schema, budget, questions, the table's form, whose rows.
+    """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
-    ``rows``: the table, where the request names none. Rows like those of another dataset in the ledger, on which
-    ``may_spend`` says that the caller may spend, are refused unless the request says that they are ``separate``.
+    ``rows``: the table or tables, where the request names none. ``questions``: in place of the method's usual ones.
+    Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
+    unless the request says that they are ``separate``.
 
     **Guarantee**: nothing is spent, and nothing that depends on a row's cells is kept or told. Errors: UsageError,
     InputError, BudgetError.
     """
-    folder.check_out(Path(request.out) if request.out is not None else None)
-    plan = planned(request, schema, rows=rows, note=note)
+    folder.check_out(Path(request.out) if request.out is not None else None, schema)
+    plan = planned(request, schema, rows=rows, note=note, questions=questions)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
     if said := caution(request.delta, request.num_rows):
@@ -60,52 +68,96 @@ def prepare(
         new = "" if plan.book.known(plan.dataset) else "nothing was charged to it before; "
         note(NO_POLICY.format(plan.dataset, f"{new}cap it with {cap_command(plan.dataset)}"))
     plan.book.row_key()  # a damaged key is found now, not when the rows that were read are to be marked
-    plan.rows.check_form()
+    for name, table in plan.rows.items():
+        with allowed_empty(plan.schema, name):
+            table.check_form()
     if not request.separate:
-        same_rows.check(plan.rows, plan.book, dataset=plan.dataset, may_spend=may_spend)
+        for name, table in marked(plan.rows, plan.schema):
+            with allowed_empty(plan.schema, name):
+                same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
     give_back()  # what the pass over the file used
     return plan
 
 
-def planned(request: RunRequest, schema: Schema, *, rows: Source | None = None, note: Note) -> RunPlan:
+def planned(
+    request: RunRequest,
+    schema: Schema | Related,
+    *,
+    rows: Source | Mapping[str, Source] | None = None,
+    note: Note,
+    questions: Questions | None = None,
+) -> RunPlan:
     """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
     relation = relation_named(request.relation)
-    questions = _questions(request, relation)
-    if rows is None and request.table is None:
-        raise UsageError("TABLE is missing; name a file, or a table at --source")
-    place = place_at(request.table if rows is None else rows, request.source)
+    asked = _questions(request, relation, schema) if questions is None else questions
+    tables = request.table if rows is None else rows
+    found, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
     adjacency = adjacency_of(schema, relation)
     check_learnt(schema, adjacency)
-    _check_method(questions, schema, adjacency, share)
+    _check_method(asked, schema, adjacency, share)
     _check_writing(request, schema)
     book = Ledger(request.ledger)
-    declared, separate = request.dataset or schema.dataset, request.separate
-    dataset = dataset_name(place, declared, book=book)
-    check_named(place, declared, dataset, book=book, separate=separate)
+    declared = request.dataset or schema.dataset
+    dataset = charged_to(tables, found, schema, request.dataset, request.source, book)
+    check_named(next(iter(found.values())), declared, dataset, book=book, separate=request.separate)
     return RunPlan(
         request=request,
-        rows=Rows.of(place, schema),
+        rows=wanted(found, schema),
         schema=schema,
-        questions=questions,
+        questions=asked,
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
         learn_share=share,
         dataset=dataset,
-        device=resolve_device(request.device, by_torch=questions.by_torch),
+        device=resolve_device(request.device, by_torch=asked.by_torch),
         book=book,
+        public=public,
     )
 
 
-def _questions(request: RunRequest, relation: Relation) -> Questions:
-    return (
-        StatisticsQuestions.of(request.ask)
-        if request.ask
-        else generator_named(request.method, relation, request.options)
-    )
+def charged_before(
+    table: Source | Mapping[str, Source],
+    *,
+    schema: Schema | Related,
+    dataset: str | None = None,
+    source: str | None = None,
+    ledger: str | Path | None = None,
+    may_spend: MaySpend = anybody,
+) -> list[str]:
+    """Other datasets to which rows of the table, or of one of several, were charged, with or without their keys.
+
+    Of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
+    ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``may_spend``: as of ``run``.
+
+    Errors: UsageError, InputError for a table that has no place.
+
+    Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
+    """
+    book = Ledger(ledger)
+    found, _ = located(table, schema, source, given=isinstance(table, Mapping))
+    charged = charged_to(table, found, schema, dataset, source, book)
+    names: dict[str, None] = {}
+    for name, rows in marked(wanted(found, schema), schema):
+        with allowed_empty(schema, name):
+            names |= dict.fromkeys(same_rows.others(rows, book, dataset=charged, may_spend=may_spend))
+    return list(names)
 
 
-def _agreed(request: RunRequest, schema: Schema, note: Note) -> tuple[Schema, float]:
+def _questions(request: RunRequest, relation: Relation, schema: Schema | Related) -> Questions:
+    """Errors: UsageError for options that related tables do not have."""
+    if isinstance(schema, Related):
+        for name in SINGLE:
+            if getattr(request, name):
+                raise UsageError(f"--{name.replace('_', '-')}: related tables have no such option yet; leave it out")
+    if request.ask:
+        return StatisticsQuestions.of(request.ask)
+    return generator_named(request.method, relation, request.options, tree=isinstance(schema, Related))
+
+
+def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
+    if isinstance(schema, Related):
+        return approved(schema, request, note=note), 0.0
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
@@ -127,7 +179,7 @@ def _agreed(request: RunRequest, schema: Schema, note: Note) -> tuple[Schema, fl
     return schema, share
 
 
-def _check_method(questions: Questions, schema: Schema, adjacency: Adjacency, share: float) -> None:
+def _check_method(questions: Questions, schema: Schema | Related, adjacency: Adjacency, share: float) -> None:
     """What the method has to say against relation and schema. Errors: UsageError."""
     if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(
@@ -135,12 +187,15 @@ def _check_method(questions: Questions, schema: Schema, adjacency: Adjacency, sh
             "or replace_one, with single rows as units"
         )
     if share == 0:  # else the conditions can be read only once the facts are learnt
-        Rules(schema)
+        for table in Related.of(schema).tables.values():
+            Rules(table)
         check_schema(questions, schema)
 
 
-def _check_writing(request: RunRequest, schema: Schema) -> None:
+def _check_writing(request: RunRequest, schema: Schema | Related) -> None:
     """What cannot be written as it is wished. Errors: UsageError."""
+    if isinstance(schema, Related):
+        return
     dialect_copy.check(schema, request.dialect if request.out is not None else "plain")
     if request.out is not None:
         folder.check_room(Path(request.out), schema, request.num_rows)

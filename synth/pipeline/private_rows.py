@@ -1,8 +1,9 @@
 """Where a run's private rows are, and the name under which they are charged; nothing is read here."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -10,8 +11,11 @@ import pandas as pd
 from synth.errors import UsageError
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.naming import dataset_of
+from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
-from synth.sources import named_databases
+from synth.sources import named_databases, public_tables
+from synth.sources.formats.text_table import Table
+from synth.sources.related_tables import places, text_columns
 from synth.sources.table_source import FilePlace, Place, place_of
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -25,13 +29,52 @@ class Rows:
     columns: list[str]
 
     @classmethod
-    def of(cls, place: Place, schema: Schema) -> "Rows":
-        """What a run under this schema needs of the table there."""
-        return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
+    def of(cls, place: Place, schema: Schema, texts: Sequence[str] = ()) -> "Rows":
+        """What a run under this schema needs of the table there; ``texts``: columns of keys."""
+        named = [*schema.measured(), *([schema.person] if schema.person else []), *texts]
+        return cls(place=place.under(schema), columns=list(dict.fromkeys(named)))
 
     def check_form(self) -> None:
         """Finds faults of form and keeps no value. Errors: InputError."""
         self.place.check_form(self.columns)
+
+
+def wanted(found: Mapping[str, Place], schema: Schema | Related) -> dict[str, Rows]:
+    """What a run needs of each table."""
+    if isinstance(schema, Related):
+        return {n: Rows.of(p, schema.tables[n], text_columns(schema, n)) for n, p in found.items()}
+    return {n: Rows.of(p, schema) for n, p in found.items()}
+
+
+def marked(rows: Mapping[str, Rows], schema: Schema | Related) -> Iterator[tuple[str, Rows]]:
+    """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
+    for name, own in rows.items():
+        yield name, own
+        if isinstance(schema, Related):
+            yield name, Rows(place=own.place, columns=list(schema.tables[name].measured()))
+
+
+def located(
+    tables: Any, schema: Schema | Related, source: str | None, *, given: bool
+) -> tuple[dict[str, Place], dict[str, Table]]:
+    """Where each private table lies, and the public ones beside them; ``given``: they are in memory.
+
+    Errors: UsageError, InputError.
+    """
+    if not isinstance(schema, Related):
+        if isinstance(tables, Mapping):
+            raise UsageError("several tables need a schema of related tables, with their keys (parse_related)")
+        if tables is None:
+            raise UsageError("TABLE is missing; name a file, or a table at --source")
+        return {ONE: place_at(tables, source)}, {}
+    if given and not isinstance(tables, Mapping):
+        raise UsageError("related tables are a folder with a file for each, or frames and paths by table")
+    if source is not None and given:
+        raise UsageError("--source: the tables are those there; give none beside it")
+    if source is not None or tables is None:
+        return places(tables, schema, source), {}
+    private, public = public_tables.split(tables, schema)
+    return places(private, schema), public
 
 
 def place_at(table: Source, source: str | None = None) -> Place:
@@ -41,6 +84,29 @@ def place_at(table: Source, source: str | None = None) -> Place:
     if not isinstance(table, str | Path):
         raise UsageError("--source: TABLE must be the name of a table there")
     return named_databases.placed(named_databases.address(source), str(table))
+
+
+def charged_to(
+    tables: Any,
+    found: Mapping[str, Place],
+    schema: Schema | Related,
+    dataset: str | None,
+    source: str | None,
+    book: Ledger,
+) -> str:
+    """The name under which tables are charged. Errors: UsageError where they have none."""
+    declared = dataset or schema.dataset
+    if not isinstance(schema, Related):
+        return dataset_name(found[ONE], declared, book=book)
+    if declared:
+        return declared
+    if source is not None:
+        return named_databases.identity(source) + (f"/{tables}" if tables else "")
+    if isinstance(tables, Mapping):
+        raise UsageError(
+            "tables given one by one have no common name; give dataset=..., or name the dataset in the schema"
+        )
+    return Path(tables).resolve().name
 
 
 def check_named(place: Place, declared: str | None, name: str, *, book: Ledger, separate: bool) -> None:

@@ -9,12 +9,17 @@ import numpy as np
 
 from synth.pipeline import same_rows
 from synth.pipeline.learn_schema import fineness, finer, grids, lacking
+from synth.pipeline.private_rows import Rows, marked
 from synth.pipeline.run_plan import RunPlan
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
 from synth.schema import cells, coarsening, codec
+from synth.schema.related import ONE, Related
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
+from synth.sources.related_tables import read, text_columns
+from synth.sources.rows.forest import Forest
+from synth.sources.rows.linking import Opened, link
 from synth.sources.rows.spill import Spill
 
 
@@ -39,7 +44,7 @@ class RowReader:
         """The private rows, encoded after the spend; which rows of a person are kept is decided here."""
         adjacency = self.plan.grant.adjacency
         person = None if adjacency.by_row else adjacency.unit
-        opened = self.plan.rows.place.encoded(
+        opened = self._rows.place.encoded(
             schema, self.noise, person=person, key=self.plan.book.row_key(), most=adjacency.max_rows
         )
         self._mark(opened.digest)
@@ -53,15 +58,40 @@ class RowReader:
             folder.write_steward_log(Path(self.log), opened.encoded)
         return rows
 
+    def trees(self, schema: Related) -> Forest:
+        """The private rows of related tables as a forest; which rows of a parent are kept is decided here."""
+        opened: dict[str, Opened] = {}
+        clamped: dict[str, int] = {}
+        unreadable: dict[str, int] = {}
+        for name, rows in self.plan.rows.items():
+            own, texts = schema.tables[name], text_columns(schema, name)
+            found = read(rows.place, own, texts, self.noise, key=self.plan.book.row_key())
+            opened[name] = found.rows
+            for digest, (_, form) in zip((found.digest, found.alone), marked({name: rows}, schema), strict=True):
+                self._keep(digest, form)
+            clamped |= {f"{name}.{n}": many for n, many in found.encoded.clamped.items()}
+            unreadable |= {f"{name}.{n}": many for n, many in found.encoded.unreadable.items()}
+        if self.log is not None:
+            folder.write_steward_log(Path(self.log), codec.Encoded({}, clamped, unreadable))
+        return link(schema, opened, self.noise)
+
     def _mark(self, digest: bytes | None) -> None:
-        """Keeps a mark of the rows, by which they are known again before a later spend (same_rows.py).
+        """Keeps a mark of a single table's rows, read again for it where reading has not brought it."""
+        self._keep(same_rows.mark(self._rows, self.plan.book.row_key()) if digest is None else digest, self._rows)
+
+    def _keep(self, digest: bytes | None, rows: Rows) -> None:
+        """Keeps a mark of rows, by which they are known again before a later spend (same_rows.py).
 
         One that no other is like where they cannot be compared: the number of rows must not decide about a line.
         """
-        digest = same_rows.mark(self.plan.rows, self.plan.book.row_key()) if digest is None else digest
-        digest = same_rows.unlike(self.plan.rows) if digest is None else digest
+        digest = same_rows.unlike(rows) if digest is None else digest
         apart = self.plan.request.separate
         self.plan.book.fingerprint(self.run, dataset=self.plan.dataset, digest=digest, apart=apart)
+
+    @property
+    def _rows(self) -> Rows:
+        """Those of a single table."""
+        return self.plan.rows[ONE]
 
     def wide(self, schema: Schema) -> Mapping[str, Any]:
         """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.
@@ -71,7 +101,7 @@ class RowReader:
         adjacency, names, wide = self.plan.grant.adjacency, lacking(schema), grids(schema)
         if self.plan.learn_share == 1:  # else the rows are read again, and marked then
             self._mark(None)
-        table = self.plan.rows.place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
+        table = self._rows.place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
         kept = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, self.noise)
         rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)
         for name in list(rows):

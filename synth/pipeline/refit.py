@@ -72,18 +72,14 @@ def refit(
         epsilon_spent=0.0,
         epsilon_derived=0.0,
         delta=0.0,
-        num_rows=made.num_rows,
         seconds=seconds,
         seconds_total=time.perf_counter() - clock,
         peak_mib=peak.mib,
-        seed=made.seed,
         device=device,
-        fit=made.fit,
         paths=paths,
         card=about,
-        model=made.model,
         schema=setting.schema,
-        texts=made.texts,
+        **made.for_result,
     )
 
 
@@ -103,7 +99,7 @@ def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, mad
         "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),
         "constraints": made.kept,
         "seed": made.seed,
-        "rows": {**stored["rows"], "synthetic": made.num_rows},
+        "rows": {**stored["rows"], **made.about_rows},
         **made.about_fit(),
     }
 

@@ -6,7 +6,7 @@ are answered as a uniform, independent table would; adaptive questions may diffe
 of the precision is held back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -37,10 +37,13 @@ from synth.questions import (
     Votes,
 )
 from synth.schema.lazy import Lazy
+from synth.schema.related import Related, number_of
 from synth.schema.table import Column, Schema
+from synth.sources.rows.forest import Branch, Forest
 
 networks = Lazy("synth.questions.numeric.networks")
 
+ROOTS, MOST_ROWS = 64, 100_000  # made up of related tables: trees, and rows of one table
 ROWS = 20_000  # of the made-up table, as far as counts tell
 SPARE = 16  # times the rehearsed tables: precision is left for so many; it ends epsilon at 50 instead of 53
 FEW = 500  # of which other questions see so many
@@ -60,32 +63,36 @@ Asked = list[tuple[Any, int]]
 
 
 def check(
-    generator: Questions | None, schema: Schema, grant: Grant, *, learnt: tuple[Grant, float] | None = None
+    generator: Questions | None, schema: Schema | Related, grant: Grant, *, learnt: tuple[Grant, float] | None = None
 ) -> None:
     """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
 
     ``generator``: None where facts are learnt and nothing else is measured. ``grant``: of the measuring. ``learnt``:
     the learning's grant and mu, where facts are lacking.
     """
-    if learnt is not None:
+    if learnt is not None and isinstance(schema, Schema):
         schema = _learnt(generator, schema, *learnt)
     if generator is not None:
         rehearse(generator, schema, grant)
 
 
-def rehearse(generator: Questions, schema: Schema, grant: Grant, *, rows: int = ROWS) -> Asked:
+def rehearse(generator: Questions, schema: Schema | Related, grant: Grant, *, rows: int = ROWS) -> Asked:
     """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
 
     Errors: UsageError for whatever the method or the curator refuse.
     """
     asked: Asked = []
-    session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
-    public = rows if grant.adjacency.rows_are_public else None
+    if isinstance(schema, Related):
+        public, what = None, f"{len(schema.tables)} tables"
+        session = _curator(grant, lambda: made_up(schema), mechanisms())
+    else:
+        public, what = rows if grant.adjacency.rows_are_public else None, f"{len(schema.measured())} columns"
+        session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
     try:
         generator.check(session.ask, setting(schema, grant, public_rows=public))
     except BudgetError as error:
         raise UsageError(
-            f"method {generator.name} on {len(schema.measured())} columns: {error}; or choose fewer columns or other "
+            f"method {generator.name} on {what}: {error}; or choose fewer columns or other "
             f"options{HELD_BACK if 'precise' in str(error) else ''}"
         ) from None
     except UsageError:
@@ -109,13 +116,46 @@ def _session(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Aske
     rng = np.random.default_rng(0)
     answers = _Answers(rows, asked, rng)
     pretended: dict[type, Any] = {kind: _Pretended(real, answers, repeats) for kind, real in mechanisms().items()}
+    return _curator(grant, lambda: _uniform_rows(columns, min(rows, FEW), rng), pretended)
+
+
+def _curator(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, Any]) -> Curator:
     return Curator(
         grant=replace(grant, float_slack=grant.float_slack * MARGIN),
         commit=lambda: None,
-        read=lambda: {n: rng.integers(0, c.cells, min(rows, FEW)) for n, c in columns.items()},
-        mechanisms=pretended,
+        read=read,
+        mechanisms=mechanisms,
         noise=SeededNoise(0),
     )
+
+
+def most_roots(schema: Related, roots: int) -> int:
+    """So many, or fewer where trees are so large that a table would get too many rows."""
+    return max(2, min(roots, MOST_ROWS // max(schema.most_rows(t) for t in schema.tables)))
+
+
+def made_up(schema: Related, roots: int = ROOTS) -> Forest:
+    """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
+    rng = np.random.default_rng(0)
+    found: dict[str, Branch] = {}
+    for name in schema.downwards:
+        key = schema.key_above(name)
+        if key is None:
+            parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
+            rank, parts = siblings - 1, siblings
+        else:
+            number = found[key.parent].columns[number_of(name)]
+            parent = np.repeat(np.arange(len(number)), number)
+            siblings = number[parent]
+            rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+            parts = found[key.parent].parts[parent] * siblings
+        columns = _uniform_rows(schema.as_measured(name).columns, len(parent), rng)
+        found[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
+    return Forest(found, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
+
+
+def _uniform_rows(columns: Mapping[str, Column], size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {n: rng.integers(0, c.cells, size) for n, c in columns.items()}
 
 
 class _Pretended:

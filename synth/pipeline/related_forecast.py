@@ -6,31 +6,23 @@ close.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.errors import SynthError, UsageError
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.base import Questions
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
-from synth.pipeline.methods import granted
-from synth.pipeline.related_draw import DrawnTables
-from synth.pipeline.related_plan import made_up
-from synth.pipeline.request import check_num_rows
-from synth.privacy.accounting import composition
+from synth.pipeline.rehearsal import made_up, most_roots
+from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
-from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import Linked, LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
-from synth.schema.given import check_schema
 from synth.schema.related import Related
 
-MOST_ROWS = 100_000  # made up of one table
-STEPS, DRAWN = 3, 20  # of the fit that is rehearsed, and roots drawn from it
 VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first": "first events"}
 
 
@@ -52,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class RelatedForecast:
-    """The forecast of a run on about ``roots`` roots; ``rehearsed``: what was carried out on made-up roots."""
+    """The forecast of a run on about ``roots`` roots."""
 
     method: str
     relation: str
@@ -64,7 +56,6 @@ class RelatedForecast:
     sensitivity: float
     meaning: str
     asked: list[Asked]
-    rehearsed: list[str]
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -82,51 +73,32 @@ class RelatedForecast:
             f"{a.sigma_most:.3g} roots a cell, expected error {a.error:.3f}"
             for a in self.asked
         ]
-        lines.append("errors are total variation from noise alone, at most, if numbers of children are even")
-        lines.append(f"rehearsed on made-up roots: {', '.join(self.rehearsed) or 'nothing'}; nothing was read or spent")
+        lines.append(
+            "errors are total variation from noise alone, at most, if numbers of children are even; nothing was read "
+            "or spent"
+        )
         return "\n".join(lines)
 
 
-def plan_related(
-    schema: Related,
-    *,
-    roots: int,
-    epsilon: float,
-    delta: float,
-    relation: str = "add_remove",
-    seconds: float = 30.0,
-) -> RelatedForecast:
+def forecast(schema: Related, questions: Questions, grant: Grant, *, roots: int) -> RelatedForecast:
     """The forecast of a run on about ``roots`` roots of a ``schema``. Touches no data. Errors: UsageError.
-
-    ``epsilon``, ``delta``, ``relation``: as of ``run``.
-
-    ``seconds``: for a rehearsal of fit and drawing, which is left out at 0.
 
     Privacy: public only.
     """
-    check_schema(schema, related=True)
-    composition.check(epsilon, delta)
-    check_num_rows(roots)
-    adjacency = Adjacency(relation=relation_named(relation), unit=schema.root)
-    grant = granted(epsilon, delta, adjacency, learning=False)
-    told = setting(schema.learnt(schema.root), grant, public_rows=None)
-    stand_in = _StandIn(schema, roots)
-    releases = Nested().measure(stand_in.ask, schema, told, progress=lambda _: None)
-    rehearsed = ["questions"]
-    if seconds > 0:
-        rehearsed += _rehearsed(schema, releases, told)
+    adjacency = grant.adjacency
+    stand_in, asked = _StandIn(schema, roots), setting(schema, grant, public_rows=None)
+    releases = questions.measure(stand_in.ask, asked, progress=lambda _: None)
     return RelatedForecast(
-        method=Nested.name,
+        method=questions.name,
         relation=str(adjacency.relation),
         unit=schema.unit_in_words,
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=grant.epsilon,
+        delta=grant.delta,
         roots=roots,
         mu=grant.mu,
         sensitivity=linked.sensitivity(adjacency),
-        meaning=meaning(epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
+        meaning=meaning(grant.epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
         asked=_asked(releases),
-        rehearsed=rehearsed,
     )
 
 
@@ -134,8 +106,7 @@ class _StandIn:
     """Answers of made-up roots, scaled to as many as are expected, with noise of the asked scale."""
 
     def __init__(self, schema: Related, roots: int) -> None:
-        below = max(schema.most_rows(t) for t in schema.tables)
-        made = max(2, min(roots, MOST_ROWS // below))
+        made = most_roots(schema, roots)
         self.forest, self.scale, self.noise = made_up(schema, made), roots / made, SeededNoise(0)
 
     def ask(self, question: Linked) -> LinkedRelease:
@@ -147,24 +118,6 @@ class _StandIn:
             for m, e in zip(question.marginals, exact, strict=True)
         ]
         return LinkedRelease(question=question, values=tuple(values))
-
-
-def _rehearsed(schema: Related, releases: Sequence[LinkedRelease], told: Any) -> list[str]:
-    """Fit and drawing, as after a spend but short. Errors: UsageError for what would strike there."""
-    nested = Nested(options=replace(Nested().options, fits=2, steps=STEPS))
-    rng = np.random.default_rng(0)
-    try:
-        model = nested.fit(releases, schema, told, rng=rng, device="cpu", progress=lambda _: None)
-        drawn = DrawnTables(model, DRAWN, rng=rng)
-        for table in schema.tables:
-            drawn.whole(table)
-    except Exception as error:  # whatever it is would strike after the spend
-        reason = str(error) if isinstance(error, SynthError) else type(error).__name__
-        raise UsageError(
-            f"a run of this schema would fail after the spend, as it does on made-up roots ({reason}); "
-            "report it, and leave out tables or keys meanwhile"
-        ) from None
-    return [f"two fits of {STEPS} steps", f"{DRAWN} roots drawn"]
 
 
 def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:

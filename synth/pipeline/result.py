@@ -7,15 +7,18 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from synth.generators.base import Model
+from synth.errors import UsageError
 from synth.release import folder
-from synth.schema.table import Schema
+from synth.schema.related import ONE, Related
 from synth.schema.typed_frame import typed_frame
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What runs of one table and of several have to tell. All of it derives from releases.
+class Result:
+    """What a run made. Everything in it derives from releases and is as private as the card says.
+
+    ``num_rows``: of related tables, by table. ``tables``: cells as text, missing codes and all, by table and column;
+    empty where they are long, or related and written.
 
     Privacy: released answers only.
     """
@@ -37,40 +40,47 @@ class Outcome:
     card: dict[str, Any] = field(repr=False)
     model: Any = field(repr=False)
     schema: Any = field(repr=False)
-    texts: Mapping[str, Any] = field(repr=False)
+    tables: Mapping[str, Mapping[str, pa.Array]] = field(repr=False)
 
-    def plain(self) -> dict[str, Any]:
-        """The result as JSON data, without the rows."""
-        left_out = ("card", "model", "schema", "texts")
-        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The synthetic tables: numbers and dates as such, missing values as missing; long ones read from their files.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Result(Outcome):
-    """What a run made. Everything in it derives from releases and is as private as the card says.
-
-    Privacy: released answers only.
-    """
-
-    num_rows: int
-    model: Model = field(repr=False)
-    schema: Schema = field(repr=False)
-    texts: Mapping[str, pa.Array] = field(repr=False)
+        A single table is called ``synthetic``.
+        """
+        return {name: self._frame(name) for name in Related.of(self.schema).tables}
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The synthetic table: numbers and dates as such, missing values as missing; a long one is read from its file.
+        """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
+        if isinstance(self.schema, Related):
+            raise UsageError(f"the result has several tables; see its frames: {', '.join(self.schema.tables)}")
+        return self._frame(ONE)
 
-        Its cells as text, missing codes and all: ``texts``, empty where the table is long.
-        """
-        if not self.texts and "synthetic" in self.paths:
-            return typed_frame(folder.read_texts(self.paths["synthetic"], self.schema), self.schema)
-        return typed_frame(self.texts, self.schema)
+    @property
+    def texts(self) -> Mapping[str, pa.Array]:
+        """A single table's cells as text, missing codes and all; empty where it is long."""
+        return self.tables.get(ONE, {})
+
+    def plain(self) -> dict[str, Any]:
+        """The result as JSON data, without the rows."""
+        left_out = ("card", "model", "schema", "tables")
+        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        schema = Related.of(self.schema).tables[name]
+        path = self.paths.get(name if name == ONE else f"table {name}")
+        if name not in self.tables and path is not None:
+            return typed_frame(folder.read_texts(path, schema), schema)
+        return typed_frame(self.tables.get(name, {}), schema)
 
     def __repr__(self) -> str:
-        size = f"{self.num_rows:,} rows, {len(self.schema.columns)} columns by {self.method}"
+        tables = Related.of(self.schema).tables
+        many = self.num_rows if isinstance(self.num_rows, Mapping) else {ONE: self.num_rows}
+        shape = f"{sum(many.values()):,} rows, {sum(len(s.columns) for s in tables.values())} columns"
+        several = f" of {len(tables)} tables" if isinstance(self.schema, Related) else ""
         cost = f"epsilon {self.epsilon_spent:g}, delta {self.delta:g}, {self.relation}"
-        return f"Result({size}; {cost}; {self.paths.get('card', 'not written')})"
+        return f"Result({shape}{several} by {self.method}; {cost}; {self.paths.get('card', 'not written')})"
 
     def _repr_html_(self) -> str:
         """A small picture of the synthetic columns, for notebooks."""

@@ -7,13 +7,13 @@ are read (charged_run.py). From the last answer on, all is post-processing.
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 from synth.errors import InputError
+from synth.generators.base import Questions
 from synth.jobs import PeakMemory, give_back
-from synth.pipeline import related_run
 from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
+from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
@@ -22,7 +22,6 @@ from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run_options import RunOptions
-from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
@@ -31,36 +30,6 @@ from synth.release import folder
 from synth.schema.given import check_schema
 from synth.schema.related import Related
 from synth.schema.table import Schema
-
-
-@overload
-def run(
-    table: Source,
-    *,
-    schema: Schema,
-    epsilon: float,
-    delta: float,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    steward_log: str | Path | None = None,
-    may_spend: MaySpend = anybody,
-    **options: Unpack[RunOptions],
-) -> Result: ...
-
-
-@overload
-def run(
-    table: Source | Mapping[str, Source],
-    *,
-    schema: Related,
-    epsilon: float,
-    delta: float,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    steward_log: str | Path | None = None,
-    may_spend: MaySpend = anybody,
-    **options: Unpack[RunOptions],
-) -> related_run.RelatedResult: ...
 
 
 def run(
@@ -74,7 +43,7 @@ def run(
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
     **options: Unpack[RunOptions],
-) -> Result | related_run.RelatedResult:
+) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
     ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, a frame (then name the ``dataset``),
@@ -83,7 +52,7 @@ def run(
     ``epsilon``: 1e-4 to 1e6; ``delta``: 1e-20 to below 1. ``reporter``: is told of progress.
     ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
-    is of ``parse_related``, the unit one key of the root with everything below it (related_run.py).
+    is of ``parse_related``, the unit one key of the root with everything below it.
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     before the spend unless ``separate`` says that no person is in both.
 
@@ -93,7 +62,7 @@ def run(
 
     Privacy: reads rows, under noise.
     """
-    check_schema(schema, related=None)
+    check_schema(schema, tree=True)
     request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
     return carry_out(
         request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log, may_spend=may_spend
@@ -115,23 +84,19 @@ def carry_out(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
-) -> Result | related_run.RelatedResult:
-    """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over."""
-    if isinstance(schema, Related) or isinstance(rows, Mapping):
-        return related_run.carry_out(
-            request,
-            schema=schema,
-            rows=rows,
-            noise=noise,
-            reporter=reporter,
-            steward_log=steward_log,
-            may_spend=may_spend,
-        )
+    questions: Questions | None = None,
+) -> Result:
+    """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over.
+
+    ``questions``: the method itself, in place of the one that the request names.
+    """
     clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
     with PeakMemory() as peak:
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-        plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
+        plan = prepare(
+            request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend, questions=questions
+        )
         charged_run = ChargedRun(plan, noise, reporter, steward_log)
         with charged_run.charged():
             started = time.perf_counter()
@@ -149,8 +114,8 @@ def carry_out(
                 held=request.out is None,
             )
             seconds = time.perf_counter() - started
-            about = {**charged_run.card(num_rows=made.num_rows), "constraints": made.kept, "seed": made.seed}
-            about |= made.about_fit()
+            about = {**charged_run.card(num_rows=0), "constraints": made.kept, "seed": made.seed, **made.about_fit()}
+            about["rows"] = {**about["rows"], **made.about_rows}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
             paths = write(
                 request.out,
@@ -159,36 +124,26 @@ def carry_out(
                 setting,
                 about,
                 reporter,
+                public=plan.public,
                 raw_text=request.raw_text,
                 dialect=request.dialect,
             )
     return Result(
-        **_told(plan, made),
+        method=plan.questions.name,
+        relation=str(plan.grant.adjacency.relation),
+        dataset=plan.dataset,
+        epsilon_spent=request.epsilon,
         epsilon_derived=charged_run.epsilon_derived,
+        delta=request.delta,
         seconds=seconds,
         seconds_total=time.perf_counter() - clock,
         peak_mib=peak.mib,
+        device=plan.device,
         paths=paths,
         card=about,
-        schema=setting.schema,
+        schema=charged_run.schema,
+        **made.for_result,
     )
-
-
-def _told(plan: RunPlan, made: Made) -> dict[str, Any]:
-    """What a result says of its plan and of the table."""
-    return {
-        "method": plan.questions.name,
-        "relation": str(plan.grant.adjacency.relation),
-        "dataset": plan.dataset,
-        "epsilon_spent": plan.request.epsilon,
-        "delta": plan.request.delta,
-        "device": plan.device,
-        "num_rows": made.num_rows,
-        "seed": made.seed,
-        "fit": made.fit,
-        "model": made.model,
-        "texts": made.texts,
-    }
 
 
 def learn_schema(
@@ -238,4 +193,5 @@ def carry_out_learning(
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
     charged_run = ChargedRun(plan, noise, reporter, None)
     with charged_run.charged():
-        return charged_run.learn()
+        found: Schema = charged_run.learn()
+        return found

@@ -1,6 +1,7 @@
 """A finished plan: what will be spent, what will be asked, and of which rows; the rest of a run only carries it out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, cast
 
@@ -12,46 +13,38 @@ from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.schema.related import Related
 from synth.schema.table import Schema
-
-
-def spend_line(plan: Any, question: dict[str, Any], *, engine: str, noise_source: str) -> Spend:
-    """The ledger line of a plan, of one table or of several."""
-    request, adjacency = plan.request, plan.grant.adjacency
-    named = {"actor": request.actor} if request.actor else {}
-    return Spend(
-        dataset=plan.dataset,
-        epsilon=plan.grant.epsilon,
-        delta=plan.grant.delta,
-        relation=str(adjacency.relation),
-        unit=adjacency.unit,
-        engine=engine,
-        noise_source=noise_source,
-        question=question,
-        approved_by=request.approved_by,
-        run=request.run,
-        **named,
-    )
+from synth.sources.formats.text_table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """A checked request: ``questions`` of the complete schema, within ``grant``, charged to ``dataset`` in ``book``."""
+    """A checked request: ``questions`` of the complete schema, within ``grant``, charged to ``dataset`` in ``book``.
+
+    ``rows``: by table; ``public``: tables to which private rows refer.
+    """
 
     request: RunRequest
-    rows: Rows
-    schema: Schema
+    rows: Mapping[str, Rows]
+    schema: Schema | Related
     questions: Questions
     grant: Grant
-    learn_share: float
+    learn_share: float = 0.0
     dataset: str
     device: str
     book: Ledger
+    public: Mapping[str, Table] = field(default_factory=dict)
 
     @property
     def generator(self) -> Generator:
         """The questions' method, which also makes rows of their answers; only where a table is asked for."""
         return cast("Generator", self.questions)
+
+    @property
+    def engine(self) -> str:
+        """What reads the rows, for ledger and card."""
+        return "+".join(sorted({r.place.engine for r in self.rows.values()}))
 
     def check(self) -> None:
         """All that the method and the curator would refuse, rehearsed on made-up rows. Errors: UsageError."""
@@ -64,13 +57,36 @@ class RunPlan:
 
     def spend(self, *, noise_source: str) -> Spend:
         """The ledger line that pays for the whole run."""
+        request, adjacency = self.request, self.grant.adjacency
         question = {
             "method": self.questions.name,
-            "columns": list(self.schema.measured()),
-            "target": self.schema.target,
+            **_asked_of(self.schema),
             **({"learns": True} if self.learn_share == 1 else {}),
             **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
-            "sensitivity": counts.sensitivity(self.grant.adjacency),
-            "max_rows": self.grant.adjacency.max_rows,
+            "sensitivity": counts.sensitivity(adjacency),
+            "max_rows": adjacency.max_rows,
         }
-        return spend_line(self, question, engine=self.rows.place.engine, noise_source=noise_source)
+        named = {"actor": request.actor} if request.actor else {}
+        return Spend(
+            dataset=self.dataset,
+            epsilon=self.grant.epsilon,
+            delta=self.grant.delta,
+            relation=str(adjacency.relation),
+            unit=adjacency.unit,
+            engine=self.engine,
+            noise_source=noise_source,
+            question=question,
+            approved_by=request.approved_by,
+            run=request.run,
+            **named,
+        )
+
+
+def _asked_of(schema: Schema | Related) -> dict[str, Any]:
+    """What the ledger says of the columns."""
+    if not isinstance(schema, Related):
+        return {"columns": list(schema.measured()), "target": schema.target}
+    return {
+        "tables": {n: list(s.measured()) for n, s in schema.tables.items()},
+        "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
+    }

@@ -6,12 +6,11 @@ may therefore look into. For anybody else nothing is read, said, recorded or tim
 
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.pipeline.private_rows import Rows, Source, dataset_name, place_at
+from synth.pipeline.private_rows import Rows
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
@@ -44,29 +43,6 @@ def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> li
         return []
     found = mark(rows, book.row_key())
     return [] if found is None else book.twins(found, dataset=dataset, among=among, alike=_alike)
-
-
-def charged_before(
-    table: Source,
-    *,
-    schema: Schema,
-    dataset: str | None = None,
-    source: str | None = None,
-    ledger: str | Path | None = None,
-    may_spend: MaySpend = anybody,
-) -> list[str]:
-    """As ``others``, of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
-
-    ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``may_spend``: as of ``run``.
-
-    Errors: UsageError, InputError for a table that has no place.
-
-    Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
-    """
-    place = place_at(table, source)
-    book = Ledger(ledger)
-    name = dataset_name(place, dataset or schema.dataset, book=book)
-    return others(Rows.of(place, schema), book, dataset=name, may_spend=may_spend)
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from synth.errors import UsageError, meant, reading
 from synth.pipeline import sample_parts
-from synth.pipeline.draw_rows import Drawn
+from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole
+from synth.pipeline.related_condition import PILOT, Drawing, split
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
-from synth.schema import codec
+from synth.schema import codec, whole_files
+from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
@@ -29,12 +31,14 @@ def sample(
     seed: int | None = None,
     raw_text: bool = False,
     dialect: str = "same",
-) -> tuple[pd.DataFrame, float]:
-    """Rows from a stored model: free. Returns the table and the model's probability of ``where``.
+) -> tuple[Any, float]:
+    """Rows from a stored model: free. Returns the frame (of related tables, frames by table) and the model's
+    probability of ``where``.
 
     Numbers and dates are such, categories text, missing values null.
 
-    ``where``: by column a value, ``a|b``, or ``low..high`` for numbers and dates. ``num_rows``: default the
+    ``where``: by column (TABLE.COLUMN) a value, ``a|b``, or ``low..high`` for numbers and dates; of a table below the
+    root, one of its rows meets all that is asked of it. ``num_rows``: of the root; default the
     model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
     or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
@@ -46,12 +50,17 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
+        tables = Related.of(plan.stored.schema).tables
         dialect_copy.check_choice(dialect)
-        dialect_copy.check(plan.schema, dialect if out is not None else "plain")
-        texts = plan.drawn.whole()
+        if out is not None and ONE not in tables:
+            raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
+        if out is not None:
+            dialect_copy.check(tables[ONE], dialect)
+        texts = {n: whole(plan.drawn.blocks(n)) for n in tables}
     if out is not None:
-        folder.write_table(Path(out), texts, plan.schema, raw_text=raw_text, dialect=dialect)
-    return typed_frame(texts, plan.schema), plan.probability
+        folder.write_table(Path(out), texts[ONE], tables[ONE], raw_text=raw_text, dialect=dialect)
+    frames = {n: typed_frame(texts[n], s) for n, s in tables.items()}
+    return frames.get(ONE, frames), plan.probability
 
 
 def sample_to(
@@ -65,15 +74,17 @@ def sample_to(
     dialect: str = "same",
     source: str | None = None,
     out_table: str | None = None,
-) -> tuple[int, float]:
+) -> tuple[Any, float, dict[str, str]]:
     """As ``sample``, any number of rows in bounded memory, to a file or to a new table of a database.
 
     ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
     ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
     differ from those that the same seed draws into one file. Or ``source``, the
     database's address, and ``out_table``, a name that no table has yet; on Spark the executors draw the parts of such
-    a folder (sample_spark.py). Returns the number of rows and the model's
-    probability of ``where``.
+    a folder (sample_spark.py). Of related tables ``out`` is a folder: a CSV file a table, and the release's public ones
+    beside them. ``model``, ``num_rows``, ``where``, ``seed``, ``raw_text``, ``dialect``: as of ``sample``. Returns the
+    number of rows (of related tables by table), the model's probability of ``where``, and the
+    places by table.
 
     **Guarantee**: that of the model's release. Errors: InputError, UsageError.
 
@@ -86,24 +97,43 @@ def sample_to(
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
+        schema = plan.stored.schema
+        if isinstance(schema, Related):
+            if out is None:
+                raise UsageError("--source: related tables are drawn into a folder; name it with --out")
+            return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
+        rows = plan.drawn.num_rows[ONE]
         text = out is not None and bool(Path(out).suffix)
         dialect_copy.check_choice(dialect)
-        dialect_copy.check(plan.schema, dialect if text else "plain")
+        dialect_copy.check(schema, dialect if text else "plain")
     if out is not None and not Path(out).suffix:
         sample_parts.write(
-            model, plan.stored, Path(out), num_rows=plan.num_rows, seed=seed, where=where or {}, allowed=plan.allowed
+            model, plan.stored, Path(out), num_rows=rows, seed=seed, where=where or {}, allowed=plan.allowed
         )
     elif engine is not None and engine.dialect.name == "spark":
         from synth.pipeline import sample_spark  # it draws as this module does
 
-        sample_spark.write(
-            model, plan.stored, engine, str(out_table), num_rows=plan.num_rows, seed=seed, where=where or {}
-        )
+        sample_spark.write(model, plan.stored, engine, str(out_table), num_rows=rows, seed=seed, where=where or {})
     elif engine is not None:
-        engine.store(str(out_table), (codec.typed(texts, plan.schema) for texts in plan.drawn.blocks()))
+        engine.store(str(out_table), (codec.typed(texts, schema) for texts in plan.drawn.blocks(ONE)))
     else:
-        folder.write_blocks(Path(str(out)), plan.drawn.blocks(), plan.schema, raw_text=raw_text, dialect=dialect)
-    return plan.num_rows, plan.probability
+        folder.write_blocks(Path(str(out)), plan.drawn.blocks(ONE), schema, raw_text=raw_text, dialect=dialect)
+    return rows, plan.probability, {"sample": str(out or out_table)}
+
+
+def _tables_to(model: str | Path, out: Path, plan: "_Plan", *, raw_text: bool) -> dict[str, str]:
+    """Related tables into a folder; returns their files by table."""
+    schema = plan.stored.schema
+    if out.suffix:
+        raise UsageError(f"--out {out}: related tables are written into a folder, a file each; name one")
+    folder.check_out(out, schema)
+    public = folder.public_beside(model, plan.stored)
+    names = folder.write_tables(out, {n: plan.drawn.blocks(n) for n in schema.tables}, schema, raw_text=raw_text)
+    for name, file in public.items():
+        names[name] = file.name
+        if (out / file.name).resolve() != file.resolve():
+            whole_files.write(out / file.name, file.read_bytes())
+    return {n: str(out / file) for n, file in names.items()}
 
 
 @dataclass(frozen=True)
@@ -111,30 +141,36 @@ class _Plan:
     """What is to be drawn."""
 
     stored: folder.StoredModel
-    schema: Schema
-    drawn: Drawn
-    num_rows: int
+    drawn: Drawn | DrawnTables
     probability: float
-    allowed: Mapping[str, np.ndarray]
+    allowed: Mapping[str, Any]
 
 
 def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] | None, seed: int | None) -> _Plan:
     check_num_rows(num_rows)
     check_seed(seed)
-    stored = folder.load_model(model)
+    stored, rng = folder.load_model(model, tree=None), np.random.default_rng(seed)
     allowed = allowed_by(stored.schema, where or {})
-    probability = float(stored.model.probability(allowed)) if allowed else 1.0
-    size = num_rows or min(max(1, round(stored.model.total * probability)), MOST_ROWS)
-    rng = np.random.default_rng(seed)
-    drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
-    return _Plan(stored, stored.schema, drawn, size, probability, allowed)
+    if not allowed:
+        share = 1.0
+    elif isinstance(stored.schema, Related):
+        share = Drawing(stored.model, allowed).probability(rng=rng)
+        if not share:
+            raise UsageError(f"--where: of {PILOT:,} roots of the model none meets it; ask for less")
+    else:
+        share = float(stored.model.probability(allowed))
+    size = num_rows or min(max(1, round(stored.model.total * share)), MOST_ROWS)
+    tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
+    return _Plan(stored, tables, share, allowed)
 
 
-def allowed_by(schema: Schema, where: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """The positions that a condition allows, by column. Errors: UsageError.
+def allowed_by(schema: Schema | Related, where: Mapping[str, str]) -> dict[str, Any]:
+    """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
 
     Privacy: public only.
     """
+    if isinstance(schema, Related):
+        return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
     return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}
 
 

@@ -1,19 +1,29 @@
 """The schema that a run works under: its target and unit, who vouches for its facts, and which are to be learnt."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.learn_schema import lacking
+from synth.pipeline.request import Note, RunRequest
 from synth.privacy.relation import Adjacency, Relation
 from synth.schema import round_bounds
 from synth.schema.column import RISKS, Risk
+from synth.schema.related import Related
+from synth.schema.related import parse as parse_related
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
 from synth.sources import draft_risks
 
+AnySchema = TypeVar("AnySchema", Schema, Related, Schema | Related)
 
-def with_target(schema: Schema, target: str | None) -> Schema:
+
+def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     """The schema with its target replaced. Errors: UsageError when it is no column of it."""
-    if target is None or target == schema.target:
+    if target is None:
+        return schema
+    if isinstance(schema, Related):
+        raise UsageError("--target: related tables have no such option yet; leave it out")
+    if target == schema.target:
         return schema
     if target not in schema.measured():
         raise UsageError(
@@ -32,7 +42,7 @@ def learning_share(schema: Schema, asked: float | None) -> float:
     return asked if lacking(schema) else 0.0
 
 
-def check_learnt(schema: Schema, adjacency: Adjacency) -> None:
+def check_learnt(schema: Schema | Related, adjacency: Adjacency) -> None:
     """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
     was = schema.learnt
     if was is not None and (was.relation, was.unit) != (str(adjacency.relation), adjacency.unit):
@@ -57,8 +67,10 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
         raise UsageError(str(error)) from None
 
 
-def adjacency_of(schema: Schema, relation: Relation) -> Adjacency:
+def adjacency_of(schema: Schema | Related, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
+    if isinstance(schema, Related):
+        return Adjacency(relation=relation, unit=schema.root)
     if schema.person is None:
         return Adjacency(relation=relation)
     return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)
@@ -232,3 +244,59 @@ def alone(schema: Schema) -> dict[str, str]:
     waiting = {n: r for n, r in risky(schema).items() if schema.columns[n].source == UNCONFIRMED}
     unsaid = {n: r for n, r in risky(schema).items() if not (schema.columns[n].reason or "").strip()}
     return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}
+
+
+def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
+    """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
+    check_vouched(schema)
+    vouched, reasons = request.assume_public, request.reasons
+    for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
+        owner, _, column = one.partition(".")
+        if owner not in schema.tables or column not in schema.tables[owner].columns:
+            raise UsageError(f"{one}: the schema has no such column; write TABLE.COLUMN")
+    tables = {}
+    for name, table in schema.tables.items():
+        own = vouched if isinstance(vouched, bool) else [v.split(".", 1)[1] for v in vouched if _of(v, name)]
+        because = {v.split(".", 1)[1]: text for v, text in reasons.items() if _of(v, name)}
+        tables[name] = confirmed(
+            table.model_copy(update={"unit_source": None}),
+            assume_public=own,
+            reasons=because,
+            max_categories=request.max_categories,
+            note=_noting(note, name),
+            of=f"{name}.",
+        )
+    plain = schema.model_dump(exclude_none=True, exclude={"tables"})
+    return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
+
+
+def check_vouched(schema: Related) -> None:
+    """Errors: InputError for keys or references that a draft proposed, and for facts that were learnt from rows.
+
+    A table's facts are learnt for a unit of its own, a row or a person; what they cost a row of the root is not known.
+    """
+    for key in schema.keys:
+        if key.source == UNCONFIRMED:
+            raise InputError(
+                f"schema: nobody has confirmed that {key.child} belongs to {key.parent} by {', '.join(key.columns)} "
+                f"with at most {key.most_children} rows each, a draft's proposal read off private rows: correct it and "
+                'set the key\'s "source" to "declared"'
+            )
+    for name, public in (schema.public or {}).items():
+        if public.source == UNCONFIRMED:
+            raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
+    for name, table in schema.tables.items():
+        if table.learnt is not None or any(c.source == "private" for c in table.columns.values()):
+            raise InputError(
+                f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose "
+                "price for a row of the root is not known; state them, or learn nothing"
+            )
+
+
+def _noting(note: Note, table: str) -> Note:
+    """Notes that name the table."""
+    return lambda text: note(f"{table}: {text}")
+
+
+def _of(name: str, table: str) -> bool:
+    return name.partition(".")[0] == table

@@ -16,18 +16,22 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.generators import load_model as rebuild
-from synth.generators.base import Model, Setting
+from synth.generators.base import Setting
 from synth.generators.product_mixture import check_state
-from synth.questions import Release
+from synth.questions import LinkedRelease, Release
+from synth.questions.linked import placed
 from synth.release import dialect_copy, store
-from synth.schema import codec, csv_injection, whole_files
+from synth.schema import codec, csv_injection, related, whole_files
 from synth.schema import table as schemas
 from synth.schema.column import Column
 from synth.schema.dialect import Dialect
+from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing
+from synth.sources.formats.text_table import Table
 
+RELATED = "related-"  # begins the kinds of files of related tables
 NAMES = (
     "synthetic.csv",
     "schema.json",
@@ -42,51 +46,116 @@ NAMES = (
 def write(
     out: Path,
     *,
-    blocks: Iterable[Mapping[str, pa.Array]],
+    tables: Mapping[str, Iterable[Mapping[str, pa.Array]]],
     method: str,
-    model: Model,
+    model: Any,
     releases: Sequence[Release],
     setting: Setting,
     card: dict[str, Any],
     options: Mapping[str, Any] | None = None,
+    public: Mapping[str, Table] | None = None,
     raw_text: bool = False,
     dialect: str = "plain",
     note: Callable[[str], None] = print,
 ) -> dict[str, str]:
-    """Writes the files of a release into ``out``: synthetic.csv, its twin in the schema's dialect (dialect_copy.py),
-    schema.json, card.json, release.* and model.*; returns their paths. They appear there once all of them are whole.
+    """Writes the files of a release into ``out``: a CSV file of each table, of a single one its twin in the schema's
+    dialect (dialect_copy.py), schema.json, card.json, release.* and model.*; returns their paths. They appear there
+    once all of them are whole. ``public``: tables that are copied as they are, for synthetic rows refer to them.
 
-    The card gains the table's SHA-256, so that another table beside it is noticed, and what became of text that a
+    The card gains the tables' SHA-256, so that another table beside it is noticed, and what became of text that a
     spreadsheet would take for a formula: ``raw_text`` writes it as it is (csv_injection.py).
     """
+    tree, found = setting.tree, None
+    facts = setting.schema if tree is None else tree
     with whole_files.folder(out) as draft:
-        write_blocks(draft / "synthetic.csv", blocks, setting.schema, raw_text=raw_text)
+        names = write_tables(draft, tables, facts, raw_text=raw_text)
+        names |= {n: _copied(draft, n, table, raw_text=raw_text) for n, table in (public or {}).items()}
         card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
-        with open(draft / "synthetic.csv", "rb") as file:
-            card["synthetic_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-        card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
-        found = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
-        card |= {dialect_copy.DIGEST: found} if found else {}
-        schema = json.loads(setting.schema.to_json())
+        hashes = {name: _digest(draft / file) for name, file in names.items()}
+        if tree is None:
+            card["synthetic_sha256"] = hashes[ONE]
+            card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
+            found = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
+            card |= {dialect_copy.DIGEST: found} if found else {}
+        else:
+            card["tables_sha256"] = hashes
         packed, arrays = store.pack(releases)
-        about = {
-            "format": "facsimile-release/1",
-            "method": method,
-            "options": dict(options or {}),
-            "card": dict(card),
-            "schema": schema,
-        }
-        given = {n: getattr(setting, n) for n in ("mu", "sensitivity", "signed", "public_rows")}
         state, weights = model.state()
-        learnt = {"format": "facsimile-model/1", "method": method, "card": dict(card), "schema": schema}
-        whole_files.write(draft / "schema.json", setting.schema.to_json())
+        kind = "facsimile-" if tree is None else f"facsimile-{RELATED}"
+        about = {"method": method, "card": dict(card), "schema": json.loads(facts.to_json())}
+        told = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
+        given = ("mu", "sensitivity", "signed", "public_rows") if tree is None else ("mu",)
+        told = {"format": f"{kind}release/1", **told, "setting": {n: getattr(setting, n) for n in given}, **packed}
+        whole_files.write(draft / "schema.json", facts.to_json())
         whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
-        store.save(draft / "release.json", {**about, "setting": given, **packed}, arrays)
-        store.save(draft / "model.json", {**learnt, "model": state}, weights)
+        store.save(draft / "release.json", told, arrays)
+        store.save(draft / "model.json", {"format": f"{kind}model/1", **about, "model": state}, weights)
+    if tree is not None:
+        own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
+        return {**own, **{f"table {n}": str(out / file) for n, file in names.items()}}
     if not found:
         (out / dialect_copy.NAME).unlink(missing_ok=True)  # of an earlier release there
-    names = (*NAMES, dialect_copy.NAME) if found else NAMES
-    return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in names}
+    files_there = (*NAMES, dialect_copy.NAME) if found else NAMES
+    return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in files_there}
+
+
+def write_tables(
+    out: Path, tables: Mapping[str, Iterable[Mapping[str, pa.Array]]], schema: Schema | Related, *, raw_text: bool
+) -> dict[str, str]:
+    """A CSV file for each table; returns their names."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, blocks in tables.items():
+        write_blocks(out / f"{name}.csv", blocks, Related.of(schema).tables[name], raw_text=raw_text)
+    return {name: f"{name}.csv" for name in tables}
+
+
+def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
+    """A public table as a CSV file; returns its name."""
+    columns: dict[str, Any] = {}
+    for column in table.names:
+        text = table.column(column)
+        values = [str(v) for v in text.values]
+        known = frozenset(values)
+        columns[column] = pa.array(values if raw_text else [csv_injection.marked(v, known) for v in values]).take(
+            pa.array(text.codes)
+        )
+    named = columns if raw_text else {csv_injection.marked(n, columns): c for n, c in columns.items()}
+    files.write(out / f"{name}.csv", named)
+    return f"{name}.csv"
+
+
+def public_beside(path: str | Path, stored: "StoredModel") -> dict[str, Path]:
+    """By name the public tables that lie beside a stored model as they were released; one that is gone is left out.
+
+    Errors: InputError for a file that was changed since. Privacy: public only.
+    """
+    place, found = Path(path), {}
+    hashes = stored.card.get("tables_sha256", {})
+    for name in stored.schema.public or {}:
+        file = (place if place.is_dir() else place.parent) / f"{name}.csv"
+        if name in hashes and file.is_file():
+            if _digest(file) != hashes[name]:
+                raise InputError(f"{file}: not the public table as it was released; put that back, or take it away")
+            found[name] = file
+    return found
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_related(path: str | Path) -> bool:
+    """Whether a model or release file, or the folder that holds model.json, is of related tables; refuses no file."""
+    place = Path(path)
+    place = place / "model.json" if place.is_dir() else place
+    if not place.is_file():  # opening a pipe would wait for ever
+        return False
+    try:
+        with place.open("rb") as file:
+            return f'"facsimile-{RELATED}'.encode() in file.read(4096)
+    except OSError:
+        return False
 
 
 def write_table(
@@ -179,13 +248,14 @@ def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRelease:
-    """A release as read back."""
+    """A release as read back; ``setting`` of a single table."""
 
     method: str
     options: dict[str, Any]
     card: dict[str, Any]
-    setting: Setting
-    releases: list[Release]
+    schema: Any
+    setting: Any
+    releases: list[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,33 +263,49 @@ class StoredModel:
     """A model as read back."""
 
     card: dict[str, Any]
-    schema: Schema
-    model: Model
+    schema: Any
+    model: Any
 
 
-def load_release(path: str | Path) -> StoredRelease:
-    """A stored release (release.json or its folder). Errors: InputError when it is missing or damaged."""
-    plain, arrays = store.load(path, kind="release")
-    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
+    """JSON data, arrays and schema of a ``what`` of one table or of a ``tree``; None: either. Errors: InputError."""
+    place = Path(path)
+    several = is_related(place) if tree is None else tree
+    file = place / f"{what}.json" if place.is_dir() else place
+    plain, arrays = store.load(file, kind=RELATED + what if several else what)
+    parse = related.parse if several else schemas.parse
+    return plain, arrays, parse(plain.get("schema"), name=f"{path}: schema")
+
+
+def load_release(path: str | Path, *, tree: bool | None = False) -> StoredRelease:
+    """A stored release (release.json or its folder); ``tree``: of related tables, None where both will do.
+
+    Errors: InputError when it is missing or damaged.
+    """
+    plain, arrays, schema = _loaded(path, "release", tree)
     check_state.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
-    for release in releases:
-        _check_columns(store.bins_of(release), schema, what="release")
     try:
-        given = plain["setting"]
-        public = None if given["public_rows"] is None else int(given["public_rows"])
-        numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}
-        setting = Setting(schema=schema, public_rows=public, **numbers)
-        card = plain["card"]
-        card["relation"], card["rows"]["source_count"], card["dataset"]
+        if isinstance(schema, Related) and not all(isinstance(r, LinkedRelease) for r in releases):
+            raise TypeError
+        for release in releases:
+            _check_columns(store.bins_of(release), schema, what="release")
+        card, setting = dict(plain["card"]), None
+        if isinstance(schema, Schema):
+            given = plain["setting"]
+            public = None if given["public_rows"] is None else int(given["public_rows"])
+            numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}
+            setting = Setting(schema=schema, public_rows=public, **numbers)
+            card["relation"], card["rows"]["source_count"], card["dataset"], plain["options"]
         return StoredRelease(
             method=str(plain["method"]),
-            options=dict(plain["options"]),
+            options=dict(plain.get("options", {})),
             card=card,
+            schema=schema,
             setting=setting,
             releases=releases,
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
 
 
@@ -233,40 +319,48 @@ class _OfColumn(Protocol):
     def cells(self) -> int: ...
 
 
-def _check_columns(parts: Iterable[_OfColumn], schema: Schema, *, what: str) -> None:
+def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Related, *, what: str) -> None:
     for part in parts:
-        column = schema.measured().get(part.column)
+        name, known = part.column, schema.measured() if isinstance(schema, Schema) else {}
+        if isinstance(schema, Related):
+            table, name, _ = placed(part.column)
+            known = schema.as_measured(table).columns
+        column = known.get(name)
         if column is None or column.cells != part.cells:
-            raise InputError(f"the {what} is damaged: it does not fit column {part.column} of its own schema")
+            raise InputError(f"the {what} is damaged: it does not fit column {name} of its own schema")
 
 
-def load_model(path: str | Path) -> StoredModel:
-    """A stored model (model.json or its folder). Errors: InputError when it is missing or damaged."""
-    plain, arrays = store.load(path, kind="model")
-    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
+    """A stored model (model.json or its folder); ``tree``: as of ``load_release``.
+
+    Errors: InputError when it is missing or damaged.
+    """
+    plain, arrays, schema = _loaded(path, "model", tree)
     try:
-        model = rebuild(plain["model"], arrays)
-        _check_columns(model.axes, schema, what="model")
-        check_state.check(model)
+        model = rebuild(plain["model"], arrays, schema if isinstance(schema, Related) else None)
+        if isinstance(schema, Schema):  # a nested mixture checks itself
+            _check_columns(model.axes, schema, what="model")
+            check_state.check(model)
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
 
 
-def check_out(out: Path | None) -> None:
+def check_out(out: Path | None, schema: Schema | Related | None = None) -> None:
     """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError.
 
     By trying: a file is made in it and removed again, folders that were not there too.
     """
     if out is None:
         return
+    tables = [f"{n}.csv" for n in (*schema.tables, *(schema.public or {}))] if isinstance(schema, Related) else []
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():
             raise UsageError(f"--out {out}: is a file; name a folder")
         taken = [
             p.name
-            for p in (out / n for n in (*NAMES, dialect_copy.NAME))
+            for p in (out / n for n in (*NAMES, dialect_copy.NAME, *tables))
             if p.exists() and not (p.is_file() and os.access(p, os.W_OK))
         ]
         if taken:

@@ -7,12 +7,13 @@ import hashlib
 import json
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
@@ -22,15 +23,27 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
 from synth.release.folder import StoredRelease
-from synth.report import bundle_texts, card_page, chosen_release, index_page, publish, publishable
+from synth.report import (
+    bundle_texts,
+    card_page,
+    chosen_release,
+    index_page,
+    publish,
+    publishable,
+    related_index,
+    related_publish,
+)
 from synth.report.documents import pack
-from synth.schema import codec, whole_files
+from synth.schema import codec, related, whole_files
 from synth.schema import table as schemas
+from synth.schema.related import ONE, Related
+from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.text_table import Table
 
 ASIDE = {"selection", "deployment", "registry", *complete({})}  # what a card may add after the release was stored
-AS_STORED = ("synthetic.csv", "schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
+AS_STORED = ("schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
 SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
 
@@ -101,18 +114,21 @@ def make(
 
     ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``how``, ``candidates``, ``paid`` and
     ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``. Errors: InputError for a
-    release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a missing or damaged
-    part; UsageError for ``out``, and for a choice that must be stated.
+    release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a part that is missing,
+    damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
 
     Privacy: released answers only.
     """
     folder, out = Path(release), Path(out)
+    folder = folder.parent if folder.suffix == ".json" else folder
     if out.suffix != ".zip":
         raise UsageError(f"--out {out}: name a .zip file")
+    if paid is not None and bundle.is_related(folder):
+        raise UsageError("--paid: counts that decide are of single tables; leave it out")
     with reading(folder, "release"):
-        stored = _checked(folder)
+        stored = checked(folder)
         card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
         return _packed(folder, out, stored, card, facts=facts or {})
 
@@ -128,8 +144,8 @@ def _packed(
         )
     verify.check(card)
     card["registry"] = registry(card)
-    stored_parts = (*AS_STORED, dialect_copy.NAME) if dialect_copy.DIGEST in card else AS_STORED
-    parts = {name: (folder / name).read_bytes() for name in stored_parts}
+    twin = [dialect_copy.NAME] if dialect_copy.DIGEST in card else []
+    parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     parts |= _made(folder, stored, card)
@@ -148,12 +164,17 @@ def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _checked(folder: Path) -> StoredRelease:
-    """The release, every part read and held against the others. Errors: InputError."""
-    for name in (*AS_STORED, "card.json"):
+def checked(folder: Path) -> StoredRelease:
+    """The release, every part read and held against the others, keys and bounds too. Errors: InputError.
+
+    Privacy: released answers only.
+    """
+    single = [] if bundle.is_related(folder) else [f"{ONE}.csv"]
+    for name in (*single, *AS_STORED, "card.json"):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
-    stored, model, card = bundle.load_release(folder), bundle.load_model(folder), verify.load(folder)
+    stored, model = bundle.load_release(folder, tree=None), bundle.load_model(folder, tree=None)
+    card = verify.load(folder)
     if any(seeded(c) for c in (stored.card, model.card, card)):
         raise InputError(
             "this release was made with seeded noise, which protects nothing; run it again without a "
@@ -163,20 +184,30 @@ def _checked(folder: Path) -> StoredRelease:
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
         if claims(card) != claims(other):
             raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
-    schema = schemas.load(folder / "schema.json")
-    text = schema.to_json()
+    text = (related if isinstance(stored.schema, Related) else schemas).load(folder / "schema.json").to_json()
     if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
         raise InputError(f"{folder}: schema.json is not the schema that the card names; use another copy")
-    if stored.setting.schema.to_json() != text or model.schema.to_json() != text:
+    if stored.schema.to_json() != text or model.schema.to_json() != text:
         raise InputError(f"{folder}: the schemas of release and model differ from schema.json; use another copy")
-    told = card.get("synthetic_sha256")
-    if told is not None and hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest() != told:
-        raise InputError(f"{folder}: synthetic.csv is not the table that the card names; use another copy")
-    rows = int(card["rows"]["synthetic"])
-    found = _check_table(folder, stored, rows=rows)
+    for name, told in _tables(stored.schema, card).items():
+        file = folder / name
+        if told is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == told):
+            raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
+    made = Related.of(stored.schema).tables
+    rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
+    tables = {name: _read(folder / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
+    for problem in broken(Related.of(stored.schema), tables):
+        raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
-        _check_twin(folder, stored, found, told=str(card[dialect_copy.DIGEST]), rows=rows)
+        _check_twin(folder, stored.schema, tables[ONE], told=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
     return stored
+
+
+def _tables(schema: Schema | Related, card: Mapping[str, Any]) -> dict[str, str | None]:
+    """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
+    told = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
+    public = [n for n in Related.of(schema).public or {} if n in told]
+    return {f"{n}.csv": told.get(n, "none") for n in (*Related.of(schema).tables, *public)}
 
 
 def seeded(card: Mapping[str, Any]) -> bool:
@@ -189,53 +220,93 @@ def claims(card: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
-def _check_twin(folder: Path, stored: StoredRelease, found: Mapping[str, np.ndarray], *, told: str, rows: int) -> None:
+def _check_twin(folder: Path, schema: Schema, found: Table | None, *, told: str, rows: int) -> None:
     """The table in the schema's dialect is there, is the one that the card names, and holds the same rows."""
     if not (folder / dialect_copy.NAME).is_file():
         raise InputError(f"{folder}: {dialect_copy.NAME} is missing; make the release again or use another copy")
     if dialect_copy.digest(folder) != told:
         raise InputError(f"{folder}: {dialect_copy.NAME} is not the table that the card names; use another copy")
-    reading = Reading.of(stored.setting.schema, delimited=True)
-    again = _check_table(folder, stored, rows=rows, name=dialect_copy.NAME, reading=reading)
-    if any(not np.array_equal(found[n], again[n]) for n in found):
+    again = _read(folder / dialect_copy.NAME, schema, rows=rows, reading=Reading.of(schema, delimited=True))
+    both = [{} if t is None else _encoded(t, schema).positions for t in (found, again)]
+    if any(not np.array_equal(both[0][n], both[1][n]) for n in both[0]):
         raise InputError(f"{folder}: {dialect_copy.NAME} holds other rows than synthetic.csv; use another copy")
 
 
-def _check_table(
-    folder: Path, stored: StoredRelease, *, rows: int, name: str = "synthetic.csv", reading: Reading = PLAIN
-) -> Mapping[str, np.ndarray]:
-    """The table's positions: every cell is one that the schema knows, and no column is there that it does not name."""
-    place, schema = folder / name, stored.setting.schema
+def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -> Table | None:
+    """A table: every cell is one that the schema knows, and no column is there that it does not name.
+
+    None where it has no row.
+    """
     if files.header(place, dialect=reading.dialect) != list(schema.columns):
         raise InputError(f"{place}: its columns are not the schema's; use another copy")
+    if not rows:
+        return None
     table = files.read(place, columns=list(schema.columns), reading=reading)
-    found = codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
+    found = _encoded(table, schema)
     strange = sum(found.clamped.values()) + sum(found.unreadable.values())
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
-        raise InputError(f"{place}: damaged ({reason}); make it again with `synth run --from-release`")
-    return found.positions
+        raise InputError(f"{place}: damaged ({reason}); make it again, or use another copy")
+    return table
+
+
+def _encoded(table: Table, schema: Schema) -> codec.Encoded:
+    return codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
+
+
+def broken(schema: Related, tables: Mapping[str, Table | None]) -> Iterator[str]:
+    """A sentence for each key that the tables break: it finds no parent, stands twice above, or has too many rows.
+
+    Privacy: released answers only.
+    """
+    for key in schema.keys:
+        child, parent = tables[key.child], tables[key.parent]
+        if child is None:
+            continue
+        below = _keys(child, key.columns)
+        above = below[:0] if parent is None else _keys(parent, key.referred)
+        if above.has_duplicates:
+            yield f"{key.parent}: a key stands twice"
+        if not below.isin(above).all():
+            yield f"{key.child}: a row's key is not one of {key.parent}"
+        most = int(below.value_counts().iloc[0])
+        if most > key.most_children:
+            yield f"{key.child}: a row of {key.parent} has {most} rows, more than {key.most_children}"
+
+
+def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
+    """The key of each row, (rows,)."""
+    texts = [np.asarray(table.column(c).values, dtype=object)[table.column(c).codes] for c in columns]
+    return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
 def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
     """The parts that are written anew, all from the release and the card."""
-    found = publish.gather(folder)
     made = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
-        "report.html": publish.publishable_page(found, folder, card=card),
-        "report.json": json.dumps(publishable.plain(found), indent=1, ensure_ascii=False) + "\n",
-        "index.html": index_page.render(found, stored.setting.schema, card),
-        "reproduce.py": bundle_texts.REPRODUCE,
-        "README.md": bundle_texts.readme(card),
     }
-    return {**{n: t.encode() for n, t in made.items()}, "synthetic.parquet": _parquet(folder, stored)}
+    if isinstance(stored.schema, Related):
+        trees = related_publish.gather(folder)
+        report, plain = related_publish.page(trees, card=card), related_publish.plain(trees)
+        made["index.html"] = related_index.render(trees, card)
+        made["README.md"] = related_index.readme(card, stored.schema)
+    else:
+        found = publish.gather(folder)
+        report, plain = publish.publishable_page(found, folder, card=card), publishable.plain(found)
+        made["index.html"] = index_page.render(found, stored.schema, card)
+        made["README.md"] = bundle_texts.readme(card)
+        made["reproduce.py"] = bundle_texts.REPRODUCE
+    made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
+    rows = card["rows"].get("tables", {})
+    full = {n: s for n, s in Related.of(stored.schema).tables.items() if rows.get(n, 1)}
+    typed = {f"{n}.parquet": _parquet(folder / f"{n}.csv", s) for n, s in full.items()}
+    return {**{n: t.encode() for n, t in made.items()}, **typed}
 
 
-def _parquet(folder: Path, stored: StoredRelease) -> bytes:
-    schema = stored.setting.schema
-    texts = bundle.read_texts(folder / "synthetic.csv", schema)
+def _parquet(table: Path, schema: Schema) -> bytes:
+    texts = bundle.read_texts(table, schema)
     with tempfile.TemporaryDirectory() as name:
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()

@@ -11,10 +11,10 @@ from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
 from synth.pipeline.refit import refit
 from synth.pipeline.sample import sample
-from synth.release import folder, related_folder
+from synth.release import folder
 from synth.release.card import verify
 from synth.report import bundle as single_bundle
-from synth.report import chosen_release, publish, related_bundle, related_publish
+from synth.report import chosen_release, publish
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
 from synth.schema.table import Schema
@@ -111,7 +111,7 @@ def report(
 
     Privacy: released answers only; with ``real``: reads rows, exact: for the steward alone, never released.
     """
-    several, only_real = related_folder.is_related(release), (test, target, tuple(groups), shadow_runs)
+    several, only_real = folder.is_related(release), (test, target, tuple(groups), shadow_runs)
     if real is None and any(only_real):
         raise UsageError("a publishable report reads no real row: leave out test, target, groups and shadow_runs")
     if real is not None and statistics is not None:
@@ -119,7 +119,7 @@ def report(
     if several and (test or groups or shadow_runs or statistics):
         raise UsageError("related tables have no test, groups, shadow_runs or statistics; leave them out")
     if real is None:
-        return related_publish.write(release, out) if several else publish.write(release, out, statistics=statistics)
+        return publish.write(release, out, statistics=statistics)
     chosen_release.look(release, ledger=ledger)
     limits = Limits(rows=rows)
     if several:
@@ -150,5 +150,4 @@ def bundle(
 
     Privacy: released answers only.
     """
-    make = related_bundle.make if related_folder.is_related(release) else single_bundle.make
-    return make(release, out, facts=facts, how=how, candidates=candidates, paid=paid, ledger=ledger)
+    return single_bundle.make(release, out, facts=facts, how=how, candidates=candidates, paid=paid, ledger=ledger)

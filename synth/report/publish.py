@@ -16,7 +16,7 @@ from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.statistics_file import load
-from synth.report import publishable
+from synth.report import publishable, related_publish
 from synth.report.publishable import Publishable
 from synth.schema import whole_files
 
@@ -59,18 +59,23 @@ def publishable_page(
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
     """Writes the publishable report of a ``release``, a folder, and its JSON.
 
-    ``statistics``: a file of further ones, paid for.
+    ``statistics``: a file of further ones, paid for, of a single table.
 
     Errors: InputError, UsageError when ``out`` is no .html file.
 
     Privacy: released answers only.
     """
-    page, found = Path(out), gather(release)
+    page = Path(out)
     if page.suffix != ".html":
         raise UsageError(f"--out {out}: name a .html file")
-    paid = None if statistics is None else load(statistics)
-    plain = publishable.plain(found) | ({} if paid is None else {"further": paid})
-    _write(page, publishable_page(found, release, statistics=paid))
+    if bundle.is_related(release):
+        trees = related_publish.gather(release)
+        text, plain = related_publish.page(trees, card=verify.load(release)), related_publish.plain(trees)
+    else:
+        found, paid = gather(release), None if statistics is None else load(statistics)
+        text = publishable_page(found, release, statistics=paid)
+        plain = publishable.plain(found) | ({} if paid is None else {"further": paid})
+    _write(page, text)
     _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 

@@ -3,7 +3,6 @@
 Made from releases, public facts and the synthetic tables alone. Nothing here can be handed a real row.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,18 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import InputError, UsageError
-from synth.evaluate.related_fidelity import forest
+from synth.evaluate.read_sample import forest
 from synth.mechanisms import linked
 from synth.questions.linked import placed
-from synth.release import related_folder
-from synth.release.card import verify
+from synth.release import folder as folders
 from synth.report import html, publishable
 from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
 from synth.report.related_picture import picture
-from synth.schema import whole_files
 from synth.schema.related import Related
 
 HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within"]
@@ -49,7 +45,7 @@ def gather(release: str | Path) -> PublishableTables:
     Privacy: released answers only.
     """
     folder = Path(release)
-    stored, model = related_folder.load_release(folder), related_folder.load_model(folder).model
+    stored, model = folders.load_release(folder, tree=True), folders.load_model(folder, tree=True).model
     made, schema, roots = forest(folder, stored.schema), stored.schema, max(model.total, 1.0)
     scale = roots / max(len(made[schema.root].parent), 1)
     singles: dict[str, dict[str, Shown]] = {t: {} for t in schema.downwards}
@@ -86,7 +82,7 @@ def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
     """The report as one HTML page. ``card``: with how the release was chosen."""
     singles = []
     for table, columns in found.singles.items():
-        facts = found.schema.learnt(table).columns
+        facts = found.schema.as_measured(table).columns
         ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
         charts = [publishable.column_chart(n, s, facts[n]) for n, s in ordered[:SHOWN]]
         singles.append((table, charts, [[n, *publishable.fit_in_words(s)] for n, s in ordered]))
@@ -134,22 +130,3 @@ def plain(found: PublishableTables) -> dict[str, Any]:
             about: [{"columns": n, **one(s)} for n, s in shown.items()] for about, shown in found.pairs.items()
         },
     }
-
-
-def write(release: str | Path, out: str | Path) -> dict[str, str]:
-    """Writes the publishable report and its JSON. Errors: InputError, UsageError when ``out`` is no .html file.
-
-    Privacy: released answers only.
-    """
-    place = Path(out)
-    if place.suffix != ".html":
-        raise UsageError(f"--out {out}: name a .html file")
-    found = gather(release)
-    try:
-        whole_files.write(place, page(found, card=verify.load(release)))
-        whole_files.write(place.with_suffix(".json"), json.dumps(plain(found), indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise UsageError(f"{place}: {error.strerror}; choose another --out") from None
-    except KeyError:
-        raise InputError(f"{release}: its card is not that of related tables; use another copy") from None
-    return {"report": str(place), "report_json": str(place.with_suffix(".json"))}

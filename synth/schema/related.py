@@ -26,6 +26,7 @@ RULES = {
     "columns": "must list the child's columns, at least one",
     "parent_columns": "must list the parent's columns, as many as the child's",
 }
+ONE = "synthetic"  # what a release calls a table that has no others beside it
 Vouched = Literal["public", "declared", "unconfirmed"]
 
 
@@ -84,6 +85,15 @@ class Related(BaseModel):
     constraints: tuple[Across, ...] | None = None
     open: tuple[str, ...] | None = None
 
+    @classmethod
+    def of(cls, schema: "Schema | Related") -> "Related":
+        """A single table as a tree of one, under the name that its release gives it."""
+        return schema if isinstance(schema, Related) else cls.model_construct(tables={ONE: schema}, keys=())
+
+    @property
+    def learnt(self) -> None:
+        """Facts of related tables cannot be learnt."""
+
     @cached_property
     def root(self) -> str:
         """The table whose rows are the units."""
@@ -94,6 +104,11 @@ class Related(BaseModel):
     def downwards(self) -> tuple[str, ...]:
         """All tables, each after its parent."""
         return below(self.root, [(k.parent, k.child) for k in self.keys])
+
+    @property
+    def all_columns(self) -> dict[str, Column]:
+        """By TABLE.COLUMN."""
+        return {f"{t}.{n}": c for t, s in self.tables.items() for n, c in s.columns.items()}
 
     @property
     def unit_in_words(self) -> str:
@@ -126,7 +141,7 @@ class Related(BaseModel):
         own = [n for k in self.keys_below(table) for n in k.referred]
         return list(dict.fromkeys([*own, *(above.columns if above else ())]))
 
-    def learnt(self, table: str) -> Schema:
+    def as_measured(self, table: str) -> Schema:
         """The table as a generator sees it: its measured columns, and the numbers of children under each key."""
         schema = self.tables[table]
         numbers = {
@@ -207,6 +222,19 @@ def is_related(plain: object) -> bool:
     (True, False)
     """
     return isinstance(plain, Mapping) and "tables" in plain
+
+
+def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> Schema | Related:
+    """The schema of one table, or of related ones, in plain JSON data; ``name``, ``complete``: as of ``parse``.
+
+    Errors: InputError. Privacy: public only.
+    """
+    return (parse if is_related(plain) else parse_table)(plain, name=name, complete=complete)
+
+
+def load_any(path: str | Path, *, complete: bool = True) -> Schema | Related:
+    """The schema of one table, or of related ones, in a JSON file. Errors: InputError."""
+    return parse_any(read(path), name=f"schema {path}", complete=complete)
 
 
 def _own(plain: object, *, name: str, complete: bool) -> Schema:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from synth.sources.table_source import CsvPlace, ParquetPlace, place_of
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 
-def split(tables: object, schema: Related) -> tuple[object, dict[str, Table]]:
+def split(tables: Any, schema: Related) -> tuple[Any, dict[str, Table]]:
     """The tables that are made, and the public ones that lie beside them, checked.
 
     Of a folder it is the file of the public table's name, if there is one. Errors: InputError, UsageError.
@@ -27,7 +28,7 @@ def split(tables: object, schema: Related) -> tuple[object, dict[str, Table]]:
     named = list(schema.public or {})
     if isinstance(tables, Mapping):
         there = {n: tables[n] for n in named if n in tables}
-        made: object = {n: t for n, t in tables.items() if n not in there}
+        made: Any = {n: t for n, t in tables.items() if n not in there}
     else:
         made, there = tables, {n: p for n in named if (p := _file(Path(str(tables)), n)) is not None}
     return made, {n: checked(_read(t, n), schema, n) for n, t in there.items()}

@@ -76,9 +76,9 @@ def _file(folder: Path, name: str) -> Path:
     return found[0]
 
 
-def allowed_empty(schema: Related, table: str) -> AbstractContextManager[None]:
+def allowed_empty(schema: Schema | Related, table: str) -> AbstractContextManager[None]:
     """Nothing is said of a table without a row below the root: whether there is one can hang on a single root."""
-    return nullcontext() if table == schema.root else suppress(EmptyTableError)
+    return nullcontext() if table == Related.of(schema).root else suppress(EmptyTableError)
 
 
 def text_columns(schema: Related, table: str) -> list[str]:

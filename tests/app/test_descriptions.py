@@ -215,10 +215,10 @@ def test_steps_are_pages_of_their_own():
 
 
 def test_a_page_checks_each_description_once(start, monkeypatch):
-    at, asked, parse = sample(start), [], synth.Schema.parse
-    checked._single.cache_clear()
+    at, asked, parse = sample(start), [], synth.app_api.parse_schema
+    checked._parsed.cache_clear()
     monkeypatch.setattr(
-        synth.Schema, "parse", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told)
+        synth.app_api, "parse_schema", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told)
     )
     at.switch_page(view("method")).run()
     at.switch_page(view("describe")).run()

@@ -2,12 +2,14 @@
 
 import pytest
 
-from tests.conformance.golden import OWN, digests
+from tests.conformance.golden import OWN, TREE, digests
 
-AT_ONCE = ("independent", "mixture", "mwem", "small_db")
+AT_ONCE = ("independent", "mixture", "mwem", "small_db", TREE)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in AT_ONCE else pytest.mark.slow) for n in OWN])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in AT_ONCE else pytest.mark.slow) for n in [*OWN, TREE]]
+)
 def test_a_run_with_test_noise_makes_the_same_bytes_and_other_noise_others(name):
     first, other = digests(name), digests(name, noise=2)
     assert digests(name) == first

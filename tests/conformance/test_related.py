@@ -11,12 +11,12 @@ import synth
 from synth.errors import BudgetError
 from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
-from synth.pipeline import related_run
-from synth.pipeline.related_sample import sample_to
 from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out
+from synth.pipeline.sample import sample_to
 from synth.privacy.ledger.ledger import Ledger
 from synth.release.card import verify
-from synth.report import related_bundle
+from synth.report import bundle
 
 SMALL = Nested(options=Options(roots=6, children=12, steps=20))
 KEY = {"type": "identifier"}
@@ -88,14 +88,14 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     out = tmp_path / "release"
     request = RunRequest(epsilon=2.0, delta=1e-5, relation=relation, out=out, num_rows=30)
-    found = related_run.carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
+    found = carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
     (spend,) = [e for e in Ledger().entries("shape") if e.kind == "spend"]
     assert (spend.epsilon, spend.relation, spend.unit) == (2.0, relation, "a")
     assert verify.check(verify.load(out)).epsilon_derived <= 2.0
     least = sqrt(2) if relation == "replace_one" else 1.0
     assert {m["sensitivity"] for m in found.card["mechanisms"]} == {least}
-    related_bundle.checked(out)
-    drawn, share, paths = sample_to(out, tmp_path / "more", num_roots=7, seed=3)
+    bundle.checked(out)
+    drawn, share, paths = sample_to(out, tmp_path / "more", num_rows=7, seed=3)
     assert (drawn["a"], share) == (7, 1.0)
     again = {n: pd.read_csv(p, dtype=str, keep_default_na=False) for n, p in paths.items()}
     assert again["a"].id.tolist() == [str(i) for i in range(1, 8)]

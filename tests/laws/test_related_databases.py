@@ -11,7 +11,8 @@ import pytest
 
 import synth
 from synth.errors import InputError
-from synth.pipeline import related_plan, related_run
+from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.prepare import prepare
 from synth.pipeline.request import RunRequest
 from synth.privacy.noise import SeededNoise
 from synth.sources.engines.sqlite import SqlitePlace
@@ -70,8 +71,8 @@ def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, reque
         asked = RunRequest(
             source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu", dataset="trees"
         )
-        plan = related_plan.prepare(asked, SCHEMA, rows=rows, note=lambda _: None, noise=SeededNoise(2))
-        run = related_run.RelatedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None)
+        plan = prepare(asked, SCHEMA, rows=rows, note=lambda _: None, noise=SeededNoise(2))
+        run = ChargedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None)
         with run.charged():
             releases, _ = run.measure()
         told.append([v.tobytes() for r in releases for v in r.values])

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from synth.pipeline import same_rows
+from synth.pipeline.prepare import charged_before
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema import table as schemas
 from synth.sources.formats.text_table import from_frame
@@ -209,7 +210,7 @@ def test_a_cell_that_stops_the_reading_changes_nothing(command, place, monkeypat
 
 
 def charged(frame, dataset="first", schema=SMALL):
-    return same_rows.charged_before(frame, schema=schemas.parse(schema), dataset=dataset)
+    return charged_before(frame, schema=schemas.parse(schema), dataset=dataset)
 
 
 @pytest.fixture
@@ -243,7 +244,7 @@ def test_all_formats_of_the_same_rows_have_one_mark(first, place):
     source = f"duckdb:///{place / 'copy.duckdb'}"
     facts = schemas.parse(SMALL)
     pytest.importorskip("ibis")
-    assert same_rows.charged_before("people", schema=facts, dataset="elsewhere", source=source) == ["first"]
+    assert charged_before("people", schema=facts, dataset="elsewhere", source=source) == ["first"]
     assert charged(place / "copy.parquet", "first") == []
 
 

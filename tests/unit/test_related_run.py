@@ -10,6 +10,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
+from synth.generators import TREES
 from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
 from synth.privacy.ledger.ledger import Ledger
@@ -166,7 +167,7 @@ def forecast(command, folder, card):
     assert code == 0, told
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
-    assert plain["rehearsed"][1:] == ["two fits of 3 steps", "20 roots drawn"]
+    assert plain["rehearsed"]["done"] == ["read", "measure", "fit", "sample", "write"]
     tables = sum(m["count"] for m in card["mechanisms"])
     assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
     most = max(m["sigma"] for m in card["mechanisms"])
@@ -198,12 +199,7 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
 
     With as many components as this table needs.
     """
-
-    class Small(Nested):
-        def __init__(self) -> None:
-            super().__init__(options=Options(fits=1, roots=16, children=16, steps=120))
-
-    monkeypatch.setattr("synth.pipeline.related_plan.Nested", Small)
+    monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=1, roots=16, children=16, steps=120)))
     found = synth.run(clinic(2000), schema=synth.app_api.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
     women = found["stays"].merge(found["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
     assert women.ward.isin(["a", "b"]).mean() > 0.75
@@ -288,7 +284,7 @@ def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
     with pytest.raises(InputError, match="no folder"):
         synth.run(tmp_path / "none", schema=schema, epsilon=1.0, delta=1e-5)
     with pytest.raises(UsageError, match="--where ward"):
-        synth.app_api.sample_related(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
+        synth.app_api.sample_to(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
 
 
 def _stored(tables, tmp_path):

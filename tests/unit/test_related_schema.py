@@ -36,7 +36,7 @@ def test_a_tree_is_read_and_written():
     assert (found.root, found.downwards) == ("patients", ("patients", "stays", "acts"))
     assert found.most_rows("acts") == 15
     assert found.key_columns("stays") == ["sid", "patient"]
-    assert list(found.learnt("patients").columns) == ["sex", "number of stays"]
+    assert list(found.as_measured("patients").columns) == ["sex", "number of stays"]
     assert related.parse(json.loads(found.to_json())) == found
 
 

@@ -6,6 +6,7 @@ import synth
 from synth.errors import UsageError
 from synth.pipeline.statistics import statistics
 from tests.conftest import SMALL, small_frame
+from tests.laws.related_trees import SCHEMA
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 CALLS = {
@@ -13,7 +14,6 @@ CALLS = {
     "learn_schema": lambda schema: synth.learn_schema(small_frame(10), schema=schema, dataset="d", **BUDGET),
     "statistics": lambda schema: statistics(small_frame(10), schema=schema, ask=["mean:age"], dataset="d", **BUDGET),
     "plan": lambda schema: synth.plan(schema, rows=100, **BUDGET),
-    "plan_related": lambda schema: synth.app_api.plan_related(schema, roots=100, **BUDGET),
     "Synthesizer": lambda schema: synth.Synthesizer(schema, epsilon=1.0, dataset="d").fit(small_frame(10)),
     "encode": synth.app_api.encode,
     "compare": lambda schema: synth.compare("real.csv", "made.csv", schema),
@@ -31,6 +31,7 @@ def test_what_is_no_schema_is_refused_with_the_remedy(name, given):
     assert not synth.Ledger().summary("d")
 
 
-def test_a_schema_of_the_other_kind_is_refused():
-    with pytest.raises(UsageError, match="it describes one table; here one of several is needed"):
-        CALLS["plan_related"](synth.Schema.parse(SMALL))
+@pytest.mark.parametrize("name", sorted({*CALLS} - {"run", "plan", "Synthesizer"}))
+def test_a_schema_of_several_tables_is_refused_where_one_is_needed(name):
+    with pytest.raises(UsageError, match="it describes several tables; here one of one is needed"):
+        CALLS[name](SCHEMA)

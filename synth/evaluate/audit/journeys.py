@@ -22,11 +22,10 @@ from synth import jobs
 from synth.errors import InputError, SynthError
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.options import Options
-from synth.pipeline import related_run
 from synth.pipeline import run as pipeline
 from synth.pipeline.request import RunRequest
 from synth.questions import CountsRelease, SlicesRelease
-from synth.release import folder, related_folder, safetensors_stream
+from synth.release import folder, safetensors_stream
 from synth.schema.related import Related
 from synth.schema.table import Schema
 
@@ -162,7 +161,7 @@ def _run_related(folder: Any, ticket: Ticket, place: Path, report: jobs.Reporter
         out=place / "out",
         device="cpu",
     )
-    related_run.carry_out(
+    pipeline.carry_out(
         request, schema=ticket.schema, reporter=report, steward_log=place / "job" / "steward.json", questions=SMALL
     )
 
@@ -215,7 +214,7 @@ def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | No
 
     The first counts of every table are asked for before anything is known of the rows.
     """
-    stored = related_folder.load_release(out)
+    stored = folder.load_release(out, tree=True)
     for name, schema in stored.schema.tables.items():
         table = pd.read_csv(out / f"{name}.csv", dtype=str, keep_default_na=False)
         numbers[f"rows of {name}"] = float(len(table))

@@ -17,6 +17,7 @@ from synth.privacy.accounting.composition import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, ExternalRelease
+from synth.schema.related import ONE
 
 MOST_VALUES = 32  # numbers of a release up to which each is looked at by itself
 Seen = dict[str, float]
@@ -117,7 +118,7 @@ def drawn(transcript: Transcript, pair: Pair, parts: Parts) -> Seen:
     """What an attacker can compute from a synthetic table that is made of these releases."""
     seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
     made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)
-    return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts.items()}, pair)
+    return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts[ONE].items()}, pair)
 
 
 def looked_at(texts: Mapping[str, np.ndarray], pair: Pair) -> Seen:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
+from synth.generators.method import Method
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
 from synth.generators.nested_mixture.closed_form import Below, Level, levels
@@ -33,24 +34,32 @@ else:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nested:
+class Nested(Method):
     """Related tables as a mixture over roots. ``plan``: what is asked; ``options``: the fit.
 
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
     name: str = "mixture"
+    barrier: str = "before the fit"
+    summary: str = "noisy weighted tables of related tables, fitted by a mixture over roots"
+    tables: ClassVar[str] = "tree"
+    reads: ClassVar[tuple[type, ...]] = (LinkedRelease,)
+    relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
     plan: asking.Plan = field(default_factory=asking.Plan)
     options: Options = field(default_factory=Options)
 
-    def measure(self, ask: Ask, schema: Related, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
+    def quick(self) -> Nested:
+        """The same with a fit of a moment, for rehearsals."""
+        return replace(self, options=replace(self.options, fits=2, steps=3))
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
         """All questions of a run; see ``measure.measure``."""
-        return asking.measure(ask, schema, setting, self.plan, progress=progress)
+        return asking.measure(ask, _tree(setting), setting, self.plan, progress=progress)
 
     def fit(
         self,
         releases: Sequence[LinkedRelease],
-        schema: Related,
         setting: Setting,
         *,
         rng: np.random.Generator,
@@ -61,6 +70,7 @@ class Nested:
 
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
+        schema = _tree(setting)
         found = _as_measured(releases, schema, setting, self.plan)
         columns = {t: Columns.of(k) for t, k in found.items()}
         measured = fitting.blocks(releases, schema, found, columns, device)
@@ -78,6 +88,12 @@ class Nested:
         models = side_by_side([fitted(own) for own in rng.spawn(self.options.fits)], progress)
         progress(1.0)
         return joined(models)
+
+
+def _tree(setting: Setting) -> Related:
+    if setting.tree is None:
+        raise RuntimeError("a single table where related ones are needed")  # a fault of this program
+    return setting.tree
 
 
 def _model(

@@ -80,7 +80,7 @@ def known(
     """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
     found = {}
     for table in schema.downwards:
-        own = replace(setting, schema=schema.learnt(table), public_rows=None)
+        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
         total, histograms = histogram.estimate(one_ways(releases, table), own)
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {

@@ -62,7 +62,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
     releases: list[LinkedRelease] = []
     weights = _weights(schema, plan)
     for i, table in enumerate(schema.downwards):
-        own = replace(setting, schema=schema.learnt(table), public_rows=None)
+        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
         share = SAFE * plan.oneway * weights[table] / sum(weights.values())
         oneway_queries.measure(_as_single(ask, schema, table, releases), own, share=share)
         progress(0.5 * (i + 1) / len(schema.tables))
@@ -74,7 +74,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
     releases += [ask(q) for q in asked]
     if not asked:  # of so few roots no column has two bins beside the noise of pairs: what is left counts columns again
         for table in schema.downwards:
-            own = replace(setting, schema=schema.learnt(table), public_rows=None)
+            own = replace(setting, schema=schema.as_measured(table), public_rows=None)
             share, before = left * weights[table] / sum(weights.values()), one_ways(releases, table)
             oneway_queries.again(_as_single(ask, schema, table, releases), own, before, share)
     progress(1.0)
@@ -103,7 +103,7 @@ def _weights(schema: Related, plan: Plan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
     found = {}
     for table in schema.downwards:
-        columns = schema.learnt(table).columns.values()
+        columns = schema.as_measured(table).columns.values()
         cells = [oneway_queries.TREE_CELLS if oneway_queries.is_tree(c) else c.cells for c in columns]
         found[table] = float(sum(c ** (2 / 3) for c in cells))
     others = sum(found.values()) - found[schema.root]

@@ -125,7 +125,7 @@ class NestedMixture:
             yield "its tables are not those of its schema"
             return
         for name, product in self.tables.items():
-            facts = {n: c.cells for n, c in self.schema.learnt(name).columns.items()}
+            facts = {n: c.cells for n, c in self.schema.as_measured(name).columns.items()}
             if {a.column: a.cells for a in product.axes} != facts:
                 yield f"table {name} does not have the columns of its schema"
             for problem in check_state.problems(product):

@@ -30,7 +30,7 @@ class Unevenness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
         found = {}
         for table, told in known.items():
-            facts = schema.learnt(table).columns
+            facts = schema.as_measured(table).columns
             sizes = {n: facts[n].size for n in columns[table].slices if facts[n].is_numeric}
             three = neighbours(told.histograms, told.groups, columns[table].slices, sizes)
             if three.shape[1]:

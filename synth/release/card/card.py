@@ -13,6 +13,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
 from synth.schema.column import RISKS, Column
+from synth.schema.related import Related
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -27,6 +28,7 @@ WEIGHED = (
     "a synthetic row's weight was made with its other columns, from noisy counts in which each row counts once; "
     "weight the rows by it, as those of the source"
 )
+LINKAGE = "rows of different tables belong together by fresh keys, which stand for no real row's"
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -143,7 +145,7 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
 
 def card(
     *,
-    schema: Schema,
+    schema: Schema | Related,
     dataset: str | None,
     method: str,
     adjacency: Adjacency,
@@ -154,10 +156,13 @@ def card(
     noise: SystemNoise,
     num_rows: int,
     ledger_entry: dict[str, Any],
+    engine: str,
     created: str,
 ) -> dict[str, Any]:
     """The card as JSON data; see docs/card.md for every field."""
-    return complete(
+    weight = None if isinstance(schema, Related) else schema.weight
+    columns = schema.columns if isinstance(schema, Schema) else schema.all_columns
+    about = complete(
         {
             "format": "facsimile-card/1",
             "product": "synthetic table",
@@ -186,14 +191,14 @@ def card(
             "exportable": noise.exportable,
             "floating_point": "sums are exact, of whole multiples of a lattice step; noise is rounded onto the lattice",
             "rows": {"synthetic": num_rows, "source_count": "public" if adjacency.rows_are_public else "private"},
-            **({} if schema.weight is None else {"weight": {"column": schema.weight, "statement": WEIGHED}}),
-            "public_facts": {name: c.source for name, c in schema.columns.items()},
+            **({} if weight is None else {"weight": {"column": weight, "statement": WEIGHED}}),
+            "public_facts": {name: c.source for name, c in columns.items()},
             "vouched_alone": {
                 name: {"why_alone": RISKS[c.risk], **_published(c), "reason": c.reason}
-                for name, c in schema.columns.items()
+                for name, c in columns.items()
                 if c.risk is not None and c.reason and (c.categories or c.risk == "bounds")
             },
-            "identifiers": [n for n, c in schema.columns.items() if c.type == "identifier"],
+            "identifiers": [n for n, c in columns.items() if c.type == "identifier"],
             "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",
             "post_processing": "everything after the mechanisms uses their outputs and public facts only",
             "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
@@ -201,3 +206,19 @@ def card(
             "versions": versions(),
         }
     )
+    about["engine"] = engine
+    return about | (_of_tree(schema, adjacency, epsilon) if isinstance(schema, Related) else {})
+
+
+def _of_tree(schema: Related, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
+    """What the card of several tables says beside, or otherwise."""
+    unit = schema.unit_in_words
+    public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
+    return {
+        "relation_in_words": adjacency.words(unit, f"keys of {schema.root}"),
+        "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
+        "unit_in_words": unit,
+        "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
+        "linkage": LINKAGE,
+        **({"public_tables": public} if public else {}),
+    }

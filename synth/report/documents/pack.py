@@ -7,14 +7,12 @@ from typing import Any
 
 from synth.errors import UsageError, meant, reading
 from synth.release import folder as folders
-from synth.release import related_folder
 from synth.release.card import verify
 from synth.report import html
 from synth.report.documents import catalogue, dpia, english
 from synth.report.documents.facts import Document, Facts, RelatedFacts
 from synth.schema.table import Schema
 
-Stored = folders.StoredRelease | related_folder.StoredRelease
 OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
 MISSING = {
     "en": "Answers that the steward has to write: {}. They are marked.",
@@ -52,7 +50,7 @@ def page(document: Document) -> str:
     )
 
 
-def parts(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+def parts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Every document and record. ``files``: the parts that they describe."""
     facts = facts_of(stored, card, files)
     made = {record_name(kind, facts): make(facts) for kind, (_, make) in RECORDS.items()}
@@ -71,7 +69,7 @@ def export(release: str | Path, kind: str) -> str:
         raise UsageError(f"--format {kind} is unknown; {meant(kind, FORMATS)}")
     place = Path(release)
     with reading(release, "release"):
-        stored, card = _stored(place), verify.load(place)
+        stored, card = folders.load_release(place, tree=None), verify.load(place)
         named = [t.file for t in facts_of(stored, card, {}).tables]
         try:
             files = {n: (place / n).read_bytes() for n in (*named, "schema.json", "card.json")}
@@ -83,7 +81,7 @@ def export(release: str | Path, kind: str) -> str:
 
 def open_questions(release: str | Path, kind: str) -> list[str]:
     """What of a document waits for the steward. Errors: as of ``export``. Privacy: released answers only."""
-    facts = facts_of(_stored(Path(release)), verify.load(release), {})
+    facts = facts_of(folders.load_release(release, tree=None), verify.load(release), {})
     if kind not in PAGES:
         return catalogue.todo(facts)
     return [line.question for _, lines in PAGES[kind][1](facts).parts for line in lines if line.open]
@@ -94,20 +92,14 @@ def record_name(kind: str, facts: Facts) -> str:
     return "csv-metadata.json" if kind == "csvw" and len(facts.tables) > 1 else RECORDS[kind][0]
 
 
-def _stored(place: Path) -> Stored:
-    several = related_folder.is_related(place)
-    return related_folder.load_release(place) if several else folders.load_release(place)
-
-
-def facts_of(stored: Stored, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
+def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
     """What documents and records are made of. ``files``: the parts that they describe."""
     told = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
-    if isinstance(stored, folders.StoredRelease):
-        return Facts(card=card, schema=stored.setting.schema, releases=stored.releases, files=told)
-    columns = {f"{t}.{n}": c for t, s in stored.schema.tables.items() for n, c in s.columns.items()}
+    if isinstance(stored.schema, Schema):
+        return Facts(card=card, schema=stored.schema, releases=stored.releases, files=told)
     return RelatedFacts(
         card=card,
-        schema=Schema.model_construct(columns=columns),
+        schema=Schema.model_construct(columns=stored.schema.all_columns),
         releases=stored.releases,
         files=told,
         related=stored.schema,

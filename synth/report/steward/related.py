@@ -9,9 +9,10 @@ from typing import Any
 from synth.errors import EmptyTableError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
-from synth.evaluate.related_fidelity import Across, compare_related, forest
+from synth.evaluate.read_sample import forest
+from synth.evaluate.related_fidelity import Across, compare_related
 from synth.evaluate.related_fidelity import plain as told_plainly
-from synth.release import related_folder
+from synth.release import folder as folders
 from synth.report import html, svg_charts
 from synth.report.html import percent
 from synth.report.related_picture import picture
@@ -65,7 +66,7 @@ def examine(
     folder = folder.parent if folder.suffix == ".json" else folder
     if folder.resolve() in page.resolve().parents:
         raise UsageError(f"--out {out}: lies in the release's folder, which is for others; choose another place")
-    stored = related_folder.load_release(folder)
+    stored = folders.load_release(folder, tree=True)
     schema = stored.schema
     _check_target(schema, target)
     found = compare_related(forest(real, schema), forest(folder, schema), schema)
@@ -96,7 +97,7 @@ def _alone(
     place: Any,
     table: str,
     folder: Path,
-    stored: related_folder.StoredRelease,
+    stored: folders.StoredRelease,
     target: str | None,
     limits: Limits | None,
 ) -> str | None:

@@ -10,8 +10,8 @@ import synth
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.measure import Plan
 from synth.generators.nested_mixture.options import Options
-from synth.pipeline.related_run import carry_out
 from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out
 
 HOMES, ROWS, REGIONS = 3000, 2, 12
 SMALL = Options(fits=1, roots=4, children=4, steps=300)

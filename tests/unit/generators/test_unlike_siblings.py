@@ -6,8 +6,8 @@ import pandas as pd
 import synth
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.options import Options
-from synth.pipeline.related_run import carry_out
 from synth.pipeline.request import RunRequest
+from synth.pipeline.run import carry_out
 
 ACCOUNTS, KINDS = 3000, ["loan", "rent", "tax"]
 SMALL = Options(fits=1, roots=16, children=8, steps=300)

@@ -56,7 +56,7 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
     (tmp_path / "t.csv").write_text("not,the,columns\n")
     plan = planned(RunRequest(**FACTS, table=tmp_path / "t.csv"), SCHEMA, note=lambda _: None)
     with pytest.raises(InputError, match=r"t\.csv"):
-        plan.rows.check_form()
+        plan.rows["synthetic"].check_form()
     with pytest.raises(InputError, match="nowhere"):
         planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
 

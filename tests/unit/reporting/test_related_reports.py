@@ -15,7 +15,7 @@ import synth
 from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.release.card import verify
-from synth.report import related_bundle, related_index, related_publish
+from synth.report import bundle, related_index, related_publish
 from synth.report.documents import pack
 from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
@@ -146,7 +146,7 @@ def test_the_stewards_report_has_a_page_across_and_one_a_table(command, made, tm
         assert "steward-only" in path.name
         assert path.stat().st_mode & 0o077 == 0, path
     code, _, told = command("report", release, "--real", real, "--group", "sex", "--out", tmp_path / "x.html")
-    assert (code, "--group: related tables have no such option" in told) == (2, True)
+    assert (code, "related tables have no test, groups" in told) == (2, True)
     code, _, told = command("report", release, "--real", real, "--out", release / "x.html", "--ledger", ledger)
     assert (code, "lies in the release's folder" in told) == (2, True), told
 
@@ -177,7 +177,7 @@ STATED = {
 def bundled(made, tmp_path_factory):
     """The folder of a bundle whose steward has said who he is."""
     place = tmp_path_factory.mktemp("bundled")
-    related_bundle.make(made[0], place / "b.zip", facts=STATED, how="before", ledger=made[2])
+    bundle.make(made[0], place / "b.zip", facts=STATED, how="before", ledger=made[2])
     with zipfile.ZipFile(place / "b.zip") as file:
         file.extractall(place / "b")
     return place / "b"
@@ -291,7 +291,7 @@ def swapped(folder, name, change):
     """A table changed and the hash in all three cards with it: only the keys can tell."""
     table = change(pd.read_csv(folder / f"{name}.csv", dtype=str))
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-    digest = related_bundle.hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
+    digest = bundle.hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
     for part in ("card", "release", "model"):
         plain = json.loads((folder / f"{part}.json").read_text())
         (plain if part == "card" else plain["card"])["tables_sha256"][name] = digest
@@ -313,10 +313,10 @@ def test_a_damaged_table_is_not_bundled(made, tmp_path, damage):
     shutil.copytree(made[0], folder)
     swapped(folder, name, change)
     with pytest.raises(InputError, match=words):
-        related_bundle.checked(folder)
+        bundle.checked(folder)
     (folder / f"{name}.csv").write_bytes((folder / f"{name}.csv").read_bytes() + b"\n")
     with pytest.raises(InputError, match="is not the table that the card names"):
-        related_bundle.checked(folder)
+        bundle.checked(folder)
 
 
 def test_a_card_of_related_tables_is_held_to_its_keys(made):
