@@ -50,7 +50,7 @@ FIRST = (
     "app.table.reading",
     "app.table.related",
     "app.table.stored",
-    "synth.schema.related",
+    "synth.schema.dataset",
 )
 
 

@@ -61,6 +61,7 @@ _HOME = {
 }
 # Names of earlier versions, for one release more: where each is now, and under which name it is to be called.
 _MOVED = {
+    "Related": ("schema.dataset:Dataset", "synth.app_api.Dataset"),
     "check_card": ("release.card.verify:check", "synth.check"),
     "load": ("schema.table", "synth.Schema.load"),
     "make_bundle": ("report.handed_over:bundle", "synth.bundle"),

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from synth.schema.coarsening import coarser_plain as grouped
     from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
+    from synth.schema.dataset import Dataset
+    from synth.schema.dataset import load as load_related
+    from synth.schema.dataset import parse as parse_related
+    from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.naming import dataset_of
-    from synth.schema.related import Related
-    from synth.schema.related import load as load_related
-    from synth.schema.related import parse as parse_related
-    from synth.schema.related import parse_any as parse_schema
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -60,9 +60,9 @@ _HOME = {
     "ACTIONS": "jobs.roles",
     "BeyondMeasured": "pipeline.combining",
     "Combined": "pipeline.combining",
+    "Dataset": "schema.dataset",
     "LearningRequest": "pipeline.stored_requests",
     "RefitRequest": "pipeline.stored_requests",
-    "Related": "schema.related",
     "ReportRequest": "pipeline.stored_requests",
     "Roles": "jobs.roles",
     "RunRequest": "pipeline.request",
@@ -94,15 +94,15 @@ _HOME = {
     "kept_warning": "pipeline.kept:warning",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",
-    "load_related": "schema.related:load",
+    "load_related": "schema.dataset:load",
     "looks": "jobs.looks:",
     "meaning": "release.card.card",
     "multiple": "pipeline.multiple",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "pages": "jobs.roles",
-    "parse_related": "schema.related:parse",
-    "parse_schema": "schema.related:parse_any",
+    "parse_related": "schema.dataset:parse",
+    "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.refit",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",

@@ -183,7 +183,7 @@ def charged_before(table: str, text: str, names: list[str], **asked: Any) -> lis
 def rough_rows(table: str, text: str, source: str | None) -> int:
     """``app_api.rough_rows``; of several tables, of the root."""
     facts = app_api.parse_schema(json.loads(text))
-    if isinstance(facts, app_api.Related):
+    if isinstance(facts, app_api.Dataset):
         return app_api.rough_rows(app_api.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
     return app_api.rough_rows(table, schema=facts, source=source)
 

@@ -190,7 +190,7 @@ def plan(
     """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
-    from synth.schema.related import load_any
+    from synth.schema.dataset import load_any
 
     asked: dict[str, Any] = {
         "rows": rows,

@@ -152,7 +152,7 @@ def schema_export(
     """Write a schema in another program's form."""
     from synth.schema import sdv_metadata
     from synth.schema import table as schemas
-    from synth.schema.related import is_related
+    from synth.schema.dataset import is_related
 
     if not sdv:
         raise UsageError("say in which form to write it: --sdv")

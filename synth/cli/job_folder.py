@@ -92,7 +92,7 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     """A charged run, and the job's folder."""
     from synth import jobs
     from synth.pipeline.run import carry_out as carried_out
-    from synth.schema.related import load_any
+    from synth.schema.dataset import load_any
 
     with told(job, _shown(request)) as (report, folder):
         facts = load_any(str(request.schema_file), complete=request.learn_share is None)

@@ -110,8 +110,9 @@ def _drafted(
 
 def export_related(schema: Path, out: Path) -> None:
     """Writes SDV metadata of related tables. Errors: InputError, UsageError."""
-    from synth.schema import related, sdv_related
+    from synth.schema import dataset as datasets
+    from synth.schema import sdv_related
 
-    plain = sdv_related.to_sdv_related(related.load(schema, complete=False))
+    plain = sdv_related.to_sdv_related(datasets.load(schema, complete=False))
     write_text(out, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     print(f"SDV metadata of {len(plain['tables'])} tables written: {out}")

@@ -133,7 +133,7 @@ def _own(named: Sequence[str], table: str) -> list[str]:
 
 def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
     """What holds of a schema of related tables and what waits for somebody. Errors: InputError, UsageError."""
-    from synth.schema import related
+    from synth.schema import dataset as datasets
     from synth.schema.table import read
     from synth.sources.related_tables import allowed_empty, places
 
@@ -141,7 +141,7 @@ def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
     left = plain.get("open")
     if isinstance(left, list) and left:
         tell([f"to be decided: {line}" for line in left])
-    facts = related.parse(plain, name=f"schema {schema}")
+    facts = datasets.parse(plain, name=f"schema {schema}")
     if table is not None:
         for name, place in places(table, facts).items():
             with allowed_empty(facts, name):

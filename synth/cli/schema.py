@@ -185,7 +185,7 @@ def schema_check(
 ) -> None:
     """Check a schema, and list what nobody has confirmed yet."""
     from synth.schema import table as schemas
-    from synth.schema.related import is_related
+    from synth.schema.dataset import is_related
     from synth.sources import named_databases
 
     if is_related(schemas.read(schema)):

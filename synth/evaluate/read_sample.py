@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from synth.schema import codec
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -97,7 +97,7 @@ def values(column: Column, positions: np.ndarray) -> np.ndarray:
     return np.where(positions < column.size, low + step * positions, np.nan)
 
 
-def forest(tables: str | Path | Mapping[str, object], schema: Related, *, seed: int = 0) -> Forest:
+def forest(tables: str | Path | Mapping[str, object], schema: Dataset, *, seed: int = 0) -> Forest:
     """Related tables as trees, for a comparison: which rows above a bound are kept follows from ``seed``.
 
     Errors: InputError, UsageError. Privacy: reads rows, exact: for the steward alone, never released.

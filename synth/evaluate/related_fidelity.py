@@ -16,8 +16,8 @@ from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.read_sample import forest
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping
+from synth.schema.dataset import Dataset, number_of
 from synth.schema.grouping import Groups
-from synth.schema.related import Related, number_of
 from synth.schema.table import Column
 from synth.sources.rows.forest import Forest
 
@@ -73,7 +73,7 @@ class Across:
 
 
 def appraise_related(
-    real: str | Path | Mapping[str, object], synthetic: str | Path | Mapping[str, object], schema: Related
+    real: str | Path | Mapping[str, object], synthetic: str | Path | Mapping[str, object], schema: Dataset
 ) -> Across:
     """``compare_related`` of ``real`` and ``synthetic``, folders with a file for each table of ``schema``.
 
@@ -86,7 +86,7 @@ def appraise_related(
     return compare_related(forest(real, schema), forest(synthetic, schema), schema)
 
 
-def compare_related(real: Forest, synthetic: Forest, schema: Related) -> Across:
+def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
     """Compares what tables say of each other.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
@@ -105,7 +105,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Related) -> Across:
     )
 
 
-def _asked(schema: Related, table: str) -> Iterator[tuple[str, View, list[tuple[str, str]]]]:
+def _asked(schema: Dataset, table: str) -> Iterator[tuple[str, View, list[tuple[str, str]]]]:
     """(about, view, pairs of columns) of one table's rows."""
     own, numbers = schema.tables[table].measured(), [number_of(k.child) for k in schema.keys_below(table)]
     above = [(a, c) for a in schema.upwards(table)[1:] for c in schema.tables[a].measured()]
@@ -135,7 +135,7 @@ def _marked(forest: Forest, root: str) -> Forest:
     return forest.with_branch(root, numbered)
 
 
-def _number(both: Sequence[Forest], schema: Related, parent: str, child: str, most: int) -> Numbers:
+def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> Numbers:
     shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
     found = _columns(both[0], parent, "rows", [name, row])
@@ -164,7 +164,7 @@ def _by_chance(codes: np.ndarray, size: int, again: Sequence[np.ndarray]) -> flo
 
 
 def _pairs(
-    both: Sequence[Forest], schema: Related, table: str, view: View, names: Sequence[tuple[str, str]], about: str
+    both: Sequence[Forest], schema: Dataset, table: str, view: View, names: Sequence[tuple[str, str]], about: str
 ) -> Iterator[Pair]:
     """The distance of each pair of columns, numbers and long lists in few groups."""
     columns = sorted({c for pair in names for c in pair})
@@ -199,7 +199,7 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
     return {c: np.concatenate([p[c] for p in parts]) if parts else np.zeros(0, dtype=np.int64) for c in columns}
 
 
-def _groups(schema: Related, name: str, found: Sequence[Mapping[str, np.ndarray]]) -> Groups:
+def _groups(schema: Dataset, name: str, found: Sequence[Mapping[str, np.ndarray]]) -> Groups:
     table, column, _ = placed(name)
     facts: Column = schema.as_measured(table).columns[column]
     return grouping.coarse(facts, np.concatenate([f[name] for f in found]).astype(np.int64))

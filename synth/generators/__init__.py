@@ -33,7 +33,7 @@ from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 ALL: tuple[type[Any], ...] = (
     Mixture,
@@ -66,6 +66,6 @@ GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) 
 TREES: dict[str, Nested] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "tree"}
 
 
-def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Related | None = None) -> Any:
+def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset | None = None) -> Any:
     """The model whose ``state`` is given; ``tree``: of these related tables."""
     return Product.from_state(about, arrays) if tree is None else NestedMixture.from_state(tree, about, arrays)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 Ask = Callable[[Any], Any]  # a question of synth.questions; the answer is its release
@@ -77,7 +77,7 @@ class Setting:
     """
 
     schema: Schema
-    tree: Related | None = None
+    tree: Dataset | None = None
     mu: float
     sensitivity: float
     signed: float = 0.0

@@ -37,7 +37,7 @@ from synth.questions import (
     Votes,
     WeightedCounts,
 )
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 
@@ -61,12 +61,12 @@ def mechanisms() -> dict[type, Any]:
     }
 
 
-def setting(schema: Schema | Related, grant: Grant, *, public_rows: int | None) -> Setting:
+def setting(schema: Schema | Dataset, grant: Grant, *, public_rows: int | None) -> Setting:
     """What a generator may know of a run that may spend ``grant``."""
     before = derived_epsilon(grant.mu_elsewhere, grant.left_delta)
     return Setting(
-        schema=schema.as_measured(schema.root) if isinstance(schema, Related) else schema,
-        tree=schema if isinstance(schema, Related) else None,
+        schema=schema.as_measured(schema.root) if isinstance(schema, Dataset) else schema,
+        tree=schema if isinstance(schema, Dataset) else None,
         mu=grant.mu,
         sensitivity=counts.sensitivity(grant.adjacency),
         signed=counts.signed_sensitivity(grant.adjacency),

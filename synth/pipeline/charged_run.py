@@ -25,7 +25,7 @@ from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release.card.card import card, together
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Learnt, Schema
 
 
@@ -147,7 +147,7 @@ class ChargedRun:
 
     def _rows(self) -> Mapping[str, Any]:
         reader = self._reader()
-        return reader.trees(self.schema) if isinstance(self.schema, Related) else reader.measured(self.schema)
+        return reader.trees(self.schema) if isinstance(self.schema, Dataset) else reader.measured(self.schema)
 
     def _wide_rows(self) -> Mapping[str, Any]:
         assert isinstance(self.schema, Schema)

@@ -10,8 +10,8 @@ from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_condition import Condition, Drawing
 from synth.schema import codec
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources.rows.spill import Spill
 
@@ -146,14 +146,14 @@ def _empty(schema: Schema) -> dict[str, np.ndarray]:
 
 def drawn(
     model: Any,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     num_rows: int,
     *,
     rng: np.random.Generator,
     where: Mapping[str, Any] | None = None,
 ) -> Drawn | DrawnTables:
     """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return DrawnTables(model, num_rows, rng=rng, where=where)
     return Drawn(model, schema, num_rows, rng=rng, where=where)
 

@@ -29,8 +29,8 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.schema import codec
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -66,7 +66,7 @@ class DryRun:
 
 
 def dry_run(
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     *,
     rows: int,
     epsilon: float,
@@ -136,13 +136,13 @@ class _Watch:
         return STAGES.index(self.at) if self.at in STAGES else 0
 
 
-def _plan(schema: Schema | Related, rows: int, request: RunRequest, folder: Path) -> RunPlan:
+def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path) -> RunPlan:
     """A checked plan on made-up rows, with a ledger of its own. Errors: UsageError, InputError."""
     link = relation_named(request.relation)
     adjacency = adjacency_of(schema, link)
-    for table in Related.of(schema).tables.values():
+    for table in Dataset.of(schema).tables.values():
         Rules(table)
-    generator = generator_named(request.method, link, request.options, tree=isinstance(schema, Related))
+    generator = generator_named(request.method, link, request.options, tree=isinstance(schema, Dataset))
     generator = generator.quick() if isinstance(generator, Nested) else generator
     plan = RunPlan(
         request=request,
@@ -158,7 +158,7 @@ def _plan(schema: Schema | Related, rows: int, request: RunRequest, folder: Path
     return plan
 
 
-def _frames(schema: Schema | Related, rows: int) -> dict[str, pd.DataFrame]:
+def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
     """Rows drawn evenly and independently from what the schema allows, as text, by table."""
     if isinstance(schema, Schema):
         return {ONE: _frame(schema, rows)}

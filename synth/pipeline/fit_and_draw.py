@@ -18,8 +18,8 @@ from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
 from synth.release import folder
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.lazy import Lazy
-from synth.schema.related import ONE, Related
 from synth.sources.formats.text_table import Table
 
 networks = Lazy("synth.questions.numeric.networks")  # and with it torch
@@ -90,7 +90,7 @@ def fit_and_sample(
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
-    tables, found = Related.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
+    tables, found = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
     short = all(found.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
     texts = {n: whole(found.blocks(n)) for n in tables} if held or short else {}
     return Made(

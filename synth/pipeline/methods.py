@@ -12,7 +12,7 @@ from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.kinds import kinds_of
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 
@@ -81,7 +81,7 @@ def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: boo
     return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
-def check_schema(questions: Questions, schema: Schema | Related) -> None:
+def check_schema(questions: Questions, schema: Schema | Dataset) -> None:
     """What a method has to say against a table of this schema. Errors: UsageError."""
     rule = getattr(questions, "check_schema", None)
     if rule is not None:

@@ -4,10 +4,10 @@ from typing import Any
 
 from synth.pipeline.plan import plan
 from synth.pipeline.sample import sample_to
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 
-def plan_related(schema: Related, *, roots: int, seconds: float = 30.0, **asked: Any) -> Any:
+def plan_related(schema: Dataset, *, roots: int, seconds: float = 30.0, **asked: Any) -> Any:
     """``plan``; a rehearsal of ``seconds`` is ``synth plan``'s. Errors: UsageError. Privacy: public only."""
     del seconds
     return plan(schema, rows=roots, **asked)

@@ -28,8 +28,8 @@ from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
+from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
-from synth.schema.related import Related
 from synth.schema.table import Schema
 
 # Seconds and bytes, set by runs on two idle cores (`make bench-plan`); a forecast, not a promise.
@@ -47,7 +47,7 @@ BYTES_PER_CELL_READ = 60
 
 
 def plan(
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     *,
     rows: int,
     epsilon: float,
@@ -70,11 +70,11 @@ def plan(
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
-    generator = generator_named(method, link, options, tree=isinstance(schema, Related))
+    generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
     facts = with_target(schema, target)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
-    if isinstance(facts, Related):
+    if isinstance(facts, Dataset):
         return forecast(facts, generator, grant, roots=rows)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")

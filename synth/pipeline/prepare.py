@@ -30,8 +30,8 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
+from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.related_tables import allowed_empty
 
@@ -41,7 +41,7 @@ SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options")  # opti
 
 def prepare(
     request: RunRequest,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     *,
     rows: Source | Mapping[str, Source] | None = None,
     note: Note,
@@ -81,7 +81,7 @@ def prepare(
 
 def planned(
     request: RunRequest,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     *,
     rows: Source | Mapping[str, Source] | None = None,
     note: Note,
@@ -118,7 +118,7 @@ def planned(
 def charged_before(
     table: Source | Mapping[str, Source],
     *,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     dataset: str | None = None,
     source: str | None = None,
     ledger: str | Path | None = None,
@@ -143,20 +143,20 @@ def charged_before(
     return list(names)
 
 
-def _questions(request: RunRequest, relation: Relation, schema: Schema | Related) -> Questions:
+def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset) -> Questions:
     """Errors: UsageError for options that related tables do not have."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         for name in SINGLE:
             if getattr(request, name):
                 raise UsageError(f"--{name.replace('_', '-')}: related tables have no such option yet; leave it out")
     if request.ask:
         return StatisticsQuestions.of(request.ask)
-    return generator_named(request.method, relation, request.options, tree=isinstance(schema, Related))
+    return generator_named(request.method, relation, request.options, tree=isinstance(schema, Dataset))
 
 
 def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return approved(schema, request, note=note), 0.0
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)
@@ -179,7 +179,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     return schema, share
 
 
-def _check_method(questions: Questions, schema: Schema | Related, adjacency: Adjacency, share: float) -> None:
+def _check_method(questions: Questions, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
     """What the method has to say against relation and schema. Errors: UsageError."""
     if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(
@@ -187,14 +187,14 @@ def _check_method(questions: Questions, schema: Schema | Related, adjacency: Adj
             "or replace_one, with single rows as units"
         )
     if share == 0:  # else the conditions can be read only once the facts are learnt
-        for table in Related.of(schema).tables.values():
+        for table in Dataset.of(schema).tables.values():
             Rules(table)
         check_schema(questions, schema)
 
 
-def _check_writing(request: RunRequest, schema: Schema | Related) -> None:
+def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:
     """What cannot be written as it is wished. Errors: UsageError."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return
     dialect_copy.check(schema, request.dialect if request.out is not None else "plain")
     if request.out is not None:

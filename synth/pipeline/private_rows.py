@@ -10,8 +10,8 @@ import pandas as pd
 
 from synth.errors import UsageError
 from synth.privacy.ledger.ledger import Ledger
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.naming import dataset_of
-from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
 from synth.sources.formats.text_table import Table
@@ -39,29 +39,29 @@ class Rows:
         self.place.check_form(self.columns)
 
 
-def wanted(found: Mapping[str, Place], schema: Schema | Related) -> dict[str, Rows]:
+def wanted(found: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, Rows]:
     """What a run needs of each table."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return {n: Rows.of(p, schema.tables[n], text_columns(schema, n)) for n, p in found.items()}
     return {n: Rows.of(p, schema) for n, p in found.items()}
 
 
-def marked(rows: Mapping[str, Rows], schema: Schema | Related) -> Iterator[tuple[str, Rows]]:
+def marked(rows: Mapping[str, Rows], schema: Schema | Dataset) -> Iterator[tuple[str, Rows]]:
     """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
     for name, own in rows.items():
         yield name, own
-        if isinstance(schema, Related):
+        if isinstance(schema, Dataset):
             yield name, Rows(place=own.place, columns=list(schema.tables[name].measured()))
 
 
 def located(
-    tables: Any, schema: Schema | Related, source: str | None, *, given: bool
+    tables: Any, schema: Schema | Dataset, source: str | None, *, given: bool
 ) -> tuple[dict[str, Place], dict[str, Table]]:
     """Where each private table lies, and the public ones beside them; ``given``: they are in memory.
 
     Errors: UsageError, InputError.
     """
-    if not isinstance(schema, Related):
+    if not isinstance(schema, Dataset):
         if isinstance(tables, Mapping):
             raise UsageError("several tables need a schema of related tables, with their keys (parse_related)")
         if tables is None:
@@ -89,14 +89,14 @@ def place_at(table: Source, source: str | None = None) -> Place:
 def charged_to(
     tables: Any,
     found: Mapping[str, Place],
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     dataset: str | None,
     source: str | None,
     book: Ledger,
 ) -> str:
     """The name under which tables are charged. Errors: UsageError where they have none."""
     declared = dataset or schema.dataset
-    if not isinstance(schema, Related):
+    if not isinstance(schema, Dataset):
         return dataset_name(found[ONE], declared, book=book)
     if declared:
         return declared

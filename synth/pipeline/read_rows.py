@@ -14,7 +14,7 @@ from synth.pipeline.run_plan import RunPlan
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
 from synth.schema import cells, coarsening, codec
-from synth.schema.related import ONE, Related
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
 from synth.sources.related_tables import read, text_columns
@@ -58,7 +58,7 @@ class RowReader:
             folder.write_steward_log(Path(self.log), opened.encoded)
         return rows
 
-    def trees(self, schema: Related) -> Forest:
+    def trees(self, schema: Dataset) -> Forest:
         """The private rows of related tables as a forest; which rows of a parent are kept is decided here."""
         opened: dict[str, Opened] = {}
         clamped: dict[str, int] = {}

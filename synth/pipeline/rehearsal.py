@@ -36,8 +36,8 @@ from synth.questions import (
     ValuesRelease,
     Votes,
 )
+from synth.schema.dataset import Dataset, number_of
 from synth.schema.lazy import Lazy
-from synth.schema.related import Related, number_of
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Branch, Forest
 
@@ -63,7 +63,7 @@ Asked = list[tuple[Any, int]]
 
 
 def check(
-    generator: Questions | None, schema: Schema | Related, grant: Grant, *, learnt: tuple[Grant, float] | None = None
+    generator: Questions | None, schema: Schema | Dataset, grant: Grant, *, learnt: tuple[Grant, float] | None = None
 ) -> None:
     """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
 
@@ -76,13 +76,13 @@ def check(
         rehearse(generator, schema, grant)
 
 
-def rehearse(generator: Questions, schema: Schema | Related, grant: Grant, *, rows: int = ROWS) -> Asked:
+def rehearse(generator: Questions, schema: Schema | Dataset, grant: Grant, *, rows: int = ROWS) -> Asked:
     """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
 
     Errors: UsageError for whatever the method or the curator refuse.
     """
     asked: Asked = []
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         public, what = None, f"{len(schema.tables)} tables"
         session = _curator(grant, lambda: made_up(schema), mechanisms())
     else:
@@ -129,12 +129,12 @@ def _curator(grant: Grant, read: Callable[[], Any], mechanisms: Mapping[type, An
     )
 
 
-def most_roots(schema: Related, roots: int) -> int:
+def most_roots(schema: Dataset, roots: int) -> int:
     """So many, or fewer where trees are so large that a table would get too many rows."""
     return max(2, min(roots, MOST_ROWS // max(schema.most_rows(t) for t in schema.tables)))
 
 
-def made_up(schema: Related, roots: int = ROOTS) -> Forest:
+def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
     found: dict[str, Branch] = {}

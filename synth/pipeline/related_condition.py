@@ -13,14 +13,14 @@ from synth.errors import UsageError
 from synth.generators.nested_mixture.draw import Rows
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_rules import AcrossTables
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 Condition = Mapping[str, Mapping[str, np.ndarray]]  # positions allowed, by table and column
 PILOT = 20_000  # roots drawn to learn how many meet a condition
 MOST_DRAWN = 5_000_000  # roots of one condition
 
 
-def split(schema: Related, where: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def split(schema: Dataset, where: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The parts of a condition by table and column; each is written TABLE.COLUMN. Errors: UsageError."""
     found: dict[str, dict[str, str]] = {}
     for name, wanted in where.items():
@@ -108,7 +108,7 @@ class Drawing:
         return out
 
 
-def _roots(schema: Related, block: Mapping[str, Rows], table: str) -> np.ndarray:
+def _roots(schema: Dataset, block: Mapping[str, Rows], table: str) -> np.ndarray:
     """The root of each row of a table, (n,)."""
     rows, at = np.arange(block[table].num_rows), table
     while (key := schema.key_above(at)) is not None:

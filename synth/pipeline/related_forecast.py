@@ -21,7 +21,7 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Linked, LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first": "first events"}
 
@@ -80,7 +80,7 @@ class RelatedForecast:
         return "\n".join(lines)
 
 
-def forecast(schema: Related, questions: Questions, grant: Grant, *, roots: int) -> RelatedForecast:
+def forecast(schema: Dataset, questions: Questions, grant: Grant, *, roots: int) -> RelatedForecast:
     """The forecast of a run on about ``roots`` roots of a ``schema``. Touches no data. Errors: UsageError.
 
     Privacy: public only.
@@ -105,7 +105,7 @@ def forecast(schema: Related, questions: Questions, grant: Grant, *, roots: int)
 class _StandIn:
     """Answers of made-up roots, scaled to as many as are expected, with noise of the asked scale."""
 
-    def __init__(self, schema: Related, roots: int) -> None:
+    def __init__(self, schema: Dataset, roots: int) -> None:
         made = most_roots(schema, roots)
         self.forest, self.scale, self.noise = made_up(schema, made), roots / made, SeededNoise(0)
 

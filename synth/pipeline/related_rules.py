@@ -11,7 +11,7 @@ import numpy as np
 
 from synth.generators.nested_mixture.draw import Rows
 from synth.schema.column import Column
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.related_constraints import Count, Equal, Order, Total, ends, placed, rule_writes
 
 Block = Mapping[str, Rows]
@@ -21,7 +21,7 @@ NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers
 class AcrossTables:
     """The rules of a schema; ``kept``: for each rule how many rows it concerned and in what share it holds."""
 
-    def __init__(self, schema: Related) -> None:
+    def __init__(self, schema: Dataset) -> None:
         self.schema, self.rules = schema, schema.constraints or ()
         self._seen = [[0, 0] for _ in self.rules]
 

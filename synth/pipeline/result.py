@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from synth.errors import UsageError
 from synth.release import folder
-from synth.schema.related import ONE, Related
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.typed_frame import typed_frame
 
 
@@ -48,12 +48,12 @@ class Result:
 
         A single table is called ``synthetic``.
         """
-        return {name: self._frame(name) for name in Related.of(self.schema).tables}
+        return {name: self._frame(name) for name in Dataset.of(self.schema).tables}
 
     @property
     def frame(self) -> pd.DataFrame:
         """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
-        if isinstance(self.schema, Related):
+        if isinstance(self.schema, Dataset):
             raise UsageError(f"the result has several tables; see its frames: {', '.join(self.schema.tables)}")
         return self._frame(ONE)
 
@@ -68,17 +68,17 @@ class Result:
         return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
 
     def _frame(self, name: str) -> pd.DataFrame:
-        schema = Related.of(self.schema).tables[name]
+        schema = Dataset.of(self.schema).tables[name]
         path = self.paths.get(name if name == ONE else f"table {name}")
         if name not in self.tables and path is not None:
             return typed_frame(folder.read_texts(path, schema), schema)
         return typed_frame(self.tables.get(name, {}), schema)
 
     def __repr__(self) -> str:
-        tables = Related.of(self.schema).tables
+        tables = Dataset.of(self.schema).tables
         many = self.num_rows if isinstance(self.num_rows, Mapping) else {ONE: self.num_rows}
         shape = f"{sum(many.values()):,} rows, {sum(len(s.columns) for s in tables.values())} columns"
-        several = f" of {len(tables)} tables" if isinstance(self.schema, Related) else ""
+        several = f" of {len(tables)} tables" if isinstance(self.schema, Dataset) else ""
         cost = f"epsilon {self.epsilon_spent:g}, delta {self.delta:g}, {self.relation}"
         return f"Result({shape}{several} by {self.method}; {cost}; {self.paths.get('card', 'not written')})"
 

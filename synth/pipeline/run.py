@@ -27,15 +27,15 @@ from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
 from synth.questions.kinds import kinds_of
 from synth.release import folder
+from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
-from synth.schema.related import Related
 from synth.schema.table import Schema
 
 
 def run(
     table: Source | Mapping[str, Source],
     *,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     epsilon: float,
     delta: float,
     noise: SystemNoise | None = None,
@@ -78,7 +78,7 @@ def requested(table: Source | Mapping[str, Source], **options: Any) -> tuple[Run
 def carry_out(
     request: RunRequest,
     *,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     rows: Source | Mapping[str, Source] | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,

@@ -13,7 +13,7 @@ from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 
@@ -27,7 +27,7 @@ class RunPlan:
 
     request: RunRequest
     rows: Mapping[str, Rows]
-    schema: Schema | Related
+    schema: Schema | Dataset
     questions: Questions
     grant: Grant
     learn_share: float = 0.0
@@ -82,9 +82,9 @@ class RunPlan:
         )
 
 
-def _asked_of(schema: Schema | Related) -> dict[str, Any]:
+def _asked_of(schema: Schema | Dataset) -> dict[str, Any]:
     """What the ledger says of the columns."""
-    if not isinstance(schema, Related):
+    if not isinstance(schema, Dataset):
         return {"columns": list(schema.measured()), "target": schema.target}
     return {
         "tables": {n: list(s.measured()) for n, s in schema.tables.items()},

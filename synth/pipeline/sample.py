@@ -14,7 +14,7 @@ from synth.pipeline.related_condition import PILOT, Drawing, split
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
 from synth.schema import codec, whole_files
-from synth.schema.related import ONE, Related
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
@@ -50,7 +50,7 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        tables = Related.of(plan.stored.schema).tables
+        tables = Dataset.of(plan.stored.schema).tables
         dialect_copy.check_choice(dialect)
         if out is not None and ONE not in tables:
             raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
@@ -98,7 +98,7 @@ def sample_to(
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
         schema = plan.stored.schema
-        if isinstance(schema, Related):
+        if isinstance(schema, Dataset):
             if out is None:
                 raise UsageError("--source: related tables are drawn into a folder; name it with --out")
             return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
@@ -153,7 +153,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     allowed = allowed_by(stored.schema, where or {})
     if not allowed:
         share = 1.0
-    elif isinstance(stored.schema, Related):
+    elif isinstance(stored.schema, Dataset):
         share = Drawing(stored.model, allowed).probability(rng=rng)
         if not share:
             raise UsageError(f"--where: of {PILOT:,} roots of the model none meets it; ask for less")
@@ -164,12 +164,12 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     return _Plan(stored, tables, share, allowed)
 
 
-def allowed_by(schema: Schema | Related, where: Mapping[str, str]) -> dict[str, Any]:
+def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, Any]:
     """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
 
     Privacy: public only.
     """
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
     return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}
 

@@ -9,19 +9,19 @@ from synth.pipeline.request import Note, RunRequest
 from synth.privacy.relation import Adjacency, Relation
 from synth.schema import round_bounds
 from synth.schema.column import RISKS, Risk
-from synth.schema.related import Related
-from synth.schema.related import parse as parse_related
+from synth.schema.dataset import Dataset
+from synth.schema.dataset import parse as parse_related
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
 from synth.sources import draft_risks
 
-AnySchema = TypeVar("AnySchema", Schema, Related, Schema | Related)
+AnySchema = TypeVar("AnySchema", Schema, Dataset, Schema | Dataset)
 
 
 def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     """The schema with its target replaced. Errors: UsageError when it is no column of it."""
     if target is None:
         return schema
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         raise UsageError("--target: related tables have no such option yet; leave it out")
     if target == schema.target:
         return schema
@@ -42,7 +42,7 @@ def learning_share(schema: Schema, asked: float | None) -> float:
     return asked if lacking(schema) else 0.0
 
 
-def check_learnt(schema: Schema | Related, adjacency: Adjacency) -> None:
+def check_learnt(schema: Schema | Dataset, adjacency: Adjacency) -> None:
     """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
     was = schema.learnt
     if was is not None and (was.relation, was.unit) != (str(adjacency.relation), adjacency.unit):
@@ -67,9 +67,9 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
         raise UsageError(str(error)) from None
 
 
-def adjacency_of(schema: Schema | Related, relation: Relation) -> Adjacency:
+def adjacency_of(schema: Schema | Dataset, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
-    if isinstance(schema, Related):
+    if isinstance(schema, Dataset):
         return Adjacency(relation=relation, unit=schema.root)
     if schema.person is None:
         return Adjacency(relation=relation)
@@ -246,7 +246,7 @@ def alone(schema: Schema) -> dict[str, str]:
     return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}
 
 
-def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
+def approved(schema: Dataset, request: RunRequest, *, note: Note) -> Dataset:
     """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
     check_vouched(schema)
     vouched, reasons = request.assume_public, request.reasons
@@ -270,7 +270,7 @@ def approved(schema: Related, request: RunRequest, *, note: Note) -> Related:
     return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
 
 
-def check_vouched(schema: Related) -> None:
+def check_vouched(schema: Dataset) -> None:
     """Errors: InputError for keys or references that a draft proposed, and for facts that were learnt from rows.
 
     A table's facts are learnt for a unit of its own, a row or a person; what they cost a row of the root is not known.

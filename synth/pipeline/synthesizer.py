@@ -15,8 +15,8 @@ from synth.pipeline.request import MAX_CATEGORIES
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
+from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
-from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.named_databases import shown
 
@@ -119,7 +119,7 @@ class Synthesizer:
         """
         del y
         epsilon = self.epsilon if epsilon is None else epsilon
-        if isinstance(self.schema, Related):
+        if isinstance(self.schema, Dataset):
             raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
         check_schema(self.schema)
         if epsilon is None:

@@ -21,11 +21,12 @@ from synth.generators.product_mixture import check_state
 from synth.questions import LinkedRelease, Release
 from synth.questions.linked import placed
 from synth.release import dialect_copy, store
-from synth.schema import codec, csv_injection, related, whole_files
+from synth.schema import codec, csv_injection, whole_files
+from synth.schema import dataset as datasets
 from synth.schema import table as schemas
 from synth.schema.column import Column
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.dialect import Dialect
-from synth.schema.related import ONE, Related
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing
@@ -100,12 +101,12 @@ def write(
 
 
 def write_tables(
-    out: Path, tables: Mapping[str, Iterable[Mapping[str, pa.Array]]], schema: Schema | Related, *, raw_text: bool
+    out: Path, tables: Mapping[str, Iterable[Mapping[str, pa.Array]]], schema: Schema | Dataset, *, raw_text: bool
 ) -> dict[str, str]:
     """A CSV file for each table; returns their names."""
     out.mkdir(parents=True, exist_ok=True)
     for name, blocks in tables.items():
-        write_blocks(out / f"{name}.csv", blocks, Related.of(schema).tables[name], raw_text=raw_text)
+        write_blocks(out / f"{name}.csv", blocks, Dataset.of(schema).tables[name], raw_text=raw_text)
     return {name: f"{name}.csv" for name in tables}
 
 
@@ -273,7 +274,7 @@ def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, A
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)
-    parse = related.parse if several else schemas.parse
+    parse = datasets.parse if several else schemas.parse
     return plain, arrays, parse(plain.get("schema"), name=f"{path}: schema")
 
 
@@ -286,7 +287,7 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
     check_state.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     try:
-        if isinstance(schema, Related) and not all(isinstance(r, LinkedRelease) for r in releases):
+        if isinstance(schema, Dataset) and not all(isinstance(r, LinkedRelease) for r in releases):
             raise TypeError
         for release in releases:
             _check_columns(store.bins_of(release), schema, what="release")
@@ -319,10 +320,10 @@ class _OfColumn(Protocol):
     def cells(self) -> int: ...
 
 
-def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Related, *, what: str) -> None:
+def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Dataset, *, what: str) -> None:
     for part in parts:
         name, known = part.column, schema.measured() if isinstance(schema, Schema) else {}
-        if isinstance(schema, Related):
+        if isinstance(schema, Dataset):
             table, name, _ = placed(part.column)
             known = schema.as_measured(table).columns
         column = known.get(name)
@@ -337,7 +338,7 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
     """
     plain, arrays, schema = _loaded(path, "model", tree)
     try:
-        model = rebuild(plain["model"], arrays, schema if isinstance(schema, Related) else None)
+        model = rebuild(plain["model"], arrays, schema if isinstance(schema, Dataset) else None)
         if isinstance(schema, Schema):  # a nested mixture checks itself
             _check_columns(model.axes, schema, what="model")
             check_state.check(model)
@@ -346,14 +347,14 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None
 
 
-def check_out(out: Path | None, schema: Schema | Related | None = None) -> None:
+def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
     """Refuses an output folder that cannot be written, before anything is spent. Errors: UsageError.
 
     By trying: a file is made in it and removed again, folders that were not there too.
     """
     if out is None:
         return
-    tables = [f"{n}.csv" for n in (*schema.tables, *(schema.public or {}))] if isinstance(schema, Related) else []
+    tables = [f"{n}.csv" for n in (*schema.tables, *(schema.public or {}))] if isinstance(schema, Dataset) else []
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():

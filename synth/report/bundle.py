@@ -34,9 +34,8 @@ from synth.report import (
     related_publish,
 )
 from synth.report.documents import pack
-from synth.schema import codec, related, whole_files
-from synth.schema import table as schemas
-from synth.schema.related import ONE, Related
+from synth.schema import codec, whole_files
+from synth.schema.dataset import ONE, Dataset, load_any
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -184,7 +183,7 @@ def checked(folder: Path) -> StoredRelease:
     for what, other in (("release.json", stored.card), ("model.json", model.card)):
         if claims(card) != claims(other):
             raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
-    text = (related if isinstance(stored.schema, Related) else schemas).load(folder / "schema.json").to_json()
+    text = load_any(folder / "schema.json").to_json()
     if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
         raise InputError(f"{folder}: schema.json is not the schema that the card names; use another copy")
     if stored.schema.to_json() != text or model.schema.to_json() != text:
@@ -193,21 +192,21 @@ def checked(folder: Path) -> StoredRelease:
         file = folder / name
         if told is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == told):
             raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
-    made = Related.of(stored.schema).tables
+    made = Dataset.of(stored.schema).tables
     rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
     tables = {name: _read(folder / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
-    for problem in broken(Related.of(stored.schema), tables):
+    for problem in broken(Dataset.of(stored.schema), tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
         _check_twin(folder, stored.schema, tables[ONE], told=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
     return stored
 
 
-def _tables(schema: Schema | Related, card: Mapping[str, Any]) -> dict[str, str | None]:
+def _tables(schema: Schema | Dataset, card: Mapping[str, Any]) -> dict[str, str | None]:
     """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
     told = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
-    public = [n for n in Related.of(schema).public or {} if n in told]
-    return {f"{n}.csv": told.get(n, "none") for n in (*Related.of(schema).tables, *public)}
+    public = [n for n in Dataset.of(schema).public or {} if n in told]
+    return {f"{n}.csv": told.get(n, "none") for n in (*Dataset.of(schema).tables, *public)}
 
 
 def seeded(card: Mapping[str, Any]) -> bool:
@@ -254,7 +253,7 @@ def _encoded(table: Table, schema: Schema) -> codec.Encoded:
     return codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
 
 
-def broken(schema: Related, tables: Mapping[str, Table | None]) -> Iterator[str]:
+def broken(schema: Dataset, tables: Mapping[str, Table | None]) -> Iterator[str]:
     """A sentence for each key that the tables break: it finds no parent, stands twice above, or has too many rows.
 
     Privacy: released answers only.
@@ -287,7 +286,7 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
     }
-    if isinstance(stored.schema, Related):
+    if isinstance(stored.schema, Dataset):
         trees = related_publish.gather(folder)
         report, plain = related_publish.page(trees, card=card), related_publish.plain(trees)
         made["index.html"] = related_index.render(trees, card)
@@ -300,7 +299,7 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         made["reproduce.py"] = bundle_texts.REPRODUCE
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
     rows = card["rows"].get("tables", {})
-    full = {n: s for n, s in Related.of(stored.schema).tables.items() if rows.get(n, 1)}
+    full = {n: s for n, s in Dataset.of(stored.schema).tables.items() if rows.get(n, 1)}
     typed = {f"{n}.parquet": _parquet(folder / f"{n}.csv", s) for n, s in full.items()}
     return {**{n: t.encode() for n, t in made.items()}, **typed}
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from synth.evaluate.read_sample import read
 from synth.report.publish import folder_of
-from synth.schema import related
+from synth.schema import dataset as datasets
 from synth.schema import table as schemas
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.draft_risks import RARE
@@ -43,7 +43,7 @@ def bounds(release: str | Path) -> dict[str, str]:
     'bounds'
     """
     plain = schemas.read(folder_of(release) / "schema.json")
-    tables = plain["tables"] if related.is_related(plain) else {"": plain}
+    tables = plain["tables"] if datasets.is_related(plain) else {"": plain}
     named = {f"{t}.{n}".lstrip("."): c for t, s in tables.items() for n, c in s["columns"].items()}
     return {
         n: f"{c['min']} to {c['max']}"

@@ -13,7 +13,7 @@ from synth.report.html import percent
 from synth.report.publishable import Shown
 from synth.report.related_picture import picture
 from synth.report.related_publish import VIEWS, PublishableTables
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 STARTS = "opens in a spreadsheet; a .parquet file of each for programs"
 
@@ -60,21 +60,21 @@ def name_of(card: Mapping[str, Any]) -> str:
     return str(card.get("deployment", {}).get("name") or f"Synthetic tables {card.get('dataset') or ''}".strip())
 
 
-def _line(schema: Related, table: str, rows: int) -> tuple[str, ...]:
+def _line(schema: Dataset, table: str, rows: int) -> tuple[str, ...]:
     key, below = schema.key_above(table), schema.keys_below(table)
     own = ", ".join(below[0].referred) if below else ""
     above = ("", "") if key is None else (f"{key.parent}, by {', '.join(key.columns)}", str(key.most_children))
     return (table, f"{table}.csv", f"{rows:,}", own, *above)
 
 
-def _columns(schema: Related) -> Iterator[tuple[str, list[str], list[tuple[str, ...]]]]:
+def _columns(schema: Dataset) -> Iterator[tuple[str, list[str], list[tuple[str, ...]]]]:
     for table in schema.downwards:
         own = schema.tables[table]
         told = ["meaning"] if any(c.description for c in own.columns.values()) else []
         yield table, ["column", "kind", "values", *told], index_page.columns(own)
 
 
-def joined(schema: Related) -> str:
+def joined(schema: Dataset) -> str:
     """A few lines of Python that join every table to the one above it."""
     lines = ["import pandas as pd", ""]
     lines += [f"table_{i} = pd.read_parquet({f'{t}.parquet'!r})" for i, t in enumerate(schema.downwards)]
@@ -122,7 +122,7 @@ def _agreement(name: str, shown: Sequence[Shown]) -> tuple[str, bool]:
     return line, distance <= index_page.NEAR * noise and noise <= index_page.LITTLE
 
 
-def files(card: Mapping[str, Any], schema: Related) -> list[tuple[str, str]]:
+def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
     """What each file of a bundle is."""
     rows = card["rows"]["tables"]
     found = [(f"{n}.csv, {n}.parquet", f"{rows[n]:,} synthetic rows{_belongs(schema, n)}") for n in schema.tables]
@@ -141,12 +141,12 @@ def files(card: Mapping[str, Any], schema: Related) -> list[tuple[str, str]]:
     ]
 
 
-def _belongs(schema: Related, table: str) -> str:
+def _belongs(schema: Dataset, table: str) -> str:
     key = schema.key_above(table)
     return "" if key is None else f", each of one row of {key.parent} ({', '.join(key.columns)})"
 
 
-def readme(card: Mapping[str, Any], schema: Related) -> str:
+def readme(card: Mapping[str, Any], schema: Dataset) -> str:
     """What the bundle is and holds, as Markdown.
 
     Privacy: released answers only.

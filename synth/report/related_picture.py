@@ -3,12 +3,12 @@
 from markupsafe import Markup
 
 from synth.report import svg
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 WIDE, TALL, GAP, STEP = 190.0, 44.0, 70.0, 60.0
 
 
-def picture(schema: Related) -> Markup:
+def picture(schema: Dataset) -> Markup:
     """Boxes with tables' names and numbers of columns, joined by keys with their bounds; public tables hang below.
 
     Privacy: public only.
@@ -35,7 +35,7 @@ def picture(schema: Related) -> Markup:
     return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")
 
 
-def _rows(schema: Related) -> dict[str, float]:
+def _rows(schema: Dataset) -> dict[str, float]:
     """The line on which each table stands: a parent on its first child's."""
     found: dict[str, float] = {}
     free = 0.0

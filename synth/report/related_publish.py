@@ -19,7 +19,7 @@ from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
 from synth.report.related_picture import picture
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 
 HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within"]
 VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
@@ -32,7 +32,7 @@ class PublishableTables:
     **Guarantee**: that of the release (post-processing).
     """
 
-    schema: Related
+    schema: Dataset
     card: Mapping[str, Any]
     roots: float
     singles: Mapping[str, Mapping[str, Shown]] = field(repr=False)

@@ -1,7 +1,7 @@
 """Whether what a caller hands over as a schema is one."""
 
 from synth.errors import UsageError
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 
@@ -13,9 +13,9 @@ def check_schema(given: object, *, tree: bool = False) -> None:
     ...
     synth.errors.UsageError: schema: a dict is no schema; read its file with ..., or make it of plain data with ...
     """
-    if isinstance(given, (Schema, Related) if tree else Schema):
+    if isinstance(given, (Schema, Dataset) if tree else Schema):
         return
-    if isinstance(given, Related):
+    if isinstance(given, Dataset):
         raise UsageError("schema: it describes several tables; here one of one is needed")
     more = "; for several tables synth.app_api.load_related and synth.app_api.parse_related" if tree else ""
     raise UsageError(

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from synth.schema.column import Column
-    from synth.schema.related import Related
+    from synth.schema.dataset import Dataset
 
 
 class _Rule(BaseModel):
@@ -59,7 +59,7 @@ def placed(name: str) -> tuple[str, str]:
     return table, column
 
 
-def problems(schema: "Related") -> Iterator[str]:
+def problems(schema: "Dataset") -> Iterator[str]:
     """Yields a sentence for each rule across tables that cannot be kept as it is written."""
     for i, rule in enumerate(schema.constraints or (), start=1):
         for problem in _broken(schema, rule):
@@ -69,7 +69,7 @@ def problems(schema: "Related") -> Iterator[str]:
         yield f"two constraints across tables decide {name}; keep one"
 
 
-def _broken(schema: "Related", rule: Equal | Total | Count | Order) -> Iterator[str]:
+def _broken(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[str]:
     names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
     for name in names:
         table, column = placed(name)
@@ -87,7 +87,7 @@ def ends(rule: Equal | Total | Count | Order) -> tuple[str, str]:
     return (rule.low, rule.high) if rule.kind == "order" else (rule.parent, rule.child)
 
 
-def _kinds(schema: "Related", rule: Equal | Total | Count | Order) -> Iterator[str]:
+def _kinds(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[str]:
     one, other = ends(rule)
     if rule.kind == "count":
         if _column(schema, one).type != "integer":
@@ -113,7 +113,7 @@ def _kinds(schema: "Related", rule: Equal | Total | Count | Order) -> Iterator[s
         yield f"{one} and {other} must be two numbers or two dates"
 
 
-def _column(schema: "Related", name: str) -> "Column":
+def _column(schema: "Dataset", name: str) -> "Column":
     table, column = placed(name)
     return schema.tables[table].columns[column]
 
@@ -124,7 +124,7 @@ def _facts(column: "Column") -> dict[str, object]:
     return {n: getattr(column, n) for n in told}
 
 
-def rule_writes(schema: "Related", rule: Equal | Total | Count | Order) -> str:
+def rule_writes(schema: "Dataset", rule: Equal | Total | Count | Order) -> str:
     """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
     if rule.kind == "order":
         low, high = placed(rule.low)[0], placed(rule.high)[0]

@@ -8,7 +8,7 @@ from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 
 if TYPE_CHECKING:
-    from synth.schema.related import Key, PublicTable, Related
+    from synth.schema.dataset import Dataset, Key, PublicTable
 
 NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
 MOST_CHILDREN = 50  # of one parent under one key
@@ -16,7 +16,7 @@ MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
 
 
-def problems(schema: "Related", complete: bool = True) -> Iterator[str]:
+def problems(schema: "Dataset", complete: bool = True) -> Iterator[str]:
     """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
     if complete and schema.open:
         yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
@@ -35,7 +35,7 @@ def problems(schema: "Related", complete: bool = True) -> Iterator[str]:
         yield from related_constraints.problems(schema)
 
 
-def _table_problems(schema: "Related") -> Iterator[str]:
+def _table_problems(schema: "Dataset") -> Iterator[str]:
     if len(schema.tables) < 2:
         yield "related tables are two or more; for one table write its schema alone"
     if twice := repeated(n.casefold() for n in schema.tables):
@@ -51,7 +51,7 @@ def _table_problems(schema: "Related") -> Iterator[str]:
             yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
 
 
-def _key_problems(schema: "Related", key: "Key") -> Iterator[str]:
+def _key_problems(schema: "Dataset", key: "Key") -> Iterator[str]:
     about = f"key of {key.child} to {key.parent}"
     for role, table in (("parent", key.parent), ("child", key.child)):
         if table not in schema.tables:
@@ -73,7 +73,7 @@ def _key_problems(schema: "Related", key: "Key") -> Iterator[str]:
     yield from _order_problems(schema, key, about)
 
 
-def _order_problems(schema: "Related", key: "Key", about: str) -> Iterator[str]:
+def _order_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:
     if key.order is None:
         return
     column = schema.tables[key.child].columns.get(key.order)
@@ -83,7 +83,7 @@ def _order_problems(schema: "Related", key: "Key", about: str) -> Iterator[str]:
         yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
 
 
-def _tree_problems(schema: "Related") -> Iterator[str]:
+def _tree_problems(schema: "Dataset") -> Iterator[str]:
     if twice := repeated(k.child for k in schema.keys):
         parents = ", ".join(k.parent for k in schema.keys if k.child == twice)
         yield (
@@ -110,7 +110,7 @@ def _tree_problems(schema: "Related") -> Iterator[str]:
             yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
 
 
-def _public_problems(schema: "Related", name: str, public: "PublicTable") -> Iterator[str]:
+def _public_problems(schema: "Dataset", name: str, public: "PublicTable") -> Iterator[str]:
     about = f"public table {name}"
     if name in schema.tables:
         yield f"{about}: it is among the tables that are made too; keep it in one of both"

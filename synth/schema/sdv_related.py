@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.related_names import Reference
 from synth.schema.sdv_metadata import from_sdv, to_sdv
 from synth.schema.table import Column, Schema
@@ -73,7 +73,7 @@ def _several(columns: object) -> tuple[str, ...]:
     return tuple(c for c in found if isinstance(c, str))
 
 
-def to_sdv_related(schema: Related) -> dict[str, Any]:
+def to_sdv_related(schema: Dataset) -> dict[str, Any]:
     """SDV metadata (V1) of related tables as this library writes them; bounds and orders have no place there.
 
     Privacy: public only.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError, UsageError
-from synth.schema.related import Key, PublicTable, written
+from synth.schema.dataset import Key, PublicTable, written
 from synth.schema.related_names import Reference, Tree, guessed, tree
 from synth.schema.related_rules import MOST_CHILDREN
 from synth.schema.table import UNCONFIRMED, Column, Schema

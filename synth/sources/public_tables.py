@@ -8,8 +8,8 @@ import pandas as pd
 
 from synth.errors import InputError, UsageError
 from synth.schema.column import canonical
+from synth.schema.dataset import Dataset, PublicTable
 from synth.schema.regular_files import is_file
-from synth.schema.related import PublicTable, Related
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading
@@ -20,7 +20,7 @@ from synth.sources.table_source import CsvPlace, ParquetPlace, place_of
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 
-def split(tables: Any, schema: Related) -> tuple[Any, dict[str, Table]]:
+def split(tables: Any, schema: Dataset) -> tuple[Any, dict[str, Table]]:
     """The tables that are made, and the public ones that lie beside them, checked.
 
     Of a folder it is the file of the public table's name, if there is one. Errors: InputError, UsageError.
@@ -50,7 +50,7 @@ def _read(table: object, name: str) -> Table:
     return files.read(Path(table), reading=Reading(dialect=dialect))
 
 
-def checked(table: Table, schema: Related, name: str) -> Table:
+def checked(table: Table, schema: Dataset, name: str) -> Table:
     """The table if every category that refers to it is one of its keys. Errors: InputError naming what is not.
 
     Privacy: public only.

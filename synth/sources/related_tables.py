@@ -10,8 +10,8 @@ import pandas as pd
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.codec import Draws, Encoded
+from synth.schema.dataset import Dataset
 from synth.schema.regular_files import is_file, is_folder
-from synth.schema.related import Related
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
 from synth.sources.named_databases import address, placed
@@ -37,7 +37,7 @@ class Read:
 
 
 def places(
-    tables: str | Path | Mapping[str, object] | None, schema: Related, source: str | None = None
+    tables: str | Path | Mapping[str, object] | None, schema: Dataset, source: str | None = None
 ) -> dict[str, Place]:
     """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
@@ -76,12 +76,12 @@ def _file(folder: Path, name: str) -> Path:
     return found[0]
 
 
-def allowed_empty(schema: Schema | Related, table: str) -> AbstractContextManager[None]:
+def allowed_empty(schema: Schema | Dataset, table: str) -> AbstractContextManager[None]:
     """Nothing is said of a table without a row below the root: whether there is one can hang on a single root."""
-    return nullcontext() if table == Related.of(schema).root else suppress(EmptyTableError)
+    return nullcontext() if table == Dataset.of(schema).root else suppress(EmptyTableError)
 
 
-def text_columns(schema: Related, table: str) -> list[str]:
+def text_columns(schema: Dataset, table: str) -> list[str]:
     """The columns that are read as text: those of keys, and an identifier by which events are ordered."""
     key = schema.key_above(table)
     order = [key.order] if key is not None and key.order is not None else []

@@ -9,7 +9,7 @@ from synth.mechanisms import linked
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
-from synth.schema.related import number_of
+from synth.schema.dataset import number_of
 from synth.sources.related_tables import places, read, text_columns
 from synth.sources.rows.linking import link
 

@@ -12,8 +12,8 @@ from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
-from synth.schema import related
-from synth.schema.related import number_of
+from synth.schema import dataset as datasets
+from synth.schema.dataset import number_of
 from synth.sources.formats.text_table import Text
 from synth.sources.rows.linking import Opened, link
 
@@ -39,7 +39,7 @@ def two(order=None):
         "p": {"columns": {"id": {"type": "identifier"}, "x": flag}},
         "c": {"columns": {"id": {"type": "identifier"}, "y": flag, "t": {"type": "integer", "min": 0, "max": 9}}},
     }
-    return related.parse({"tables": tables, "keys": keys})
+    return datasets.parse({"tables": tables, "keys": keys})
 
 
 def texts(values):
@@ -187,7 +187,7 @@ def deep(schema, x, children):
 
 
 def test_grandchildren_multiply_weights():
-    schema = related.parse(THREE)
+    schema = datasets.parse(THREE)
     zs = [below for many in range(3) for below in product(range(2), repeat=many)]
     children = [(y, list(z)) for y in range(2) for z in zs]
     cases = [(x, list(c)) for x in range(2) for many in range(3) for c in product(children, repeat=many)]

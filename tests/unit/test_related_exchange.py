@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from synth.errors import InputError
-from synth.schema import related, sdv_related
+from synth.schema import dataset as datasets
+from synth.schema import sdv_related
 
 METADATA = {
     "METADATA_SPEC_VERSION": "V1",
@@ -62,7 +63,7 @@ def test_metadata_become_a_schema_that_waits_for_its_bounds(command, metadata, t
     code, _, told = command("schema", "check", out)
     assert (code, "most_children is missing" in told) == (2, True), told
     assert command("schema", "import", metadata, "--out", out, "--most-children", "people=4")[0] == 0
-    found = related.load(out, complete=False)
+    found = datasets.load(out, complete=False)
     assert (found.root, found.most_rows("people")) == ("homes", 4)
     assert {c.type for n, c in found.tables["people"].columns.items() if n in ("st", "home")} == {"identifier"}
     back = tmp_path / "back.json"
@@ -93,7 +94,7 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     code, _, told = command("schema", "import", metadata, "--out", out, *options)
     assert code == 0, told
     assert command("schema", "check", out, "--table", folder)[0] == 0
-    found = related.load(out)
+    found = datasets.load(out)
     assert (found.tables["homes"].columns["rooms"].min, found.tables["homes"].columns["rooms"].max) == (3, 5)
     assert "more" not in found.tables["people"].columns
     code, _, told = command(

@@ -11,7 +11,7 @@ import synth
 from synth.errors import InputError
 from synth.generators.nested_mixture.draw import Rows
 from synth.pipeline.related_rules import AcrossTables
-from synth.schema import related
+from synth.schema import dataset as datasets
 
 KEY = {"type": "identifier"}
 REGION = {"type": "categorical", "categories": ["n", "s"]}
@@ -48,7 +48,7 @@ PLAIN = {
         {"kind": "total", "parent": "accounts.total", "child": "orders.amount"},
     ],
 }
-SCHEMA = related.parse(PLAIN)
+SCHEMA = datasets.parse(PLAIN)
 
 
 def rows(seed=1, size=200):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from synth.errors import InputError, UsageError
-from synth.schema import related
+from synth.schema import dataset as datasets
 from synth.sources.related_tables import places
 from tests.unit.changed_facts import changed
 
@@ -32,12 +32,12 @@ PLAIN = {
 
 
 def test_a_tree_is_read_and_written():
-    found = related.parse(PLAIN)
+    found = datasets.parse(PLAIN)
     assert (found.root, found.downwards) == ("patients", ("patients", "stays", "acts"))
     assert found.most_rows("acts") == 15
     assert found.key_columns("stays") == ["sid", "patient"]
     assert list(found.as_measured("patients").columns) == ["sex", "number of stays"]
-    assert related.parse(json.loads(found.to_json())) == found
+    assert datasets.parse(json.loads(found.to_json())) == found
 
 
 WRONG = {
@@ -78,13 +78,13 @@ WRONG = {
 def test_what_is_wrong_is_one_line(wrong):
     parts, told = WRONG[wrong]
     with pytest.raises(InputError) as error:
-        related.parse(changed(PLAIN, **parts))
+        datasets.parse(changed(PLAIN, **parts))
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_a_folder_has_one_file_for_each_table(tmp_path):
-    schema = related.parse(PLAIN)
+    schema = datasets.parse(PLAIN)
     for name in ("patients.csv", "stays.parquet", "acts.csv"):
         (tmp_path / name).write_bytes(b"")
     assert {n: p.path.name for n, p in places(tmp_path, schema).items()} == {

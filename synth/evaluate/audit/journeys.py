@@ -26,7 +26,7 @@ from synth.pipeline import run as pipeline
 from synth.pipeline.request import RunRequest
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge
@@ -65,7 +65,7 @@ class Shown:
 class Ticket:
     """The public options of a run."""
 
-    schema: Schema | Related
+    schema: Schema | Dataset
     method: str
     epsilon: float
     delta: float
@@ -93,7 +93,7 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Show
     }
     numbers: dict[str, float] = {}
     _look(place, kept, numbers, texts)
-    told_of = _tables_and_answers if isinstance(ticket.schema, Related) else _table_and_answers
+    told_of = _tables_and_answers if isinstance(ticket.schema, Dataset) else _table_and_answers
     answers = told_of(place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
         if path.name not in kept and not path.name.startswith("ledger."):
@@ -118,7 +118,7 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
     report.heard = notes
     try:
         with report:
-            if isinstance(ticket.schema, Related):
+            if isinstance(ticket.schema, Dataset):
                 _run_related(table, ticket, place, report)
                 report.finish("done", "done", 0)
                 return 0, "done"

@@ -17,7 +17,7 @@ from synth.privacy.accounting.composition import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, ExternalRelease
-from synth.schema.related import ONE
+from synth.schema.dataset import ONE
 
 MOST_VALUES = 32  # numbers of a release up to which each is looked at by itself
 Seen = dict[str, float]

@@ -25,7 +25,7 @@ from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 AnyCanary = Canary | TreeCanary
@@ -190,7 +190,7 @@ def audit_whole(
     )
 
 
-def _schema(canary: AnyCanary) -> Schema | Related:
+def _schema(canary: AnyCanary) -> Schema | Dataset:
     return canary.schema if isinstance(canary, TreeCanary) else schemas.parse(canary.facts)
 
 

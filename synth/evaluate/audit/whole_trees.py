@@ -8,8 +8,8 @@ import pandas as pd
 
 from synth.errors import UsageError
 from synth.privacy.relation import Relation
-from synth.schema import related
-from synth.schema.related import Related
+from synth.schema import dataset as datasets
+from synth.schema.dataset import Dataset
 
 Cells = Mapping[str, Sequence[str]]
 Tables = Mapping[str, Cells]
@@ -55,9 +55,9 @@ class TreeCanary:
         return FACTS
 
     @property
-    def schema(self) -> Related:
+    def schema(self) -> Dataset:
         """The public schema."""
-        return related.parse(FACTS)
+        return datasets.parse(FACTS)
 
     def tables(self, relation: Relation) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
         """Both sides, each as frames of text by table."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.places import Places, places
+from synth.schema.dataset import Dataset, number_of
 from synth.schema.lazy import Lazy
-from synth.schema.related import Related, number_of
 
 if TYPE_CHECKING:
     import torch
@@ -181,7 +181,7 @@ def _counted(mass: torch.Tensor) -> torch.Tensor:
     return torch.arange(1, mass.shape[1] + 1, dtype=mass.dtype, device=mass.device)
 
 
-def levels(schema: Related, columns: Mapping[str, Columns], logits: Mapping[str, Logits]) -> dict[str, Level]:
+def levels(schema: Dataset, columns: Mapping[str, Columns], logits: Mapping[str, Logits]) -> dict[str, Level]:
     """Every table of the model, from the root down."""
     out: dict[str, Level] = {}
     for table in schema.downwards:
@@ -254,7 +254,7 @@ def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> 
 
 
 def across(
-    schema: Related,
+    schema: Dataset,
     columns: Mapping[str, Columns],
     found: Mapping[str, Level],
     table: str,

@@ -14,7 +14,7 @@ import numpy as np
 
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, place, placed
-from synth.schema.related import Related, number_of
+from synth.schema.dataset import Dataset, number_of
 
 ROUNDS = 30  # of scaling
 UNSURE = 2.0  # deviations of a column's number of rows that count as much as knowing nothing
@@ -39,7 +39,7 @@ class _Rates:
 class ByNumber:
     """Answers about a column and the number of rows that one parent has, from all releases."""
 
-    def __init__(self, schema: Related, releases: Sequence[LinkedRelease], purpose: str) -> None:
+    def __init__(self, schema: Dataset, releases: Sequence[LinkedRelease], purpose: str) -> None:
         self._schema = schema
         self._found: dict[tuple[View, frozenset[str]], tuple[Marginal, np.ndarray]] = {}
         for release in releases:
@@ -111,7 +111,7 @@ def _towards(factor: np.ndarray, wanted: np.ndarray, have: np.ndarray) -> np.nda
     return np.where(have > 0, factor * wanted / np.maximum(have, 1e-9), factor)
 
 
-def pairs_by_number(schema: Related, table: str, columns: Sequence[str]) -> Iterator[tuple[tuple[str, str, bool], ...]]:
+def pairs_by_number(schema: Dataset, table: str, columns: Sequence[str]) -> Iterator[tuple[tuple[str, str, bool], ...]]:
     """The tables of events by the number of siblings that the above needs: of rows with a next one, and of the next."""
     key = schema.key_above(table)
     assert key is not None

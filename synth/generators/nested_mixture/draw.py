@@ -11,8 +11,8 @@ import numpy as np
 from synth.generators.base import Positions
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
+from synth.schema.dataset import Key, number_of
 from synth.schema.enforcement import Rules
-from synth.schema.related import Key, number_of
 
 if TYPE_CHECKING:
     from synth.generators.nested_mixture.model import NestedMixture

@@ -22,8 +22,8 @@ from synth.generators.nested_mixture.simplicity import dependence
 from synth.generators.nested_mixture.unevenness import Unevenness
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
+from synth.schema.dataset import Dataset
 from synth.schema.lazy import Lazy
-from synth.schema.related import Related
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ _Place = tuple[str, str, str, bool, bool]  # of a block: table, view, above, whe
 
 def blocks(
     releases: Sequence[LinkedRelease],
-    schema: Related,
+    schema: Dataset,
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
     device: str,
@@ -143,7 +143,7 @@ class Fold:
 
 
 def start(
-    schema: Related,
+    schema: Dataset,
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
     options: Options,
@@ -199,7 +199,7 @@ def centre(known: Known, columns: Columns) -> np.ndarray:
 
 
 def loss_of(
-    schema: Related,
+    schema: Dataset,
     columns: Mapping[str, Columns],
     found: Mapping[str, Level],
     measured: Sequence[Block],
@@ -220,7 +220,7 @@ def soft(block: Block, *, chance: float, total: float) -> torch.Tensor:
 
 
 def _of_model(
-    schema: Related, columns: Mapping[str, Columns], found: Mapping[str, Level], block: Block
+    schema: Dataset, columns: Mapping[str, Columns], found: Mapping[str, Level], block: Block
 ) -> torch.Tensor:
     """What the model says of a block."""
     level = found[block.table]
@@ -254,7 +254,7 @@ def _fitting(options: Options, measured: Sequence[Block], total: float) -> Optio
 
 
 def fit(
-    schema: Related,
+    schema: Dataset,
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
     measured: Sequence[Block],

@@ -24,8 +24,8 @@ from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import placed
+from synth.schema.dataset import Dataset
 from synth.schema.lazy import Lazy
-from synth.schema.related import Related
 
 if TYPE_CHECKING:
     import torch
@@ -90,14 +90,14 @@ class Nested(Method):
         return joined(models)
 
 
-def _tree(setting: Setting) -> Related:
+def _tree(setting: Setting) -> Dataset:
     if setting.tree is None:
         raise RuntimeError("a single table where related ones are needed")  # a fault of this program
     return setting.tree
 
 
 def _model(
-    schema: Related, found: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
+    schema: Dataset, found: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
 ) -> NestedMixture:
     """What one fit found, as it is drawn from."""
     root = found[schema.root].total
@@ -123,7 +123,7 @@ def _model(
 
 
 def _as_measured(
-    releases: Sequence[LinkedRelease], schema: Related, setting: Setting, plan: asking.Plan
+    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, plan: asking.Plan
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
     found = known(releases, schema, setting, noise=0.0, grain=plan.grain)
@@ -156,7 +156,7 @@ def _pairs_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsR
 
 
 def _rake(
-    schema: Related, found: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
+    schema: Dataset, found: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
 ) -> None:
     """Scales each one-way of the model to its best estimate, from the root down; changes the logits of columns."""
     for table in schema.downwards:

@@ -11,7 +11,7 @@ from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.merging import merge, merge_bins
 from synth.questions import Bins, Counts, CountsRelease, LinkedRelease, Marginal
 from synth.questions.linked import place, placed
-from synth.schema.related import Related, number_of
+from synth.schema.dataset import Dataset, number_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,7 +75,7 @@ def _renamed(bins: Bins, name: str) -> Bins:
 
 
 def known(
-    releases: Sequence[LinkedRelease], schema: Related, setting: Setting, *, noise: float, grain: Grain
+    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, *, noise: float, grain: Grain
 ) -> dict[str, Known]:
     """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
     found = {}

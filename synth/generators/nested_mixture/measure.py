@@ -12,7 +12,7 @@ from synth.generators.nested_mixture.counted import pairs_by_number
 from synth.generators.nested_mixture.known import Grain, Known, known, of_table, one_ways
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal
 from synth.questions.linked import View, placed
-from synth.schema.related import Related, number_of
+from synth.schema.dataset import Dataset, number_of
 
 PURPOSE = "tables"
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
@@ -54,7 +54,7 @@ class Wanted:
     weight: float
 
 
-def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress: Progress) -> list[LinkedRelease]:
+def measure(ask: Ask, schema: Dataset, setting: Setting, plan: Plan, *, progress: Progress) -> list[LinkedRelease]:
     """One-way counts of every table, then tables of two columns on bins merged by these counts.
 
     **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
@@ -82,7 +82,7 @@ def measure(ask: Ask, schema: Related, setting: Setting, plan: Plan, *, progress
 
 
 def _as_single(
-    ask: Ask, schema: Related, table: str, releases: list[LinkedRelease]
+    ask: Ask, schema: Dataset, table: str, releases: list[LinkedRelease]
 ) -> Callable[[Counts], CountsRelease]:
     """An ``ask`` for the questions of a single table, which notes the answers as those of related ones."""
 
@@ -99,7 +99,7 @@ def _as_single(
     return asked
 
 
-def _weights(schema: Related, plan: Plan) -> dict[str, float]:
+def _weights(schema: Dataset, plan: Plan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
     found = {}
     for table in schema.downwards:
@@ -114,7 +114,7 @@ def _weights(schema: Related, plan: Plan) -> dict[str, float]:
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
 
 
-def wanted(schema: Related, found: Mapping[str, Known], plan: Plan) -> list[Wanted]:
+def wanted(schema: Dataset, found: Mapping[str, Known], plan: Plan) -> list[Wanted]:
     """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     out: list[Wanted] = []
@@ -137,7 +137,7 @@ def coarsely(view: str, first: Column, second: Column) -> bool:
 
 
 def _listed(
-    schema: Related, found: Mapping[str, Known], plan: Plan, table: str
+    schema: Dataset, found: Mapping[str, Known], plan: Plan, table: str
 ) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
     """(view, weight, columns) of every table about one table's rows."""
 
@@ -162,7 +162,7 @@ def _listed(
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
 
 
-def questions(schema: Related, asked: Sequence[Wanted], setting: Setting, plan: Plan, *, share: float) -> list[Linked]:
+def questions(schema: Dataset, asked: Sequence[Wanted], setting: Setting, plan: Plan, *, share: float) -> list[Linked]:
     """One question for each view of each table. Noise proportional to cells^(-1/3) makes the mean L1 error least."""
     if not asked or share <= 0:
         return []
@@ -189,13 +189,13 @@ def _at_least(weight: np.ndarray, some: np.ndarray, whole: np.ndarray, part: flo
         weight[some] *= max(1.0, others * part / (1 - part) / weight[some].sum())
 
 
-def _about_number(schema: Related, asked: Wanted) -> bool:
+def _about_number(schema: Dataset, asked: Wanted) -> bool:
     """Whether a table has a number of children as a column."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     return any(placed(b.column)[:2] in numbers for b in asked.bins)
 
 
-def most_entries(schema: Related, table: str, view: View) -> int:
+def most_entries(schema: Dataset, table: str, view: View) -> int:
     """How many rows or pairs of a view one root has at most."""
     key, rows = schema.key_above(table), schema.most_rows(table)
     many = key.most_children if key is not None else 1

@@ -10,8 +10,8 @@ from synth.errors import InputError
 from synth.generators.nested_mixture.draw import Draw, Rows
 from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
+from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.related import Related
 
 ROOTS_AT_A_TIME = 1 << 16  # roots drawn at a time
 EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
@@ -32,7 +32,7 @@ class NestedMixture:
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
 
-    schema: Related
+    schema: Dataset
     tables: Mapping[str, Product]
     states: Mapping[str, np.ndarray]
     later: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class NestedMixture:
         return about, arrays
 
     @staticmethod
-    def from_state(schema: Related, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
+    def from_state(schema: Dataset, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
         tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
         for i, (name, told) in enumerate(about["tables"].items()):

@@ -10,8 +10,8 @@ from synth.generators.marginals.smoothness import neighbours
 from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Level
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns
+from synth.schema.dataset import Dataset
 from synth.schema.lazy import Lazy
-from synth.schema.related import Related
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +26,7 @@ class Unevenness:
     three: Mapping[str, torch.Tensor]
 
     @classmethod
-    def of(cls, schema: Related, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Unevenness:
+    def of(cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Unevenness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
         found = {}
         for table, told in known.items():

@@ -13,7 +13,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
 from synth.schema.column import RISKS, Column
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -46,7 +46,7 @@ def odds(epsilon: float) -> float:
 
 
 def meaning(epsilon: float, *, about: str = "row", relation: str = "add_remove") -> str:
-    """Epsilon in words; ``about``: what the unit is, of related tables ``Related.unit_in_words``.
+    """Epsilon in words; ``about``: what the unit is, of related tables ``Dataset.unit_in_words``.
 
     ``relation``: where a unit comes and goes, epsilon bounds what is learnt of its being there; two contents of it are
     two steps apart (limits.py).
@@ -145,7 +145,7 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
 
 def card(
     *,
-    schema: Schema | Related,
+    schema: Schema | Dataset,
     dataset: str | None,
     method: str,
     adjacency: Adjacency,
@@ -160,7 +160,7 @@ def card(
     created: str,
 ) -> dict[str, Any]:
     """The card as JSON data; see docs/card.md for every field."""
-    weight = None if isinstance(schema, Related) else schema.weight
+    weight = None if isinstance(schema, Dataset) else schema.weight
     columns = schema.columns if isinstance(schema, Schema) else schema.all_columns
     about = complete(
         {
@@ -207,10 +207,10 @@ def card(
         }
     )
     about["engine"] = engine
-    return about | (_of_tree(schema, adjacency, epsilon) if isinstance(schema, Related) else {})
+    return about | (_of_tree(schema, adjacency, epsilon) if isinstance(schema, Dataset) else {})
 
 
-def _of_tree(schema: Related, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
+def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
     """What the card of several tables says beside, or otherwise."""
     unit = schema.unit_in_words
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}

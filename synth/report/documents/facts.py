@@ -10,7 +10,7 @@ from synth.release.card.card import odds
 from synth.release.card.limits import MADE_UP, guesses, share
 from synth.release.card.statements import complete, shares
 from synth.schema.column import Column
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 NAME, TABLE = "synthetic-table", "synthetic.csv"
@@ -205,7 +205,7 @@ class Facts:
 class RelatedFacts(Facts):
     """What is known of a release of related tables; ``schema`` has all columns, as TABLE.COLUMN."""
 
-    related: Related
+    related: Dataset
 
     @property
     def tables(self) -> tuple[OfTable, ...]:

@@ -18,7 +18,7 @@ from synth.report.html import percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.write import private_text
-from synth.schema.related import Related
+from synth.schema.dataset import Dataset
 from synth.sources.related_tables import places
 
 
@@ -87,7 +87,7 @@ def _page_of(page: Path, table: str) -> Path:
     return page.with_name(f"{page.stem.removesuffix('.' + steward.IN_NAME)}.{table}.{steward.IN_NAME}.html")
 
 
-def _check_target(schema: Related, target: str | None) -> None:
+def _check_target(schema: Dataset, target: str | None) -> None:
     table, _, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
         raise UsageError(f"--target {target}: write TABLE.COLUMN, a measured column")
@@ -111,7 +111,7 @@ def _alone(
     return steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
 
 
-def render(found: Across, schema: Related, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
+def render(found: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
     """The page across tables."""
     return html.render(
         "related_steward.html",

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from synth.schema import cells
 from synth.schema.codec import TextColumn
-from synth.schema.related import Key, Related, number_of
+from synth.schema.dataset import Dataset, Key, number_of
 from synth.sources.rows.forest import Branch, Forest
 
 
@@ -32,7 +32,7 @@ class Opened:
     num_rows: int
 
 
-def link(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> Forest:
+def link(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> Forest:
     """The rows that belong to a root, as a forest.
 
     Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
@@ -65,7 +65,7 @@ def link(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> Forest:
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
 
 
-def _root(schema: Related, tables: Mapping[str, Opened], draws: Draws) -> tuple[np.ndarray, Shape]:
+def _root(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> tuple[np.ndarray, Shape]:
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
     order, rank = _ranked(codes, draws)

@@ -9,7 +9,7 @@ import torch
 from synth.generators.nested_mixture.closed_form import across, levels
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.simplicity import dependence
-from synth.schema import related
+from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
 MOST = 3
@@ -23,7 +23,7 @@ def schema(order):
         "c": {"columns": {"id": {"type": "identifier"}, "cid": {"type": "identifier"}, "y": FLAG}},
         "g": {"columns": {"cid": {"type": "identifier"}, "z": FLAG}},
     }
-    return related.parse({"tables": tables, "keys": keys})
+    return datasets.parse({"tables": tables, "keys": keys})
 
 
 SIZES = {"p": {"x": 2, "number of c": MOST + 1}, "c": {"y": 2, "number of g": 3}, "g": {"z": 2}}

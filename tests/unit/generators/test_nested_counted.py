@@ -5,10 +5,10 @@ import pytest
 
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.questions import Bins, Linked, LinkedRelease, Marginal
-from synth.schema import related
+from synth.schema import dataset as datasets
 
 ONE = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse(
+SCHEMA = datasets.parse(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": ONE}},

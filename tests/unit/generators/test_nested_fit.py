@@ -12,10 +12,10 @@ from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.root_last import root_last
 from synth.questions import Bins
 from synth.questions.linked import place
-from synth.schema import related
+from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse(
+SCHEMA = datasets.parse(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG, "w": FLAG}},

@@ -7,10 +7,10 @@ from synth.errors import InputError
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.model import Product
-from synth.schema import related
+from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
-SCHEMA = related.parse(
+SCHEMA = datasets.parse(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": FLAG}},

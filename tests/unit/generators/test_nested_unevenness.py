@@ -10,10 +10,10 @@ from synth.generators.nested_mixture.fit import centre
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.unevenness import Unevenness
-from synth.schema import related
-from synth.schema.related import number_of
+from synth.schema import dataset as datasets
+from synth.schema.dataset import number_of
 
-SCHEMA = related.parse(
+SCHEMA = datasets.parse(
     {
         "tables": {
             "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},

@@ -68,7 +68,7 @@ class PublicTable(BaseModel):
     source: Vouched | None = None
 
 
-class Related(BaseModel):
+class Dataset(BaseModel):
     """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide.
 
     **Guarantee**: what ``parse`` returns is one tree, in which every table but the root has one parent.
@@ -86,9 +86,9 @@ class Related(BaseModel):
     open: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, schema: "Schema | Related") -> "Related":
+    def of(cls, schema: "Schema | Dataset") -> "Dataset":
         """A single table as a tree of one, under the name that its release gives it."""
-        return schema if isinstance(schema, Related) else cls.model_construct(tables={ONE: schema}, keys=())
+        return schema if isinstance(schema, Dataset) else cls.model_construct(tables={ONE: schema}, keys=())
 
     @property
     def learnt(self) -> None:
@@ -224,7 +224,7 @@ def is_related(plain: object) -> bool:
     return isinstance(plain, Mapping) and "tables" in plain
 
 
-def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> Schema | Related:
+def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> Schema | Dataset:
     """The schema of one table, or of related ones, in plain JSON data; ``name``, ``complete``: as of ``parse``.
 
     Errors: InputError. Privacy: public only.
@@ -232,7 +232,7 @@ def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> 
     return (parse if is_related(plain) else parse_table)(plain, name=name, complete=complete)
 
 
-def load_any(path: str | Path, *, complete: bool = True) -> Schema | Related:
+def load_any(path: str | Path, *, complete: bool = True) -> Schema | Dataset:
     """The schema of one table, or of related ones, in a JSON file. Errors: InputError."""
     return parse_any(read(path), name=f"schema {path}", complete=complete)
 
@@ -245,7 +245,7 @@ def _own(plain: object, *, name: str, complete: bool) -> Schema:
         raise InputError(str(error).replace(LEARN, "")) from None
 
 
-def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Related:
+def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Dataset:
     """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
 
     Unless ``complete``, bounds and categories may be absent, as in a schema that is imported. ``name`` stands in
@@ -257,7 +257,7 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Rela
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
     tables = {str(n): _own(facts, name=f"{name}: table {n}", complete=complete) for n, facts in plain["tables"].items()}
     try:
-        found = Related.model_validate({**plain, "tables": tables})
+        found = Dataset.model_validate({**plain, "tables": tables})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise InputError(f"{name}: {_where(plain, fault['loc'])}: {_rule(fault)}") from None
@@ -287,7 +287,7 @@ def _rule(fault: Mapping[str, Any]) -> str:
     return RULES.get(fact, str(fault["msg"]))
 
 
-def load(path: str | Path, *, complete: bool = True) -> Related:
+def load(path: str | Path, *, complete: bool = True) -> Dataset:
     """The schema of related tables in a JSON file ``path``; ``complete``: as of ``parse``.
 
     Errors: InputError. Privacy: public only.
