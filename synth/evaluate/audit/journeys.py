@@ -23,7 +23,6 @@ from synth.errors import InputError, SynthError
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.options import Options
 from synth.pipeline import run as pipeline
-from synth.pipeline.request import RunRequest
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
 from synth.schema.dataset import Dataset
@@ -118,14 +117,9 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
     report.heard = notes
     try:
         with report:
-            if isinstance(ticket.schema, Dataset):
-                _run_related(table, ticket, place, report)
-                report.finish("done", "done", 0)
-                return 0, "done"
-            pipeline.run(
+            request, rows = pipeline.requested(
                 table,
                 source=source,
-                schema=ticket.schema,
                 epsilon=ticket.epsilon,
                 delta=ticket.delta,
                 method=ticket.method,
@@ -135,8 +129,16 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 ledger=place / "ledger.sqlite",
                 out=place / "out",
                 device="cpu",
+            )
+            pipeline.carry_out(
+                request,
+                schema=ticket.schema,
+                rows=rows,
                 reporter=report,
                 steward_log=place / "job" / "steward.json",
+                questions=SMALL
+                if isinstance(ticket.schema, Dataset)
+                else None,  # a smaller model: that is past all rows
             )
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
@@ -146,24 +148,6 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
         return 1, f"internal error {type(error).__name__}"
     report.finish("done", "done", 0)
     return 0, "done"
-
-
-def _run_related(folder: Any, ticket: Ticket, place: Path, report: jobs.Reporter) -> None:
-    """A run of related tables as the command line does it, but for a smaller model: that is past all rows."""
-    request = RunRequest(
-        table=folder,
-        epsilon=ticket.epsilon,
-        delta=ticket.delta,
-        method=ticket.method,
-        relation=ticket.relation,
-        dataset="audit",
-        ledger=place / "ledger.sqlite",
-        out=place / "out",
-        device="cpu",
-    )
-    pipeline.carry_out(
-        request, schema=ticket.schema, reporter=report, steward_log=place / "job" / "steward.json", questions=SMALL
-    )
 
 
 def _look(place: Path, kept: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
