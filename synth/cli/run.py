@@ -86,24 +86,20 @@ def run(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a synthetic table from a private one; charges the ledger. With --job alone: the run of that folder."""
+    common: dict[str, Any] = {
+        "target": target,
+        "options": parse_options(option or []),
+        "num_rows": num_rows,
+        "out": str(out),
+        "seed": seed,
+        "device": device,
+        "raw_text": raw_text,
+        "dialect": dialect,
+    }
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
-        result, folder = job_folder.refit(
-            _refit(
-                release=str(from_release),
-                method=method,
-                target=target,
-                num_rows=num_rows,
-                out=str(out),
-                seed=seed,
-                device=device,
-                options=parse_options(option or []),
-                raw_text=raw_text,
-                dialect=dialect,
-            ),
-            job,
-        )
+        result, folder = job_folder.refit(_refit(release=str(from_release), method=method, **common), job)
         plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
         plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
@@ -111,36 +107,27 @@ def run(
         table = _place(table, source, source_table)
         _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
         _warn(method or "mixture", epsilon)
-        result, folder = job_folder.run(
-            _request(
-                table=table,
-                source=source,
-                schema=schema,
-                epsilon=epsilon,
-                delta=delta,
-                method=method or "mixture",
-                relation=relation,
-                target=target,
-                unit=unit,
-                max_rows=max_rows,
-                learn_share=learn_share,
-                options=parse_options(option or []),
-                num_rows=num_rows,
-                out=out,
-                ledger=ledger,
-                dataset=dataset,
-                seed=seed,
-                device=device,
-                assume_public=assumed(assume_public),
-                reasons=reasons(reason),
-                max_categories=max_categories,
-                approved_by=approved_by,
-                raw_text=raw_text,
-                dialect=dialect,
-                separate=separate,
-            ),
-            job,
+        request = _request(
+            table=table,
+            source=source,
+            schema=schema,
+            epsilon=epsilon,
+            delta=delta,
+            method=method or "mixture",
+            relation=relation,
+            unit=unit,
+            max_rows=max_rows,
+            learn_share=learn_share,
+            ledger=ledger,
+            dataset=dataset,
+            assume_public=assumed(assume_public),
+            reasons=reasons(reason),
+            max_categories=max_categories,
+            approved_by=approved_by,
+            separate=separate,
+            **common,
         )
+        result, folder = job_folder.run(request, job)
         plain, card = result.plain(), result.card
     plain |= {"job": str(folder)}
     say(plain) if as_json else _summary(plain, card)
