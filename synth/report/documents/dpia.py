@@ -150,7 +150,7 @@ def german(f: Facts) -> Document:
                         "Was begrenzt die Offenlegung?",
                         f"Geschützte Einheit ist {f.einheit}, im Vergleich zweier "
                         f"{f.of('Tabellen', 'Bestände')}: "
-                        f"{f.of(relation, relation.replace('eine Zeile', 'eine Einheit'))}. "
+                        f"{f.of(relation, relation.replace('Zeile', 'Einheit').replace('Einheitn', 'Einheiten'))}. "
                         f"Epsilon {a['epsilon']:g}, Delta {a['delta']:g}, vor dem Lesen der ersten Zeile "
                         f"in ein Hauptbuch gebucht (Eintrag {a['ledger_entry']['number']}).",
                     ),

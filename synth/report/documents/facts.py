@@ -255,7 +255,7 @@ class RelatedFacts(Facts):
     def einheit(self) -> str:
         """As ``unit``, in German."""
         root, *below = self.related.downwards
-        return f"eine Zeile von {root} mit allem, was in {', '.join(below)} dazu gehört"
+        return f"ein Schlüssel von {root} mit allen Zeilen dort und allem, was in {', '.join(below)} dazu gehört"
 
     @property
     def invariants(self) -> str:
