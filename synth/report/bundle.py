@@ -245,7 +245,8 @@ def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -
     strange = sum(found.clamped.values()) + sum(found.unreadable.values())
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
-        raise InputError(f"{place}: damaged ({reason}); make it again, or use another copy")
+        remedy = "make it again with `synth run --from-release`" if place.name.startswith(ONE) else "use another copy"
+        raise InputError(f"{place}: damaged ({reason}); {remedy}")
     return table
 
 
