@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import synth
 from app.run import expected
-from app.session.state import related, view
+from app.session.state import facts, view
 from app.table import keys as held_together
 from app.table import stored
 from synth import jobs
@@ -130,7 +130,7 @@ def _found_again(start, before) -> None:
     again.button(key="use_0").click().run()
     w = again.session_state["wizard"]
     assert w.plain == before.session_state["wizard"].plain
-    assert related(w)[0] is not None
+    assert facts(w)[0] is not None
     assert sorted(p.name for p in w.table.iterdir()) == ["patients.csv", "stays.csv"]
 
 
@@ -155,9 +155,9 @@ def test_a_folder_with_several_parents_is_drawn_and_asked_about(start, clinic, h
     at.selectbox(key="hint_root").set_value("patients").run()
     at.multiselect(key="hint_public").set_value(["wards"]).run()
     at.button(key="draft_again").click().run()
-    facts, problem = related(at.session_state["wizard"], complete=False)
-    assert facts is not None, problem
-    assert (facts.root, list(facts.tables), list(facts.public)) == ("patients", ["patients", "stays"], ["wards"])
+    found, problem = facts(at.session_state["wizard"], complete=False)
+    assert found is not None, problem
+    assert (found.root, list(found.tables), list(found.public)) == ("patients", ["patients", "stays"], ["wards"])
     assert "wards is public" in said(at)
 
 
@@ -221,12 +221,12 @@ def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(sta
     assert not w.plain.get("constraints")
     _ruled(at, "count", "patients.times", "stays")
     assert "patients.times is the number of rows of stays." in said(at)
-    found, problem = related(at.session_state["wizard"])
+    found, problem = facts(at.session_state["wizard"])
     assert found is not None, problem
     assert [r.kind for r in found.constraints] == ["count"]
     w = at.session_state["wizard"]
     w.left_out = ["patients.times"]
-    assert related(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
+    assert facts(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
     w.left_out = []
     w.plain["dataset"], w.rows, w.epsilon = "clinic", 20, 0.1
     at.switch_page(view("method")).run()
