@@ -30,7 +30,7 @@ class Made:
     """A model and tables drawn from it, by name: ``texts``, or nothing where only ``blocks`` hold a table.
 
     Blocks of a single table come once, as it is written. ``kept`` says how constraints were kept, of the rows drawn so
-    far; ``num_rows``: of each table.
+    far; ``num_rows``: of each table; ``several``: whether they are related ones.
     """
 
     generator: Generator
@@ -38,6 +38,7 @@ class Made:
     texts: Mapping[str, Mapping[str, pa.Array]]
     blocks: Mapping[str, Iterable[Mapping[str, pa.Array]]]
     num_rows: Mapping[str, int]
+    several: bool
     seed: int
     kept: list[dict[str, Any]]
 
@@ -45,7 +46,7 @@ class Made:
     def about_rows(self) -> dict[str, Any]:
         """The card's words on how many there are."""
         whole = {"synthetic": sum(self.num_rows.values())}
-        return whole if ONE in self.num_rows else {**whole, "tables": dict(self.num_rows)}
+        return {**whole, "tables": dict(self.num_rows)} if self.several else whole
 
     @property
     def fit(self) -> dict[str, float] | None:
@@ -56,7 +57,7 @@ class Made:
     @property
     def for_result(self) -> dict[str, Any]:
         """What a result says of it."""
-        many = self.num_rows.get(ONE, self.num_rows)
+        many = self.num_rows if self.several else self.num_rows[ONE]
         return {"num_rows": many, "seed": self.seed, "fit": self.fit, "model": self.model, "tables": self.texts}
 
     def about_fit(self) -> dict[str, Any]:
@@ -99,6 +100,7 @@ def fit_and_sample(
         texts=texts,
         blocks={n: chunks(texts[n], found.num_rows[n]) if texts else found.blocks(n) for n in tables},
         num_rows=found.num_rows,
+        several=setting.tree is not None,
         seed=seed,
         kept=found.kept,
     )

@@ -1,6 +1,6 @@
 """Where a run's private rows are, and the name under which they are charged; nothing is read here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,10 +29,9 @@ class Rows:
     columns: list[str]
 
     @classmethod
-    def of(cls, place: Place, schema: Schema, texts: Sequence[str] = ()) -> "Rows":
-        """What a run under this schema needs of the table there; ``texts``: columns of keys."""
-        named = [*schema.measured(), *([schema.person] if schema.person else []), *texts]
-        return cls(place=place.under(schema), columns=list(dict.fromkeys(named)))
+    def of(cls, place: Place, schema: Schema) -> "Rows":
+        """What a run under this schema needs of the table there."""
+        return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
 
     def check_form(self) -> None:
         """Finds faults of form and keeps no value. Errors: InputError."""
@@ -41,9 +40,10 @@ class Rows:
 
 def wanted(found: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, Rows]:
     """What a run needs of each table."""
-    if isinstance(schema, Dataset):
-        return {n: Rows.of(p, schema.tables[n], text_columns(schema, n)) for n, p in found.items()}
-    return {n: Rows.of(p, schema) for n, p in found.items()}
+    if not isinstance(schema, Dataset):
+        return {n: Rows.of(p, schema) for n, p in found.items()}
+    columns = {n: dict.fromkeys([*s.measured(), *text_columns(schema, n)]) for n, s in schema.tables.items()}
+    return {n: Rows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in found.items()}
 
 
 def marked(rows: Mapping[str, Rows], schema: Schema | Dataset) -> Iterator[tuple[str, Rows]]:

@@ -60,7 +60,7 @@ class Result:
     @property
     def texts(self) -> Mapping[str, pa.Array]:
         """A single table's cells as text, missing codes and all; empty where it is long."""
-        return self.tables.get(ONE, {})
+        return {} if isinstance(self.schema, Dataset) else self.tables.get(ONE, {})
 
     def plain(self) -> dict[str, Any]:
         """The result as JSON data, without the rows."""
@@ -69,7 +69,7 @@ class Result:
 
     def _frame(self, name: str) -> pd.DataFrame:
         schema = Dataset.of(self.schema).tables[name]
-        path = self.paths.get(name if name == ONE else f"table {name}")
+        path = self.paths.get(f"table {name}" if isinstance(self.schema, Dataset) else name)
         if name not in self.tables and path is not None:
             return typed_frame(folder.read_texts(path, schema), schema)
         return typed_frame(self.tables.get(name, {}), schema)

@@ -52,7 +52,8 @@ def sample(
         plan = _planned(model, num_rows, where, seed)
         tables = Dataset.of(plan.stored.schema).tables
         dialect_copy.check_choice(dialect)
-        if out is not None and ONE not in tables:
+        several = isinstance(plan.stored.schema, Dataset)
+        if out is not None and several:
             raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
         if out is not None:
             dialect_copy.check(tables[ONE], dialect)
@@ -60,7 +61,7 @@ def sample(
     if out is not None:
         folder.write_table(Path(out), texts[ONE], tables[ONE], raw_text=raw_text, dialect=dialect)
     frames = {n: typed_frame(texts[n], s) for n, s in tables.items()}
-    return frames.get(ONE, frames), plan.probability
+    return frames if several else frames[ONE], plan.probability
 
 
 def sample_to(

@@ -42,6 +42,7 @@ def table(*parents, **columns):
 
 SHAPES = {
     "two levels": ({"a": table(x=LETTER), "b": table("a", y=LETTER)}, [key("b", "a", 4)]),
+    "a name of files": ({"a": table(x=LETTER), "synthetic": table("a", y=LETTER)}, [key("synthetic", "a", 4)]),
     "two branches": (
         {"a": table(x=LETTER), "b": table("a", y=LETTER), "c": table("a", z=LETTER)},
         [key("b", "a", 2), key("c", "a", 3)],
@@ -92,9 +93,11 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     (spend,) = [e for e in Ledger().entries("shape") if e.kind == "spend"]
     assert (spend.epsilon, spend.relation, spend.unit) == (2.0, relation, "a")
     assert verify.check(verify.load(out)).epsilon_derived <= 2.0
+    assert {t: len(frame) for t, frame in found.frames.items()} == found.num_rows == found.card["rows"]["tables"]
     least = sqrt(2) if relation == "replace_one" else 1.0
     assert {m["sensitivity"] for m in found.card["mechanisms"]} == {least}
     bundle.checked(out)
+    assert {*synth.sample(out, num_rows=5)[0]} == {*tables}
     drawn, share, paths = sample_to(out, tmp_path / "more", num_rows=7, seed=3)
     assert (drawn["a"], share) == (7, 1.0)
     again = {n: pd.read_csv(p, dtype=str, keep_default_na=False) for n, p in paths.items()}
