@@ -86,7 +86,7 @@ def whose(about: Mapping[str, Any]) -> str:
 
     Privacy: public only.
     """
-    return "row" if about["unit"] == "row" else str(about.get("unit_in_words") or "person")
+    return str(about.get("unit_in_words") or ("row" if about["unit"] == "row" else "person"))
 
 
 def versions() -> dict[str, str]:
