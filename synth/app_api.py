@@ -9,6 +9,7 @@ from synth import at_home
 
 if TYPE_CHECKING:
     from synth import jobs
+    from synth.errors import spelled
     from synth.evaluate.examination import appraise
     from synth.evaluate.related_fidelity import appraise_related
     from synth.jobs import looks, roles
@@ -108,6 +109,7 @@ _HOME = {
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",
     "sample_to": "pipeline.sample",
+    "spelled": "errors",
     "standing": "report.last_look",
     "standing_bounds": "report.last_look:bounds",
     "standing_rare": "report.last_look",

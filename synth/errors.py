@@ -3,13 +3,17 @@
 Every message is one line: what is wrong, the rule it breaks, and what to do about it. A message may name
 columns, files, schema facts and options; never a value that stands only in the private rows.
 
-A message speaks Python: an option is written `` `seed=3` ``, or `` `seed=` `` without a value, and a function
-`` `synth.draft` ``. Whoever shows it elsewhere spells both in its own way (``spelled``): the command line as
-``--seed 3``, the application as the label of its field.
+A message speaks Python: an option is written `` `seed=3` ``, or `` `seed=` `` without a value, an option of a method
+`` `options.steps=400` ``, and a function `` `synth.draft` `` or `` `synth.draft(unit='row')` ``. Whoever shows it
+elsewhere spells both in its own way (``spelled``): the command line as ``--seed 3`` and ``synth schema init --unit
+row`` (``synth/cli/spelling.py``), the application as the labels of its fields and pages (``app/session/labels.py``).
+``tests/laws/test_spelling.py`` holds that each option and function that a message names exists in Python, as a flag,
+and in the application where that can show it.
 """
 
+import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -19,22 +23,39 @@ MACHINE = 3  # the exit code where neither request nor budget is at fault: a dis
 LONGEST = 2000  # characters of a message: a name taken from a foreign file may be of any length
 
 
-OPTION = re.compile(r"`([a-z]\w*)=([^`]*)`")
-FUNCTION = re.compile(r"`synth\.([A-Za-z_.]+)`")
+OPTION = re.compile(r"`([a-z][\w.]*)=([^`]*)`")
+FUNCTION = re.compile(r"`synth\.([A-Za-z_.]+)(?:\(([^`]*)\))?`")
 
 
-def spelled(text: str, *, option: Callable[[str, str], str], function: Callable[[str], str]) -> str:
-    """A message with its options and functions as somebody else writes them.
+def spelled(text: str, *, option: Callable[[str, str], str], function: Callable[[str, Mapping[str, str]], str]) -> str:
+    """A message, the ``text``, with its options and functions as somebody else writes them.
 
-    ``option``: of a name and a value, which may be empty; ``function``: of a name in ``synth``.
+    ``option``: of a name and a value, which may be empty; ``function``: of a name in ``synth`` and its arguments.
 
-    >>> spelled("`seed=-1`: too small; see `synth.run`", option=lambda n, v: f"--{n} {v}", function=str.upper)
-    '--seed -1: too small; see RUN'
+    >>> shown = lambda name, given: f"{name} {given}"
+    >>> spelled("`seed=-1`: too small; see `synth.run(seed=1)`", option=lambda n, v: f"--{n} {v}", function=shown)
+    "--seed -1: too small; see run {'seed': '1'}"
 
     Privacy: public only.
     """
-    text = OPTION.sub(lambda m: option(m[1], m[2]), text)
-    return FUNCTION.sub(lambda m: function(m[1]), text)
+    text = FUNCTION.sub(lambda m: function(m[1], arguments(m[2] or "")), text)
+    return OPTION.sub(lambda m: option(m[1], m[2]), text)
+
+
+def arguments(text: str) -> dict[str, str]:
+    """The arguments of a call by name, as plain texts; a text that is no call of ours has none.
+
+    >>> arguments("dataset='my data', max_epsilon=E")
+    {'dataset': 'my data', 'max_epsilon': 'E'}
+
+    Privacy: public only.
+    """
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    given = {k.arg: k.value for k in getattr(call, "keywords", ()) if k.arg}
+    return {n: str(v.value) if isinstance(v, ast.Constant) else ast.unparse(v) for n, v in given.items()}
 
 
 class SynthError(Exception):

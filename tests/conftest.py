@@ -15,7 +15,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from synth.errors import COMMITTED
+from synth.errors import COMMITTED, FUNCTION, OPTION
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -173,6 +173,9 @@ def command(monkeypatch, capsys):
         except SystemExit as left:
             code = left.code or 0
         told = capsys.readouterr()
+        shown = told.err + ("" if "--json" in arguments else told.out)
+        assert not OPTION.search(shown), "the command line writes options as flags (synth/cli/spelling.py)"
+        assert not FUNCTION.search(shown), "the command line writes functions as commands (synth/cli/spelling.py)"
         return code, told.out, told.err
 
     return call

@@ -9,7 +9,7 @@ import streamlit as st
 import synth
 from app.run import runs
 from app.run.follow import follow
-from app.session import access, frame, words
+from app.session import access, frame, labels
 from app.table import owning
 from synth import app_api
 from synth.app_api import jobs
@@ -39,7 +39,7 @@ def section(job: jobs.Job, release: Path) -> None:
         )
     else:
         if latest is not None and latest.status().state == "failed":
-            st.error(f"No report was written: {frame.escape(words.plain(latest.status().message))}.")
+            st.error(f"No report was written: {frame.escape(labels.plain(latest.status().message))}.")
         if latest is not None and latest.status().state == "cancelled":
             st.caption("The last one was cancelled; nothing was written or spent.")
         tried = st.checkbox(

@@ -8,7 +8,7 @@ import synth
 from app.run import caps, runs, same
 from app.run.follow import follow
 from app.run.forecast import budget
-from app.session import frame, words
+from app.session import frame, labels, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
 from app.table import facts
 from synth.app_api import jobs
@@ -111,7 +111,7 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         w.notice = f"Learnt privately: {frame.escape(names)}. The charge is in the ledger."
     else:
         spent = status.exit_code in (None, 1, 5)
-        w.notice = f"Nothing was learnt: {frame.escape(words.plain(status.message))}. " + (
+        w.notice = f"Nothing was learnt: {frame.escape(labels.plain(status.message))}. " + (
             "The page Ledger shows whether the budget was charged." if spent else "Nothing was spent."
         )
     w.edition += 1

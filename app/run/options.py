@@ -4,6 +4,8 @@ from typing import Any
 
 import streamlit as st
 
+from app.session import labels
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "loss": ("moments", "characteristic", "kl", "reverse_kl", "js", "chi2", "hellinger"),
     "encoding": ("auto", "merged", "binned", "scaled"),
@@ -91,7 +93,7 @@ def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[s
 
 
 def _one(name: str, default: Any, value: Any, key: str) -> Any:
-    label = name.replace("oneway", "one-way").replace("_", " ").capitalize()
+    label = labels.of_option(name)
     said = SAYS.get(name, "The method's page in docs/ explains it.")
     said = f"{said} Usual: {default}."
     if isinstance(default, bool):

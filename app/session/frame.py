@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 import synth
-from app.session import access, glossary, tour, words
+from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
 
 
@@ -83,7 +83,7 @@ def told(error: Exception) -> str:
             f"Internal error ({type(error).__name__}). Nothing you entered is lost; go back one step and try again, "
             "and report it if it stays."
         )
-    w, message = wizard(), words.plain(str(error))
+    w, message = wizard(), labels.plain(str(error))
     if w.table is not None:
         message = message.replace(str(w.table), w.label)
     return sentence(message)

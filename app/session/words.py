@@ -165,28 +165,6 @@ def method(about: Mapping[str, Any]) -> str:
 
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
-_FLAGS = {
-    "drop the column or state": "untick the column under “Use”, or state",
-    "list them with --categorical": "list them under “Columns of codes”",
-    "name them with --categorical": "name them under “Columns of codes”",
-    "name them with --identifier": "name them under “Identifiers”",
-    "name it with --identifier": "name it under “Identifiers”",
-    "name those with --missing": "name those under “Missing codes”",
-    "or pass --dialect plain": "or choose “Plain only” on the page Run",
-    ", or pass --assume-public to vouch for all": ", or confirm all on the page Describe",
-    "; draft one with `synth schema init`": "; load the table first",
-}
-
-
-def plain(message: str) -> str:
-    """A library message without the command line's spelling.
-
-    >>> plain("lower --epsilon or have the policy raised")
-    'lower epsilon or have the policy raised'
-    """
-    for flag, words in _FLAGS.items():
-        message = message.replace(flag, words)
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda m: m[1].replace("-", " "), message)
 
 
 def small(value: float) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.session import frame, words
+from app.session import frame, labels
 from app.session.state import effective_own, opened, own, with_own, wizard
 from app.table import conditions, intake
 from app.table.facts import WORDED
@@ -69,7 +69,7 @@ def _form(rules: list[Plain]) -> None:
                 {**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False
             )
         except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            st.error(frame.escape(labels.plain(str(error))), icon=":material/error:")
             return
         _keep([*rules, rule], "The rule is added.")
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.session import frame
+from app.session import frame, labels
 from app.session.state import Wizard, alone, own, several, wizard
 from app.table import facts
 from synth import app_api
@@ -127,7 +127,7 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     try:
         found = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
-        st.error(f"{frame.sentence(str(error))}.", icon=":material/error:")
+        st.error(f"{frame.sentence(labels.plain(str(error)))}.", icon=":material/error:")
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: found}}
     kept = len(found["categories"]) - 1

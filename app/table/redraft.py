@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.session import frame, words
+from app.session import frame, labels, words
 from app.session.state import answered, dataset, wizard
 from app.table import codes, facts, intake, work
 
@@ -38,7 +38,7 @@ def draft_again() -> None:
     asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.doubted(w) else []))
     for line in w.suggestions:
         if READ not in line and not any(p in line for p in asked):
-            st.info(frame.escape(frame.sentence(words.plain(line))), icon=":material/lightbulb:")
+            st.info(frame.escape(frame.sentence(labels.plain(line))), icon=":material/lightbulb:")
     frame.fold("Draft again from the table, with hints", "hints", _hints)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.session import access, frame, words
+from app.session import access, frame, labels, words
 from app.session.state import (
     Wizard,
     apart,
@@ -138,7 +138,7 @@ def draft_again() -> None:
     w = wizard()
     with st.expander("Draft again from the tables, with hints", expanded=facts_of(w, complete=False)[0] is None):
         for line in _notes(w):
-            st.markdown(f"- {frame.escape(words.plain(line))}")
+            st.markdown(f"- {frame.escape(labels.plain(line))}")
         st.caption("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing.")
         assert w.table is not None
         names = list(app_api.tables_in(w.table))

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.session import frame, words
+from app.session import frame, labels
 from app.session.state import effective, wizard
 from app.table import intake
 from synth import app_api
@@ -64,7 +64,7 @@ def _form(rules: list[Plain]) -> None:
             told = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
             app_api.parse_related(told, name="description", complete=False)
         except synth.InputError as error:
-            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            st.error(frame.escape(labels.plain(str(error))), icon=":material/error:")
             return
         _keep([*rules, rule], "The rule is added.")
 

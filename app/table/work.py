@@ -169,11 +169,17 @@ def _copied(arguments: tuple[str, ...]) -> Ended | None:
     if aside.runner.busy or not copyable(arguments):
         return None
     try:
-        return aside.runner.ask("commanded", arguments, dict(os.environ), os.getcwd(), seconds=PATIENCE)
+        return aside.runner.ask("commanded", arguments, _environment(), os.getcwd(), seconds=PATIENCE)
     except (synth.SynthError, RuntimeError, aside.TooLongError):
         return None
 
 
+def _environment() -> dict[str, str]:
+    """Ours, and that messages shall be as labels.py reads them."""
+    return {**os.environ, "SYNTH_MESSAGES": "python"}
+
+
 def _started(arguments: tuple[str, ...]) -> Ended:
-    done = subprocess.run([sys.executable, "-m", "synth", *arguments], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "synth", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
     return done.returncode, done.stdout, done.stderr

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.run import learning
-from app.session import frame, tour, words
+from app.session import frame, labels, tour, words
 from app.session.state import (
     Wizard,
     alone,
@@ -173,7 +173,7 @@ def _vouchers() -> None:
 def _problems() -> None:
     found, problem = checked(wizard())
     if found is None:
-        st.error(frame.escape(words.plain(problem)), icon=":material/error:")
+        st.error(frame.escape(labels.plain(problem)), icon=":material/error:")
 
 
 def _open(w: Wizard) -> list[str]:

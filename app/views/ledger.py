@@ -9,7 +9,7 @@ import streamlit as st
 
 import synth
 from app.run import caps, composition, datasets
-from app.session import access, frame, words
+from app.session import access, frame, labels, words
 
 SIZE = 200  # lines on a page
 KINDS = {
@@ -166,7 +166,7 @@ def _details(entry: Any) -> str:
             return f"decided: no cap{by}"
         return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"
     if entry.kind == "refusal":
-        return words.plain(str(told.get("reason", "")))
+        return labels.plain(str(told.get("reason", "")))
     if entry.kind == "fingerprint":
         return "an encrypted fingerprint that warns of the same rows elsewhere"
     return str(told.get("state", ""))

@@ -9,7 +9,7 @@ from app.result import export
 from app.run import background, caps, expected, recent, runs, same, written
 from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
-from app.session import access, charts, frame, words
+from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
 from app.session.state import dataset, lacks, ready, several, view, wizard
 from synth.app_api import jobs
@@ -216,7 +216,7 @@ def _ended(job: jobs.Job) -> None:
         st.divider()
         st.subheader("Run again", anchor=False)
         return
-    message = words.plain(status.message).replace(str(job.request().get("table")), w.label or "the table")
+    message = labels.plain(status.message).replace(str(job.request().get("table")), w.label or "the table")
     message = frame.escape(frame.sentence(message))
     if status.state == "cancelled":
         st.warning(f"{message}.", icon=":material/stop_circle:")
@@ -236,7 +236,7 @@ def _spent(job: jobs.Job, status: jobs.Status) -> str:
     try:
         line = runs.charged_line(job)
     except synth.InputError as error:
-        return f"Whether it was charged is not known here: {frame.escape(str(error))}."
+        return f"Whether it was charged is not known here: {frame.escape(labels.plain(str(error)))}."
     if line is None:
         return "Nothing was spent: the ledger holds no charge by this run."
     return (

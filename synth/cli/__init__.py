@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from synth.cli import numbers
-from synth.cli.answer import foreign, leave, say
+from synth.cli.answer import foreign, leave, say, show
 from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
@@ -71,7 +71,7 @@ app.add_typer(audit_app, name="audit")
 
 
 @cache
-def _commands() -> Any:
+def commands() -> Any:
     """All commands, put together once in a process: it takes as long as the rest of a short one."""
     return get_command(app)
 
@@ -80,8 +80,8 @@ def main() -> None:
     """The entry point: every error is one line on stderr and an exit code, never a traceback."""
     COMMITTED.clear()
     try:
-        numbers.check(sys.argv[1:], _commands())
-        _commands()(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
+        numbers.check(sys.argv[1:], commands())
+        commands()(args=spelled_out(asked(sys.argv[1:])), prog_name="synth", standalone_mode=False)
         sys.stdout.flush()
     except SynthError as error:
         leave(str(error), error.exit_code)
@@ -207,8 +207,8 @@ def plan(
     if as_json:
         say({**found.plain(), "rehearsed": told and told.plain()})
     else:
-        print(found.in_words())
-        print(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
+        show(found.in_words())
+        show(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from synth.cli.spelling import spelled
 from synth.errors import MACHINE, UsageError, ended
 from synth.schema import whole_files
 
@@ -21,7 +22,7 @@ def leave(message: str, code: int) -> NoReturn:
     """One line on stderr, and the exit code: 5 where something was charged, whatever followed."""
     message, code = ended(message, code)
     with contextlib.suppress(OSError):  # nobody may be there to read it; the exit code still tells
-        print(f"synth: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"synth: {' '.join(spelled(message).split())}", file=sys.stderr, flush=True)
     _hush(sys.stdout)
     sys.exit(code)
 
@@ -62,7 +63,13 @@ def _command(error: Exception) -> str:
 def tell(notes: Iterable[str]) -> None:
     """Lines on stderr."""
     for line in notes:
-        print(line, file=sys.stderr)
+        print(spelled(line), file=sys.stderr)
+
+
+def show(*lines: str) -> None:
+    """The library's words on stdout."""
+    for line in lines:
+        print(spelled(line))
 
 
 def names(text: str | None) -> list[str]:

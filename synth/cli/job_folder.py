@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.cli.answer import leave, write_text
 from synth.cli.rights import may_spend
+from synth.cli.spelling import spelled
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def told(
 
     known = folder is not None and (folder / "request.json").exists()  # the application made it
     job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
-    report = jobs.Reporter(job, stages=stages or STAGES, bar=True)
+    report = jobs.Reporter(job, stages=stages or STAGES, bar=True, words=spelled)
     try:
         with report:
             yield report, job.path

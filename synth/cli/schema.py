@@ -1,6 +1,5 @@
 """`synth schema`: draft and check the public facts of a table."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -260,4 +259,4 @@ class _Notes:
 
     def note(self, message: str) -> None:
         """One line on stderr."""
-        print(message, file=sys.stderr)
+        tell([message])

@@ -203,7 +203,7 @@ def _trained(
 def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
     for name in named:
         if name not in real.columns:
-            raise UsageError(f"--group {name} is not a measured column; {meant(name, real.columns)}")
+            raise UsageError(f"`group={name}` is not a measured column; {meant(name, real.columns)}")
     few = [n for n in real.categorical() if real.columns[n].cells <= MOST_GROUPS]
     return list(named) or few[:MOST_DIVIDERS]
 

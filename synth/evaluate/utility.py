@@ -46,10 +46,10 @@ def utility(
     Errors: UsageError for a target that is not measured or does not vary.
     """
     if target not in real.columns:
-        raise UsageError(f"--target {target} is not a measured column; {meant(target, real.columns)}")
+        raise UsageError(f"`target={target}` is not a measured column; {meant(target, real.columns)}")
     train, held = (real, test) if test is not None else _split(real, rng)
     if min(train.used, held.used) < 1:
-        raise UsageError(f"--target {target}: too few real rows to train a model and test it; leave the target out")
+        raise UsageError(f"`target={target}`: too few real rows to train a model and test it; leave the target out")
     trained = (synthetic, train, train.resampled(synthetic.used, rng))
     names = [n for n in real.columns if n != target]
     if real.columns[target].is_numeric:
@@ -71,7 +71,7 @@ def _regression(trained: Sequence[Sample], held: Sample, names: list[str], targe
     truth = held.values(target)
     rows = ~np.isnan(truth)
     if not rows.any() or len(np.unique(trained[1].positions[target])) < 2:
-        raise UsageError(f"--target {target}: does not vary in the real rows; choose another column")
+        raise UsageError(f"`target={target}`: does not vary in the real rows; choose another column")
     guesses = []
     for train in trained:
         goal = train.values(target)
@@ -91,7 +91,7 @@ def _classification(
     codes = _classes(trained[1], target, schema)
     labels = [codes[s.positions[target]] for s in (*trained, held)]
     if len(np.unique(labels[1])) < 2:
-        raise UsageError(f"--target {target}: does not vary in the real rows; choose another column")
+        raise UsageError(f"`target={target}`: does not vary in the real rows; choose another column")
     if len(np.unique(labels[1])) == 2 and set(np.unique(labels[3])) <= {0, 1}:
         return "binary", _binary(trained, held, names, labels)
     return "classes", _many(trained, held, names, labels)

@@ -50,4 +50,4 @@ def check_range(name: str, value: Any, allowed: Range, *, method: str) -> None:
     """Errors: UsageError naming the option, its value and what it may be."""
     if not allowed.admits(value):
         near = likely(str(value), allowed.words) if isinstance(allowed, OneOf) else ""
-        raise UsageError(f"--option {name}={value}: {near or f'must be {allowed}'} (method {method})")
+        raise UsageError(f"`options.{name}={value}`: {near or f'must be {allowed}'} (method {method})")

@@ -28,7 +28,7 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
         if name not in known:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"
             remedy = likely(name, known) or f"its options are {listed}"
-            raise UsageError(f"--option {name}: method {generator.name} has no such option; {remedy}")
+            raise UsageError(f"`options.{name}=`: method {generator.name} has no such option; {remedy}")
     read = {name: _read(name, value, known[name]) for name, value in given.items()}
     made = replace(generator, **read) if read else generator  # type: ignore[type-var]
     made.check_options()
@@ -38,7 +38,7 @@ def with_options(generator: Generator, given: Mapping[str, Any]) -> Generator:
 def _read(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, bool):
         if str(value).lower() not in YES + NO:
-            raise UsageError(f"--option {name}={value}: say yes or no")
+            raise UsageError(f"`options.{name}={value}`: say yes or no")
         return str(value).lower() in YES
     try:
         if isinstance(value, str) and "_" in value and not isinstance(default, str):
@@ -49,4 +49,4 @@ def _read(name: str, value: Any, default: Any) -> Any:
         raise ValueError("a fraction is no whole number")
     except (TypeError, ValueError, OverflowError):
         kind = {int: "a whole number", float: "a number"}.get(type(default), "text")
-        raise UsageError(f"--option {name}={value}: must be {kind}, as {default} is") from None
+        raise UsageError(f"`options.{name}={value}`: must be {kind}, as {default} is") from None

@@ -23,7 +23,8 @@ class Reporter:
     """Reports a run's progress to its job's folder (``job`` None: to nobody) and, with ``bar``, on stderr.
 
     ``stages`` names the stages in order, each with its share of the expected time (any positive scale). As a
-    context manager it leaves the terminal as it was, whatever ends the run, Ctrl-C included.
+    context manager it leaves the terminal as it was, whatever ends the run, Ctrl-C included. ``words``: how a note is
+    written on stderr (``errors.spelled``).
 
     >>> with Reporter(None, stages={"count": 1, "train": 3}, bar=False) as report:
     ...     report.stage("train")
@@ -33,13 +34,19 @@ class Reporter:
     """
 
     def __init__(
-        self, job: Job | None, *, stages: dict[str, float], bar: bool, clock: Callable[[], float] = time.monotonic
+        self,
+        job: Job | None,
+        *,
+        stages: dict[str, float],
+        bar: bool,
+        clock: Callable[[], float] = time.monotonic,
+        words: Callable[[str], str] = str,
     ) -> None:
         if not stages or min(stages.values()) <= 0:
             raise ValueError("stages: at least one, each with a share above 0")
         total = sum(stages.values())
         self._shares = {name: share / total for name, share in stages.items()}
-        self._job, self._clock = job, clock
+        self._job, self._clock, self._words = job, clock, words
         self._began = self._told = clock()
         self._before = self._share = 0.0
         self._status = Status(state="running", pid=os.getpid(), pid_started=identity())
@@ -86,6 +93,7 @@ class Reporter:
 
     def note(self, message: str) -> None:
         """A line for the user on stderr, above a bar: public text, with or without a bar."""
+        message = self._words(message)
         if self._bar is not None:
             self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
         else:

@@ -186,7 +186,7 @@ class ChargedRun:
                 self.plan.book.outcome(self.line.run, state=state, detail=detail)
         except (SynthError, OSError) as error:  # a full disk; a ledger that was removed, replaced or put back
             why = str(error) if isinstance(error, SynthError) else error.strerror
-            return f"; how the run ended could not be recorded ({why}): look at the ledger with `synth ledger verify`"
+            return f"; how the run ended could not be recorded ({why}): look at the ledger with `synth.Ledger.verify`"
         return ""
 
     def _reason(self, error: BaseException, *, cancelled: bool) -> str:

@@ -58,7 +58,7 @@ class DryRun:
 
     def in_words(self) -> str:
         """One line."""
-        short = f"; not rehearsed, for want of time (--seconds): {', '.join(self.left)}" if self.left else ""
+        short = f"; not rehearsed, for want of time (`seconds=`): {', '.join(self.left)}" if self.left else ""
         return (
             f"rehearsed on {self.rows} made-up rows in {self.seconds:.0f} s: {', '.join(self.done) or 'nothing'}{short}"
             f"; never rehearsed: {', '.join(LEFT_OUT)}"

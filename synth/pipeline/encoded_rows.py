@@ -121,13 +121,13 @@ def encode(
     """
     check_schema(schema)
     if form not in FORMS:
-        raise UsageError(f"--form {form}: must be one of {', '.join(FORMS)}")
+        raise UsageError(f"`form={form}`: must be one of {', '.join(FORMS)}")
     if not 1 <= rows <= MOST_ROWS:
-        raise UsageError(f"--rows {rows}: must be 1 to {MOST_ROWS}")
+        raise UsageError(f"`rows={rows}`: must be 1 to {MOST_ROWS}")
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to encode")
     if form == "scaled" and too_many(schema):
-        raise UsageError(f"--form scaled: shows columns of at most {MOST_CATEGORIES} categories; say --form binned")
+        raise UsageError(f"`form=scaled`: shows columns of at most {MOST_CATEGORIES} categories; say `form=binned`")
     question = Slices(purpose="shown", encoding=FORMS[form](schema), sigma=1.0, groups=1)
     adjacency = adjacency_of(schema, relation_named(relation))
     blocks = [Block(bins=b.bins, table=t) for b, t in zip(question.encoding.blocks, question.tables, strict=True)]

@@ -108,15 +108,15 @@ def texts(
 ) -> tuple[Schema, Iterator[dict[str, "pa.Array"]]]:
     """The schema, and the tables as text. All that can be refused is refused here."""
     if not 2 <= count <= MOST:
-        raise UsageError(f"--multiple {count}: at least 2 tables, at most {MOST}; 20 are enough for most intervals")
+        raise UsageError(f"`count={count}`: at least 2 tables, at most {MOST}; 20 are enough for most intervals")
     check_num_rows(num_rows)
     check_seed(seed)
     stored = folder.load_release(release)
     if stored.method != "mixture":
-        raise UsageError(f"--multiple: is for releases of mixture, and this one is of {stored.method}")
+        raise UsageError(f"`count=`: is for releases of mixture, and this one is of {stored.method}")
     schema, told = stored.setting.schema, counted(stored.releases, stored.setting.schema)
     for name in set(columns or ()) - set(told):
-        raise UsageError(f"--columns {name}: no counts of it were released")
+        raise UsageError(f"`columns={name}`: no counts of it were released")
     reporter = reporter or Quiet()
     reporter.stage("fit")
     with reading(release, "release"):
@@ -126,7 +126,7 @@ def texts(
         repair = Rules(schema).repair if schema.constraints else None
         tilted = Tilted.of(model, stored.releases, schema, tuple(columns or told), repair)
     if tilted is None and columns:
-        raise UsageError(f"--columns {','.join(columns)}: too many to be followed together; name those of one analysis")
+        raise UsageError(f"`columns={','.join(columns)}`: too many to be followed together; name those of one analysis")
     size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     rng = np.random.default_rng(seed)
     if tilted is None:

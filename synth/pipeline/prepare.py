@@ -148,7 +148,7 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
     if isinstance(schema, Dataset):
         for name in SINGLE:
             if getattr(request, name):
-                raise UsageError(f"--{name.replace('_', '-')}: related tables have no such option yet; leave it out")
+                raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
     if request.ask:
         return StatisticsQuestions.of(request.ask)
     return generator_named(request.method, relation, request.options, tree=isinstance(schema, Dataset))
@@ -174,7 +174,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     if schema.learnt is not None and 0 < share < 1:
         raise InputError(
             "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
-            "learn what is missing with `synth schema learn`, then run without --learn-share"
+            "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
         )
     return schema, share
 
@@ -183,7 +183,7 @@ def _check_method(questions: Questions, schema: Schema | Dataset, adjacency: Adj
     """What the method has to say against relation and schema. Errors: UsageError."""
     if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
         raise UsageError(
-            f"method {questions.name} with these options reveals the number of rows; it needs --relation zero_out "
+            f"method {questions.name} with these options reveals the number of rows; it needs `relation=zero_out` "
             "or replace_one, with single rows as units"
         )
     if share == 0:  # else the conditions can be read only once the facts are learnt

@@ -65,12 +65,12 @@ def located(
         if isinstance(tables, Mapping):
             raise UsageError("several tables need a schema of related tables, with their keys (parse_related)")
         if tables is None:
-            raise UsageError("TABLE is missing; name a file, or a table at --source")
+            raise UsageError("`table=` is missing; name a file, or a table at `source=`")
         return {ONE: place_at(tables, source)}, {}
     if given and not isinstance(tables, Mapping):
         raise UsageError("related tables are a folder with a file for each, or frames and paths by table")
     if source is not None and given:
-        raise UsageError("--source: the tables are those there; give none beside it")
+        raise UsageError("`source=`: the tables are those there; give none beside it")
     if source is not None or tables is None:
         return places(tables, schema, source), {}
     private, public = public_tables.split(tables, schema)
@@ -82,7 +82,7 @@ def place_at(table: Source, source: str | None = None) -> Place:
     if source is None:
         return table if isinstance(table, Place) else place_of(table)
     if not isinstance(table, str | Path):
-        raise UsageError("--source: TABLE must be the name of a table there")
+        raise UsageError("`table=`: must be the name of a table at `source=`")
     return named_databases.placed(named_databases.address(source), str(table))
 
 
@@ -125,8 +125,8 @@ def check_known(name: str, book: Ledger) -> None:
     if not book.known(name) and book.summary():
         raise UsageError(
             f"nothing was charged to {name} before, and other datasets were or have a cap: if its persons are in "
-            "one of them, name that one with --dataset (`synth ledger show` lists them); if not, give it a name of its "
-            "own with --dataset"
+            "one of them, name that one with `dataset=` (`synth.Ledger.summary` lists them); if not, give it a name of "
+            "its own with `dataset=`"
         )
 
 

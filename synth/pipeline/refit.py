@@ -114,7 +114,7 @@ def _read(generator: Generator, releases: Sequence[Release]) -> list[Release]:
     if foreign:
         fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
         raise UsageError(
-            f"--from-release: method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
+            f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
     return found

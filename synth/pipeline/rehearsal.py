@@ -261,7 +261,7 @@ def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float
     if generator is not None and getattr(generator, "small", False):
         raise UsageError(
             f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
-            f"learn it first with `synth schema learn`, or choose method mixture"
+            f"learn it first with `synth.learn_schema`, or choose method mixture"
         )
     session = _session(grant, {}, ROWS, [])  # learning asks for counts alone
     try:

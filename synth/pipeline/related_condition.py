@@ -26,9 +26,9 @@ def split(schema: Dataset, where: Mapping[str, str]) -> dict[str, dict[str, str]
     for name, wanted in where.items():
         table, point, column = name.partition(".")
         if not point or table not in schema.tables:
-            raise UsageError(f"--where {name}: write TABLE.COLUMN=VALUE, a table of {', '.join(schema.tables)}")
+            raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(schema.tables)}")
         if column not in schema.tables[table].measured():
-            raise UsageError(f"--where {name}={wanted}: {column} is not a measured column of {table}")
+            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {table}")
         found.setdefault(table, {})[column] = wanted
     return found
 
@@ -68,7 +68,7 @@ class Drawing:
                     return
                 if drawn > MOST_DRAWN:
                     raise UsageError(
-                        f"--where: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
+                        f"`where=`: {num_roots - wanted} of {drawn:,} roots of the model meet it; ask for "
                         "fewer rows or for less"
                     )
 

@@ -113,9 +113,7 @@ class RunRequest(BaseModel):
         for name in TEXTS:
             text = getattr(self, name)
             if text is not None and not is_text(text):
-                raise UsageError(
-                    f"--{name.replace('_', '-')}: holds half a character (a lone surrogate); write it again"
-                )
+                raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
         return self
 
     def changed(self, **facts: Any) -> Self:
@@ -145,13 +143,13 @@ class RunRequest(BaseModel):
 def check_num_rows(num_rows: int | None) -> None:
     """Errors: UsageError below one row, or beyond what a table may have."""
     if num_rows is not None and not 1 <= num_rows <= MOST_ROWS:
-        raise UsageError(f"--num-rows {num_rows}: at least 1 row is needed, and at most {MOST_ROWS}")
+        raise UsageError(f"`num_rows={num_rows}`: at least 1 row is needed, and at most {MOST_ROWS}")
 
 
 def check_seed(seed: int | None) -> None:
     """Errors: UsageError for a seed that random generators do not take."""
     if seed is not None and not 0 <= seed < 2**63:
-        raise UsageError(f"--seed {seed}: must be a whole number from 0 to 2**63 - 1")
+        raise UsageError(f"`seed={seed}`: must be a whole number from 0 to 2**63 - 1")
 
 
 def refused(error: ValidationError) -> UsageError:
@@ -163,8 +161,8 @@ def refused(error: ValidationError) -> UsageError:
 def fault(error: ValidationError) -> str:
     """The first fault, as option and rule; never the value, which may be a whole table."""
     fault = error.errors(include_url=False, include_input=False)[0]
-    option = "--" + str(fault["loc"][0] if fault["loc"] else "request").replace("_", "-")
+    option = f"`{fault['loc'][0]}=`" if fault["loc"] else "request"
     if fault["type"] == "extra_forbidden":
         near = likely(str(fault["loc"][0]), RunRequest.model_fields)
-        return f"{option}: no option of a run; {near or 'see `synth run --help`'}"
-    return f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth run --help`"
+        return f"{option}: no option of a run; {near or 'see `synth.run`'}"
+    return f"{option}: {fault['msg'].removeprefix('Input should be ')}; see `synth.run`"

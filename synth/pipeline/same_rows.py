@@ -20,7 +20,7 @@ from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 MaySpend = Callable[[str], bool]
 SAME = (
     "these rows, or nearly all of them, were charged to {} before, and one person has one budget: charge it with "
-    "--dataset {}, or say with --separate that no person is in both"
+    "`dataset={}`, or say with `separate=` that no person is in both"
 )
 
 

@@ -92,16 +92,16 @@ def sample_to(
     Privacy: released answers only.
     """
     if (source is None) != (out_table is None):
-        raise UsageError("--source and --out-table belong together: the database, and the table to be made in it")
+        raise UsageError("`source=` and `out_table=` belong together: the database, and the table to be made in it")
     if (out is None) == (source is None):
-        raise UsageError("name one place for the rows: --out, or --source with --out-table")
+        raise UsageError("name one place for the rows: `out=`, or `source=` with `out_table=`")
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
         schema = plan.stored.schema
         if isinstance(schema, Dataset):
             if out is None:
-                raise UsageError("--source: related tables are drawn into a folder; name it with --out")
+                raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
             return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
         rows = plan.drawn.num_rows[ONE]
         text = out is not None and bool(Path(out).suffix)
@@ -126,7 +126,7 @@ def _tables_to(model: str | Path, out: Path, plan: "_Plan", *, raw_text: bool) -
     """Related tables into a folder; returns their files by table."""
     schema = plan.stored.schema
     if out.suffix:
-        raise UsageError(f"--out {out}: related tables are written into a folder, a file each; name one")
+        raise UsageError(f"`out={out}`: related tables are written into a folder, a file each; name one")
     folder.check_out(out, schema)
     public = folder.public_beside(model, plan.stored)
     names = folder.write_tables(out, {n: plan.drawn.blocks(n) for n in schema.tables}, schema, raw_text=raw_text)
@@ -157,7 +157,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     elif isinstance(stored.schema, Dataset):
         share = Drawing(stored.model, allowed).probability(rng=rng)
         if not share:
-            raise UsageError(f"--where: of {PILOT:,} roots of the model none meets it; ask for less")
+            raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
         share = float(stored.model.probability(allowed))
     size = num_rows or min(max(1, round(stored.model.total * share)), MOST_ROWS)
@@ -178,8 +178,8 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
 def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
     if name not in schema.measured():
         columns = meant(name, schema.measured())
-        raise UsageError(f"--where {name}={wanted}: {name} is not a measured column of the model; {columns}")
+        raise UsageError(f"`where={name}={wanted}`: {name} is not a measured column of the model; {columns}")
     try:
         return codec.places_of(schema.columns[name], wanted)
     except ValueError as error:
-        raise UsageError(f"--where {name}={wanted}: {error}") from None
+        raise UsageError(f"`where={name}={wanted}`: {error}") from None

@@ -92,11 +92,11 @@ def write(
         where=dict(where),
     )
     if before is not None and before != parts:
-        raise UsageError(f"--out {out}: it holds parts of other rows ({_apart(before, parts)}); name another folder")
+        raise UsageError(f"`out={out}`: it holds parts of other rows ({_apart(before, parts)}); name another folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         if before is None and any(out.iterdir()):
-            raise UsageError(f"--out {out}: the folder holds other files; name one that is empty or not there")
+            raise UsageError(f"`out={out}`: the folder holds other files; name one that is empty or not there")
         whole_files.write(out / ABOUT, json.dumps({"format": FORMAT, **asdict(parts)}) + "\n")
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or 'input/output error'})") from None
@@ -117,7 +117,13 @@ def _seed(seed: int | None, before: Parts | None) -> int:
 
 
 def _apart(before: Parts, parts: Parts) -> str:
-    names = {"model": "model", "num_rows": "--num-rows", "rows": "rows of a part", "seed": "--seed", "where": "--where"}
+    names = {
+        "model": "model",
+        "num_rows": "`num_rows=`",
+        "rows": "rows of a part",
+        "seed": "`seed=`",
+        "where": "`where=`",
+    }
     return "another " + " and ".join(told for n, told in names.items() if getattr(before, n) != getattr(parts, n))
 
 

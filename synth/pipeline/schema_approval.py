@@ -22,12 +22,12 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     if target is None:
         return schema
     if isinstance(schema, Dataset):
-        raise UsageError("--target: related tables have no such option yet; leave it out")
+        raise UsageError("`target=`: related tables have no such option yet; leave it out")
     if target == schema.target:
         return schema
     if target not in schema.measured():
         raise UsageError(
-            f"--target {target!r} is not a measured column of the schema; {meant(target, schema.measured())}"
+            f"`target={target}` is not a measured column of the schema; {meant(target, schema.measured())}"
         )
     return schema.model_copy(update={"target": target, "positive": None})
 
@@ -35,7 +35,7 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
 def learning_share(schema: Schema, asked: float | None) -> float:
     """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
     if asked is not None and not 0 < asked <= 1:
-        raise UsageError(f"--learn-share {asked}: must lie between 0 and 1; 0.1 is usual")
+        raise UsageError(f"`learn_share={asked}`: must lie between 0 and 1; 0.1 is usual")
     if asked is None:
         parse(schema.model_dump(exclude_none=True))
         return 0.0
@@ -62,7 +62,7 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
     answered = {"unit_source": "declared"} if unit is not None and schema.unit_source is not None else {}
     named = schema.model_copy(update={"unit": unit or schema.unit, "max_rows": most, **answered})
     try:
-        return parse(named.model_dump(exclude_none=True), name="--unit, --max-rows", complete=False)
+        return parse(named.model_dump(exclude_none=True), name="`unit=`, `max_rows=`", complete=False)
     except InputError as error:
         raise UsageError(str(error)) from None
 
@@ -97,12 +97,12 @@ def confirmed(
         raise InputError(
             f"schema: drafted facts that nobody has confirmed: {listed}. Facts taken from private rows are not "
             'free: set "source" to "public" or "declared" where you know them from elsewhere, '
-            "or pass --assume-public to vouch for all"
+            "or vouch for all with `assume_public=`"
         )
     if schema.dialect is not None and schema.dialect.source == UNCONFIRMED and assume_public is False:
         raise InputError(
             f"schema: nobody has confirmed how the file is read ({schema.dialect.in_words()}): correct dialect and set "
-            'its source to "declared", or pass --assume-public'
+            'its source to "declared", or vouch for it with `assume_public=`'
         )
     check_alone(schema, assume_public, of=of)
     check_answered(schema, assume_public)
@@ -117,7 +117,7 @@ def confirmed(
         if many > max_categories:
             raise InputError(
                 f"column {of}{name}: {many} categories, more than {max_categories}; "
-                f"make it an identifier or confirm with --max-categories {many}"
+                f"make it an identifier or confirm with `max_categories={many}`"
             )
     return schema.assume_public().kept()
 
@@ -126,7 +126,7 @@ def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
     """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
     for name in reasons:
         if name not in schema.columns:
-            raise UsageError(f"--reason {name}: the schema has no such column; {meant(name, schema.columns)}")
+            raise UsageError(f"`reasons={name}`: the schema has no such column; {meant(name, schema.columns)}")
     columns = {n: c.model_copy(update={"reason": reasons[n]}) if n in reasons else c for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": columns})
 
@@ -167,24 +167,23 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     named = () if isinstance(assume_public, bool) else tuple(assume_public)
     for name in named:
         if name not in schema.columns:
-            raise UsageError(f"--assume-public {name}: the schema has no such column; {meant(name, schema.columns)}")
+            raise UsageError(f"`assume_public={name}`: the schema has no such column; {meant(name, schema.columns)}")
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:
         told = "; ".join(_told(of + n, schema.columns[n], alone[n]) for n in waiting)
-        learn = "" if of else "Learn them (--learn-share 0.1 or `synth schema learn`), group"
+        learn = "" if of else "Learn them (`learn_share=0.1` or `synth.learn_schema`), group"
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
             f"schema: these lists and bounds have to be vouched for one by one: {told}. "
-            f"{learn or 'Group'} them (`synth schema init --group`), leave them out (type omitted), or vouch for each "
-            f"by name: --assume-public {','.join(of + n for n in waiting)} with a --reason {column}=TEXT for each"
+            f"{learn or 'Group'} them (`synth.draft` with `group=`), leave them out (type omitted), or vouch for each "
+            f"by name: `assume_public={','.join(of + n for n in waiting)}` with a `reasons={column}=TEXT` for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
                 f"column {_told(of + name, schema.columns[name], risk)}: state why that may be public, with "
-                f"--reason "
-                f'{of}{name}=TEXT or "reason" in the schema; it goes on the card'
+                f'`reasons={of}{name}=TEXT` or "reason" in the schema; it goes on the card'
             )
 
 
@@ -200,7 +199,7 @@ def check_answered(schema: Schema, assume_public: bool | Sequence[str]) -> None:
         return
     drafted = "each row is one person" if schema.person is None else f"{schema.person} with {schema.max_rows} rows each"
     ways = (
-        "--unit row" if schema.person is None else f"--unit {schema.person} --max-rows {schema.max_rows}, or --unit row"
+        "`unit=row`" if schema.person is None else f"`unit={schema.person}` `max_rows={schema.max_rows}`, or `unit=row`"
     )
     raise InputError(
         f"schema: can a person appear in more than one row? The draft proposes: {drafted}; answer with {ways} (or set "

@@ -83,7 +83,7 @@ def carry_out(
     """As ``statistics``, of a request that stands already."""
     reporter, noise, ask = reporter or Quiet(), noise or SystemNoise(), request.ask
     if not ask:
-        raise UsageError(f"--ask is missing: {FORMS}")
+        raise UsageError(f"`ask=` is missing: {FORMS}")
     StatisticsQuestions.of(ask).check_schema(schema)
     reporter.stage("check")
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)

@@ -60,7 +60,7 @@ class Asked:
         except ValueError:
             share = 0.0
         if kind not in ("mean", "quantile", *TABLES) or not name or not 0 < share < 1:
-            raise UsageError(f"--ask {words}: {FORMS}")
+            raise UsageError(f"`ask={words}`: {FORMS}")
         return cls(words=words, kind=kind, columns=tuple(name.split("*")) if kind in TABLES else (name,), level=share)
 
     def check(self, schema: Schema) -> None:
@@ -68,16 +68,16 @@ class Asked:
         for name in self.columns:
             if name not in schema.measured():
                 columns = meant(name, schema.measured())
-                raise UsageError(f"--ask {self.words}: {name} is not a measured column of the schema; {columns}")
+                raise UsageError(f"`ask={self.words}`: {name} is not a measured column of the schema; {columns}")
             if self.kind not in TABLES and not schema.columns[name].is_numeric:
                 raise UsageError(
-                    f"--ask {self.words}: {name} is {schema.columns[name].type}; only numbers and dates have one"
+                    f"`ask={self.words}`: {name} is {schema.columns[name].type}; only numbers and dates have one"
                 )
         cells = prod(counted(n, schema.columns[n]).size for n in self.columns) if self.kind in TABLES else 0
         if cells > MOST_CELLS or len(set(self.columns)) < len(self.columns):
-            raise UsageError(f"--ask {self.words}: {cells} cells, at most {MOST_CELLS}, and each column once")
+            raise UsageError(f"`ask={self.words}`: {cells} cells, at most {MOST_CELLS}, and each column once")
         if self.kind == "weight" and (schema.weight is None or schema.weight in self.columns):
-            raise UsageError(f'--ask {self.words}: the schema must name a "weight", and other columns be asked for')
+            raise UsageError(f'`ask={self.words}`: the schema must name a "weight", and other columns be asked for')
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def check_choice(choice: str) -> None:
     """Errors: UsageError for a choice that is none, whether a table will be written or not."""
     if choice not in get_args(Choice):
         remedy = likely(choice, get_args(Choice)) or "choose same (as the schema says) or plain (UTF-8, commas, points)"
-        raise UsageError(f"--dialect {choice}: {remedy}")
+        raise UsageError(f"`dialect={choice}`: {remedy}")
 
 
 def write(

@@ -358,14 +358,14 @@ def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():
-            raise UsageError(f"--out {out}: is a file; name a folder")
+            raise UsageError(f"`out={out}`: is a file; name a folder")
         taken = [
             p.name
             for p in (out / n for n in (*NAMES, dialect_copy.NAME, *tables))
             if p.exists() and not (p.is_file() and os.access(p, os.W_OK))
         ]
         if taken:
-            raise UsageError(f"--out {out}: {taken[0]} there cannot be written over; name another folder")
+            raise UsageError(f"`out={out}`: {taken[0]} there cannot be written over; name another folder")
         try:
             out.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=out, prefix="." + max(NAMES, key=len)) as file:
@@ -378,7 +378,7 @@ def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = getattr(error, "strerror", None) or "no name of a folder"
-        raise UsageError(f"--out {out}: cannot be written ({reason}); choose a folder you may write to") from None
+        raise UsageError(f"`out={out}`: cannot be written ({reason}); choose a folder you may write to") from None
 
 
 def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
@@ -389,7 +389,7 @@ def check_room(out: Path, schema: Schema, num_rows: int | None) -> None:
     least, free = num_rows * _shortest_row(schema), shutil.disk_usage(nearest).free
     if least > free:
         raise UsageError(
-            f"--num-rows {num_rows}: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
+            f"`num_rows={num_rows}`: take {least / 1e9:.3g} GB at least, and {free / 1e9:.3g} GB are free there; "
             "ask for fewer rows"
         )
 

@@ -123,9 +123,9 @@ def make(
     folder, out = Path(release), Path(out)
     folder = folder.parent if folder.suffix == ".json" else folder
     if out.suffix != ".zip":
-        raise UsageError(f"--out {out}: name a .zip file")
+        raise UsageError(f"`out={out}`: name a .zip file")
     if paid is not None and bundle.is_related(folder):
-        raise UsageError("--paid: counts that decide are of single tables; leave it out")
+        raise UsageError("`paid=`: counts that decide are of single tables; leave it out")
     with reading(folder, "release"):
         stored = checked(folder)
         card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
@@ -245,7 +245,7 @@ def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -
     strange = sum(found.clamped.values()) + sum(found.unreadable.values())
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
-        remedy = "make it again with `synth run --from-release`" if place.name.startswith(ONE) else "use another copy"
+        remedy = "make it again with `synth.Release.refit`" if place.name.startswith(ONE) else "use another copy"
         raise InputError(f"{place}: damaged ({reason}); {remedy}")
     return table
 
@@ -330,4 +330,4 @@ def zip_file(out: Path, parts: Mapping[str, bytes]) -> None:
                 entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
                 file.writestr(entry, content)
     except OSError as error:
-        raise UsageError(f"--out {out}: {error.strerror}; choose another place") from None
+        raise UsageError(f"`out={out}`: {error.strerror}; choose another place") from None

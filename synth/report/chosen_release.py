@@ -22,7 +22,7 @@ from synth.release.statistics_file import load as load_statistics
 from synth.report import private_selection
 from synth.schema import names
 
-WAYS = "before, releases, private (with --paid and --with) or all (with --with)"
+WAYS = "before, releases, private (with `paid=` and `candidates=`) or all (with `candidates=`)"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Book:
             number = one.card["ledger_entry"]["number"]
             raise UsageError(
                 f"{one.folder}: its run (line {number}) is not in the ledger {self.path}, so that what was charged "
-                "cannot be added up; name the ledger that paid for it with --ledger"
+                "cannot be added up; name the ledger that paid for it with `ledger=`"
             )
         return paid.dataset
 
@@ -149,7 +149,7 @@ def settle(
         return told
     if how is None and compared:
         raise UsageError(
-            f"{_releases(len(compared))} compared with the real rows; say how this one was chosen with --choice: {WAYS}"
+            f"{_releases(len(compared))} compared with the real rows; say how this one was chosen with `how=`: {WAYS}"
         )
     charges = _charges(one, how or "unstated", others, compared, paid, book)
     if how is None:
@@ -176,9 +176,11 @@ def _charges(
         return [] if how == "only" else [_charge(e) for e in lines]
     known = {(o.line, o.table) for o in others}
     if missing := {(c.line, c.table) for c in compared} - known:
-        raise UsageError(f"{_releases(len(missing))} compared with the real rows and not named; name each with --with")
+        raise UsageError(
+            f"{_releases(len(missing))} compared with the real rows and not named; name each with `candidates=`"
+        )
     if not others:
-        raise UsageError(f"--choice {how}: name the other candidates, each with --with FOLDER")
+        raise UsageError(f"`how={how}`: name the other candidates with `candidates=`")
     charges = [c for o in others for c in _of(o, one, book)]
     return charges if how == "all" else [*charges, _decided(one, others, paid, book)]
 
@@ -220,7 +222,7 @@ def _less(whole: float, part: float) -> float:
 def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, book: Book) -> Charge:
     """The line of the counts that chose this release among the others. Errors: InputError where they chose another."""
     if paid is None:
-        raise UsageError("--choice private: name the counts that decide, which `synth statistics` wrote, with --paid")
+        raise UsageError("`how=private`: name the counts that decide, which `synth.statistics` wrote, with `paid=`")
     about = load_statistics(paid)["card"]
     number, seal = int(about["ledger_entry"]["number"]), str(about["ledger_entry"]["hash"])
     if any(about.get(n) != one.card.get(n) for n in ("relation", "unit")):
@@ -233,7 +235,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
     if book.line(number, seal) is None:
         raise UsageError(
-            f"{paid}: line {number} is not in the ledger {book.path}; name the one that paid with --ledger"
+            f"{paid}: line {number} is not in the ledger {book.path}; name the one that paid with `ledger=`"
         )
     gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
@@ -299,7 +301,7 @@ def _alike(one: Candidate, lines: Sequence[Entry]) -> None:
     if any((e.relation, e.unit) != (one.card.get("relation"), one.card.get("unit")) for e in lines):
         raise InputError(
             "runs of this dataset were charged under different relations or units, whose guarantees do not add up; "
-            "name the candidates with --choice all or private, or say --choice before"
+            "name the candidates with `how=all` or private, or say `how=before`"
         )
 
 

@@ -67,7 +67,7 @@ def write(release: str | Path, out: str | Path, *, statistics: str | Path | None
     """
     page = Path(out)
     if page.suffix != ".html":
-        raise UsageError(f"--out {out}: name a .html file")
+        raise UsageError(f"`out={out}`: name a .html file")
     if bundle.is_related(release):
         trees = related_publish.gather(release)
         text, plain = related_publish.page(trees, card=verify.load(release)), related_publish.plain(trees)
@@ -119,4 +119,4 @@ def _write(path: Path, words: str) -> None:
     try:
         whole_files.write(path, words)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None
+        raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None

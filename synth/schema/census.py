@@ -48,9 +48,9 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     if task not in TASKS:
         raise UsageError(f"task {task!r} is unknown; {meant(task, TASKS)}")
     if state not in states:
-        raise UsageError(f"--state {state}: must be a state's two letters, such as CA, or PR")
+        raise UsageError(f"`state={state}`: must be a state's two letters, such as CA, or PR")
     if year < FIRST_YEAR:
-        raise UsageError(f"--year {year}: machine-readable code books begin with {FIRST_YEAR}")
+        raise UsageError(f"`year={year}`: machine-readable code books begin with {FIRST_YEAR}")
     if folder is not None:
         from folktables.load_acs import _STATE_CODES
 
@@ -63,7 +63,7 @@ def fetch(task: str, *, state: str, year: int, cache: str | Path, folder: str | 
     if absent:
         raise InputError(
             f"the {year} person file of {state} has no column {', '.join(absent)}, which {task} needs; the publisher "
-            "renamed some after 2018: choose --year 2018 or 2017"
+            "renamed some after 2018: choose `year=2018` or 2017"
         )
     return _made(task, state, year, problem, rows, book)
 
@@ -130,7 +130,7 @@ def _column(name: str, book: pd.DataFrame, values: pd.Series) -> Column:
             description=described,
         )
     if lines.empty:
-        raise InputError(f"the code book does not explain column {name}; choose another --year")
+        raise InputError(f"the code book does not explain column {name}; choose another `year=`")
     low, high = (pd.to_numeric(lines[i], errors="coerce") for i in (4, 5))
     nullable = bool(low.isna().any()) or bool(values.isna().any())
     ranges = lines[(low != high) & low.notna() & high.notna()]

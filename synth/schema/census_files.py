@@ -21,19 +21,19 @@ def bring(folder: str | Path, cache: str | Path, *, state: str, code: str, year:
     """
     source, place = Path(folder), Path(cache) / str(year) / "1-Year"
     if not source.is_dir():
-        raise UsageError(f"--from {source.name}: is no folder; name the one that holds the Census Bureau's files")
+        raise UsageError(f"`folder={source.name}`: is no folder; name the one that holds the Census Bureau's files")
     person, packed = f"psam_p{code}.csv", f"csv_p{state.lower()}.zip"
     names = (BOOK.format(year=year), "definition.csv")
     try:
         place.mkdir(parents=True, exist_ok=True)
         if not (_copied(source, year, (person,), place / person) or _unpacked(source, year, packed, place / person)):
             raise InputError(
-                f"--from {source.name}: holds neither {packed} nor {person}, the {year} persons of {state}"
+                f"`folder={source.name}`: holds neither {packed} nor {person}, the {year} persons of {state}"
             )
         if not _copied(source, year, names, place / "definition.csv"):
-            raise InputError(f"--from {source.name}: lacks the code book {names[0]}")
+            raise InputError(f"`folder={source.name}`: lacks the code book {names[0]}")
     except (OSError, zipfile.BadZipFile, KeyError) as error:
-        raise InputError(f"--from {source.name}: a file cannot be read or kept ({type(error).__name__})") from None
+        raise InputError(f"`folder={source.name}`: a file cannot be read or kept ({type(error).__name__})") from None
     _check_year(place / person, year)
 
 
@@ -66,4 +66,4 @@ def _check_year(person: Path, year: int) -> None:
         first = next(lines, "").strip().replace('"', "").split(",")
     serial = dict(zip(names, first, strict=False)).get("SERIALNO", "")
     if serial[:4] != str(year):
-        raise InputError(f"{person.name}: its serial numbers are not of {year}; choose another --year or file")
+        raise InputError(f"{person.name}: its serial numbers are not of {year}; choose another `year=` or file")

@@ -14,7 +14,7 @@ from synth.schema.dialect import format_problem
 CATEGORICAL = ("categorical", "ordinal", "boolean")
 NUMERIC = ("integer", "float")
 UNREAD = ("identifier", "omitted")  # kinds of which no cell is learnt
-LEARN = " (or learn it: `synth schema learn`, `synth run --learn-share`)"
+LEARN = " (or learn it: `synth.learn_schema`, or `learn_share=`)"
 MAX_POSITIONS = 2**53  # beyond, a float no longer tells neighbouring positions apart
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 

@@ -147,14 +147,14 @@ def _undecided(tables: Sequence[str], keys: Sequence[Reference]) -> Iterator[str
         if len(parents) > 1:
             yield (
                 f"{child} has several parents ({', '.join(parents)}): keep one key. A parent that everybody may "
-                "have, such as a list of districts, is named with --public; --root names the table whose rows "
+                "have, such as a list of districts, is named with `public=`; `root=` names the table whose rows "
                 "are the units of privacy."
             )
     roots = [t for t in tables if t not in {k.child for k in keys}]
     if len(roots) > 1:
         yield (
-            f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing (--key "
-            "CHILD.COLUMN=PARENT.COLUMN), a public table (--public) or the units' table (--root)."
+            f"{', '.join(roots)} have no parent by their columns' names: state the keys that are missing ("
+            "`keys=CHILD.COLUMN=PARENT.COLUMN`), a public table (`public=`) or the units' table (`root=`)."
         )
     elif not roots and tables:
-        yield "the keys go in a circle: name the table whose rows are the units of privacy with --root."
+        yield "the keys go in a circle: name the table whose rows are the units of privacy with `root=`."

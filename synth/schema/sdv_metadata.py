@@ -65,7 +65,9 @@ def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metad
         raise InputError(f"{name}: it describes no columns; `columns` must map names to their sdtype")
     notes = [f"{part}: not taken over" for part in UNUSED if plain.get(part) or table.get(part)]
     if isinstance(table.get("sequence_key"), str):
-        notes.append(f"{table['sequence_key']}: the sequence key; to protect it as a person use --unit and --max-rows")
+        notes.append(
+            f"{table['sequence_key']}: the sequence key; to protect it as a person use `unit=` and `max_rows=`"
+        )
     found = {column: _column(column, meta, notes, name) for column, meta in columns.items()}
     key = table.get("primary_key")
     if isinstance(key, str) and key in found and found[key].type != "identifier":
@@ -82,16 +84,16 @@ def _table(plain: dict[str, Any], wanted: str | None, name: str) -> tuple[str | 
         raise InputError(f"{name}: its METADATA_SPEC_VERSION is none of {', '.join(VERSIONS)}; save it as V1 metadata")
     if "tables" not in plain:
         if wanted is not None:
-            raise UsageError(f"--table-name {wanted}: the metadata give their only table no name; leave it out")
+            raise UsageError(f"`table_name={wanted}`: the metadata give their only table no name; leave it out")
         return None, plain
     tables = plain["tables"]
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()) or not tables:
         raise InputError(f"{name}: `tables` must map at least one name to its columns")
     known = ", ".join(tables)
     if wanted is None and len(tables) > 1:
-        raise InputError(f"{name}: it describes {len(tables)} tables; choose one with --table-name: {known}")
+        raise InputError(f"{name}: it describes {len(tables)} tables; choose one with `table_name=`: {known}")
     if wanted is not None and wanted not in tables:
-        raise UsageError(f"--table-name {wanted}: the metadata have no such table; they have {known}")
+        raise UsageError(f"`table_name={wanted}`: the metadata have no such table; they have {known}")
     label = wanted if wanted is not None else next(iter(tables))
     return label, tables[label]
 
@@ -171,7 +173,7 @@ def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Col
     if stated.type in NUMERIC and drafted.type in ("categorical", "boolean", "datetime") and drafted.size > 1:
         raise InputError(
             f"column {name}: the metadata say numerical, but not all cells are numbers; name texts that mean missing "
-            "with --missing, or correct the metadata"
+            "with `missing=`, or correct the metadata"
         )
     if drafted.type != stated.type:
         notes.append(f"{name}: {stated.type} in the metadata, {drafted.type} by its rows")

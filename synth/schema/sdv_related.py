@@ -104,6 +104,6 @@ def check_kinds(stated: Mapping[str, Schema], headers: Mapping[str, list[str]]) 
     """Errors: UsageError for a table or column of the metadata that the folder does not have."""
     for name, schema in stated.items():
         if name not in headers:
-            raise UsageError(f"--table: table {name} of the metadata is not there; there are {', '.join(headers)}")
+            raise UsageError(f"table {name} of the metadata is not there; there are {', '.join(headers)}")
         if lost := [c for c in schema.columns if c not in headers[name]]:
-            raise UsageError(f"--table: {name} has no column {lost[0]}, which the metadata name")
+            raise UsageError(f"table {name} has no column {lost[0]}, which the metadata name")

@@ -50,7 +50,7 @@ __all__ = [
     "parse",
 ]
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
-MAX_CATEGORIES = 50_000  # above this a column must be confirmed with --max-categories
+MAX_CATEGORIES = 50_000  # above this a column must be confirmed with max_categories
 MOST_COLUMNS = 20_000  # of a table, those that are omitted among them
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
 LISTS = ("categories", "labels", "missing")
@@ -234,7 +234,7 @@ def read(path: str | Path) -> Any:
         return json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise InputError(f"schema {path}: {reason}; draft one with `synth schema init`") from None
+        raise InputError(f"schema {path}: {reason}; draft one with `synth.draft`") from None
     except UnicodeDecodeError:
         raise InputError(f"schema {path}: not UTF-8 text; save it as UTF-8 JSON") from None
     except json.JSONDecodeError as error:

@@ -9,7 +9,7 @@ from synth.schema.table import canonical
 from synth.sources import draft_risks
 from synth.sources.formats.text_table import Table, canonical_texts
 
-LEARN = "learn them privately with --learn-share, or "  # which a run of related tables cannot
+LEARN = "learn them privately with `learn_share=`, or "  # which a run of related tables cannot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +67,13 @@ class Notes:
     def sentences(self) -> list[str]:
         """One sentence for each reason that applies; names only."""
         parts = [
-            (self.codes, "few distinct whole numbers: if they are codes, name them with --categorical"),
+            (self.codes, "few distinct whole numbers: if they are codes, name them with `categorical=`"),
             (self.keys, "look like keys, with repeats: drafted as identifiers, of which nothing is published"),
             (self.notes, "free text, or values that hardly any two rows share: left out; nothing of it is read"),
             (self.dates, "dates of a form that is not read here: left out; write them like 2020-01-31 to keep them"),
-            (self.mixed, "numbers besides a few words: if the words mean missing, name those with --missing"),
+            (self.mixed, "numbers besides a few words: if the words mean missing, name those with `missing=`"),
             (self.order, "ordinal text in alphabetical order: put the categories in order in the schema"),
-            (self.empty, "no value in any row: drafted as a constant; drop the column or state what it can hold"),
+            (self.empty, "no value in any row: drafted as a constant; leave the column out or state what it can hold"),
         ]
         said = [f"{','.join(names)}: {text}" for names, text in parts if names]
         return [*said, *self._long()]
@@ -84,8 +84,8 @@ class Notes:
             return []
         told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
-        group = f"group them by first characters with --group {ways}, or " if ways else ""
+        group = f"group them by first characters with `group={ways}`, or " if ways else ""
         return [
             f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
-            "each alone with --assume-public and --reason"
+            "each alone with `assume_public=` and `reasons=`"
         ]

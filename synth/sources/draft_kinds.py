@@ -124,7 +124,7 @@ def _dates(cells: Cells) -> Column | None:
 
 
 def _no_dates(cells: Cells) -> Column:
-    raise UsageError(f"--datetime {cells.name}: not all its cells are dates like 2020-01-31; convert them first")
+    raise UsageError(f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first")
 
 
 def _unpublished(cells: Cells, notes: Notes) -> Column | None:
@@ -146,8 +146,8 @@ def _unpublished(cells: Cells, notes: Notes) -> Column | None:
 def _categories(cells: Cells, kind: str, *, limit: int, notes: Notes) -> Column:
     if len(cells.values) > limit:
         raise InputError(
-            f"column {cells.name}: more than {limit} distinct texts; name it with --identifier if it is a key, "
-            "or raise --max-categories"
+            f"column {cells.name}: more than {limit} distinct texts; name it with `identifier=` if it is a key, "
+            "or raise `max_categories=`"
         )
     numbers = literals.sorted_numbers(cells.values)
     if kind == "ordinal" and numbers is None:

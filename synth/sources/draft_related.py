@@ -118,7 +118,7 @@ class _Read:
                 continue
             if len(reference.columns) > 1:
                 raise UsageError(
-                    f"--public {reference.parent}: {reference} is a key of several columns; a reference "
+                    f"`public={reference.parent}`: {reference} is a key of several columns; a reference "
                     "to a public table is by one column"
                 )
             values = self._public_keys(reference)
@@ -162,7 +162,7 @@ class _Read:
     def _proposed(self, key: Reference, counts: np.ndarray | None) -> int:
         if counts is None or not len(counts):
             self.open.append(
-                f"most_children of {key.child} is to be stated (--most-children {key.child}=N): too many "
+                f"most_children of {key.child} is to be stated (`most_children={key.child}=N`): too many "
                 "rows, or none, to propose it from."
             )
             return 0
@@ -170,7 +170,7 @@ class _Read:
         kept = np.minimum(counts, most).sum() / counts.sum()
         self.notes.append(
             f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
-            f"{kept:.0%} of all; answer with --most-children {key.child}=N"
+            f"{kept:.0%} of all; answer with `most_children={key.child}=N`"
         )
         return most
 
@@ -203,19 +203,19 @@ def check(headers: Mapping[str, Sequence[str]], wanted: Wanted) -> None:
     stated = {
         "root": [wanted.root] if wanted.root else [],
         "public": wanted.public,
-        "most-children": list(wanted.most_children or ()),
+        "most_children": list(wanted.most_children or ()),
     }
     for option, tables in stated.items():
         for name in tables:
             if name not in headers:
-                raise UsageError(f"--{option} {name}: no such table; there are {', '.join(headers)}")
+                raise UsageError(f"`{option}={name}`: no such table; there are {', '.join(headers)}")
     if wanted.root in wanted.public:
-        raise UsageError(f"--root {wanted.root}: it is named as public too; the units' table is private")
+        raise UsageError(f"`root={wanted.root}`: it is named as public too; the units' table is private")
     for key in wanted.keys:
         for table, columns in ((key.child, key.columns), (key.parent, key.parent_columns)):
             absent = [c for c in columns if c not in headers.get(table, ())]
             if table not in headers or absent:
-                raise UsageError(f"--key {key}: {table} {'has no column ' + absent[0] if absent else 'is no table'}")
+                raise UsageError(f"`keys={key}`: {table} {'has no column ' + absent[0] if absent else 'is no table'}")
     for table, options in (wanted.options or {}).items():
         if table not in headers:
             raise UsageError(f"{table}.{next(iter(options))}: no such table; write TABLE.COLUMN")

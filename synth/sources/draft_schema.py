@@ -132,7 +132,7 @@ def _target(target: str | None, columns: Mapping[str, Column]) -> str | None:
     if target is not None and columns[target].type in ("identifier", "omitted"):
         risk = columns[target].risk
         why = RISKS[risk] if risk else "it looks like a key"
-        raise UsageError(f"--target {target}: {why}; name it with --categorical if it is what shall be predicted")
+        raise UsageError(f"`target={target}`: {why}; name it with `categorical=` if it is what shall be predicted")
     return target
 
 
@@ -140,16 +140,17 @@ def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
     """The kind that each named column was given."""
     kinds: dict[str, str] = {}
     for option, names in options.items():
+        keyword = {"datetime": "datetime_"}.get(option, option)
         for name in names:
             if name not in table.names:
-                raise UsageError(f"--{option} {name}: the table has no such column; {meant(name, table.names)}")
+                raise UsageError(f"`{keyword}={name}`: the table has no such column; {meant(name, table.names)}")
             if option == "target":
                 continue
             if option == "group":
                 kinds.setdefault(name, "categorical")
                 continue
             if kinds.setdefault(name, option) != option:
-                raise UsageError(f"--{option} {name}: already named with --{kinds[name]}; keep one")
+                raise UsageError(f"`{keyword}={name}`: already named with `{kinds[name]}=`; keep one")
     return kinds
 
 
@@ -158,7 +159,7 @@ def _grouped(name: str, column: Column, length: int) -> Column:
     found = coarsening.coarser(column, length) if column.categories else None
     if found is None:
         raise UsageError(
-            f"--group {name}={length}: no public list of groups; the first characters must be digits or "
+            f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
             f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
         )
     return found

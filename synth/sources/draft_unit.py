@@ -35,8 +35,8 @@ class Persons:
         told = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
         return [
             f"{','.join(self.keys)}: keys that repeat ({told}). Can a person appear in more than one row? "
-            f"Proposed: --unit {self.unit} --max-rows {self.max_rows}, which keeps {KEPT:.0%} of the rows; or "
-            "answer --unit row: each row is one person"
+            f"Proposed: `unit={self.unit}` `max_rows={self.max_rows}`, which keeps {KEPT:.0%} of the rows; or "
+            "answer `unit=row`: each row is one person"
         ]
 
 

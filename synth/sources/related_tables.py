@@ -47,7 +47,7 @@ def places(
     if source is not None:
         return {n: placed(address(source), n if tables is None else f"{tables}.{n}") for n in schema.tables}
     if tables is None:
-        raise UsageError("TABLE is missing; name a folder with a file for each table, or a database with --source")
+        raise UsageError("`table=` is missing; name a folder with a file for each table, or a database with `source=`")
     if not isinstance(tables, Mapping):
         return {name: place_of(_file(Path(tables), name)) for name in schema.tables}
     if absent := [n for n in schema.tables if n not in tables]:

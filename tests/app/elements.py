@@ -4,6 +4,7 @@ import json
 import time
 
 from synth import jobs
+from synth.errors import FUNCTION, OPTION
 
 CONTROLS = (
     "selectbox",
@@ -26,7 +27,10 @@ def said(at) -> str:
     parts = [
         e.value for kind in ("markdown", "caption", "info", "success", "warning", "error") for e in getattr(at, kind)
     ]
-    return "\n".join(parts).replace("\\", "")
+    text = "\n".join(parts).replace("\\", "")
+    assert not OPTION.search(text), "a page writes options as its fields (app/session/labels.py)"
+    assert not FUNCTION.search(text), "a page writes functions as pages (app/session/labels.py)"
+    return text
 
 
 def row_each(at):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import synth
-from app.session import charts, tour, words
+from app.session import charts, labels, tour
 from app.table import facts
 
 SAMPLE = json.loads(tour.SAMPLE_SCHEMA.read_text()) if tour.SAMPLE_SCHEMA.exists() else {"columns": {}}
@@ -90,7 +90,7 @@ def test_confirming_touches_only_what_nobody_vouched_for():
 
 
 def test_no_name_of_an_option_reaches_the_reader():
-    told = words.plain("g: numbers besides a few words: if the words mean missing, name those with --missing")
+    told = labels.plain("g: numbers besides a few words: if the words mean missing, name those with `missing=`")
     assert "--" not in told
     assert "Missing codes" in told
 

@@ -141,7 +141,7 @@ def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name,
     facts = schema(name, **changed)
     with pytest.raises(InputError, match=said) as told:
         dialect_copy.check(facts, "same")
-    assert "--dialect plain" in str(told.value)
+    assert "`dialect=plain`" in str(told.value)
     assert "Łódź" not in str(told.value)
     dialect_copy.check(facts, "plain")
     book, rows = tmp_path / "ledger.json", pd.DataFrame({n: ["1"] for n in facts.columns})
@@ -150,7 +150,7 @@ def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name,
     assert not book.exists()
     assert not (tmp_path / "out").exists()
     assert dialect_copy.write(tmp_path, facts, "same", print) is None, "a fact that was learnt meanwhile stops nothing"
-    with pytest.raises(UsageError, match="--dialect german"):
+    with pytest.raises(UsageError, match="`dialect=german`"):
         dialect_copy.check(facts, "german")
 
 

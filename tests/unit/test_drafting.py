@@ -94,23 +94,23 @@ def test_unique_whole_numbers_are_a_key_only_by_name(name):
 
 @pytest.mark.parametrize("option", ["categorical", "ordinal", "identifier", "datetime_"])
 def test_a_named_column_must_be_there(option):
-    with pytest.raises(UsageError, match=f"--{option.rstrip('_')} zzz"):
+    with pytest.raises(UsageError, match=f"`{option}=zzz`"):
         one(["1"], **{option: ["zzz"]})
 
 
 def test_contradicting_or_impossible_options_are_refused():
-    with pytest.raises(UsageError, match="--target zzz"):
+    with pytest.raises(UsageError, match="`target=zzz`"):
         one(["1"], target="zzz")
-    with pytest.raises(UsageError, match="--ordinal c: already named with --categorical"):
+    with pytest.raises(UsageError, match="`ordinal=c`: already named with `categorical=`"):
         one(["1"], categorical=["c"], ordinal=["c"])
-    with pytest.raises(UsageError, match="--datetime c") as caught:
+    with pytest.raises(UsageError, match="`datetime_=c`") as caught:
         one(["secret", "2020-01-31"], datetime_=["c"])
     assert "secret" not in str(caught.value)
 
 
 def test_too_many_categories_are_refused_with_both_remedies_and_no_cell():
     cells = words(12, "secret") * 3
-    with pytest.raises(InputError, match=r"--identifier.*--max-categories") as caught:
+    with pytest.raises(InputError, match=r"`identifier=`.*`max_categories=`") as caught:
         one(cells, max_categories=11)
     assert "secret" not in str(caught.value)
     assert one(cells, max_categories=12).size == 12

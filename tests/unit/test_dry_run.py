@@ -29,7 +29,7 @@ def test_what_the_time_did_not_allow_is_named():
     found = dry.dry_run(SCHEMA, **ASKED, method="independent", seconds=1e-9)
     assert found.left
     assert found.done + found.left == dry.STAGES
-    assert f"for want of time (--seconds): {found.left[0]}" in found.in_words()
+    assert f"for want of time (`seconds=`): {found.left[0]}" in found.in_words()
 
 
 @pytest.mark.parametrize("stage", ["measure", "fit"])

@@ -21,7 +21,7 @@ def test_an_error_says_rule_place_and_remedy():
 def test_options_and_functions_are_spelled_where_a_message_is_shown():
     error = UsageError("`epsilon=0` is too small; see `synth.plan`, or raise `epsilon=` and `epsilon=`")
     assert error.options == ("epsilon",)
-    shown = spelled(str(error), option=lambda n, v: f"<{n}:{v}>", function=str.upper)
+    shown = spelled(str(error), option=lambda n, v: f"<{n}:{v}>", function=lambda n, _: n.upper())
     assert shown == "<epsilon:0> is too small; see PLAN, or raise <epsilon:> and <epsilon:>"
 
 

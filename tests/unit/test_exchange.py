@@ -82,7 +82,7 @@ def test_dates_that_are_not_read_and_parts_left_aside_are_told():
     assert "%d %b %Y" in note
     plain = {"sequence_key": "x", "columns": {"x": {"sdtype": "id"}}, "relationships": [{"parent_table_name": "p"}]}
     told = " ".join(sdv_metadata.from_sdv(plain).notes)
-    assert "--max-rows" in told
+    assert "`max_rows=`" in told
     assert "relationships" in told
 
 
@@ -104,7 +104,7 @@ FAULTS = [
     ({"columns": {"x": {}}}, InputError, "column x has no sdtype"),
     ({"columns": {"x": "id"}}, InputError, "column x has no sdtype"),
     ({"tables": {}}, InputError, "at least one"),
-    ({"tables": {"a": {}, "b": {}}}, InputError, "--table-name: a, b"),
+    ({"tables": {"a": {}, "b": {}}}, InputError, "`table_name=`: a, b"),
     ({"METADATA_SPEC_VERSION": "V9", "columns": COLUMNS}, InputError, "V1"),
     ({"columns": {"x": {"sdtype": "categorical", "order": [3, "3.0"]}}}, InputError, "listed twice"),
 ]
@@ -120,7 +120,7 @@ def test_faulty_metadata_are_refused_in_one_line(plain, kind, part):
 
 @pytest.mark.parametrize("plain", [METADATA, METADATA["tables"]["visits"]])
 def test_an_unknown_table_name_is_a_usage_error(plain):
-    with pytest.raises(UsageError, match="--table-name nobody"):
+    with pytest.raises(UsageError, match="`table_name=nobody`"):
         sdv_metadata.from_sdv(plain, table_name="nobody")
 
 

@@ -109,7 +109,7 @@ def test_almost_no_rows_still_make_a_schema(rows):
 
 
 def test_missing_facts_are_refused_unless_learning_is_asked_for():
-    with pytest.raises(synth.InputError, match="--learn-share"):
+    with pytest.raises(synth.InputError, match="`learn_share="):
         synth.run(small_frame(50), schema=kinds(), epsilon=1.0, delta=1e-5, dataset="d")
     with pytest.raises(synth.InputError, match="every fact already"):
         synth.learn_schema(small_frame(50), schema=synth.Schema.parse(SMALL), epsilon=1.0, delta=1e-5, dataset="d")

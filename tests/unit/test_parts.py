@@ -126,7 +126,8 @@ def test_a_call_that_is_killed_is_gone_on_with(model, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"), [({"seed": 6}, "another --seed"), ({"num_rows": 999}, "another --num-rows"), ({"where": {}}, "")]
+    ("more", "told"),
+    [({"seed": 6}, "another `seed=`"), ({"num_rows": 999}, "another `num_rows=`"), ({"where": {}}, "")],
 )
 def test_a_folder_of_other_rows_is_left_alone(model, tmp_path, more, told):
     before = drawn(model, tmp_path / "rows")

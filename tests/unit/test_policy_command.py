@@ -94,7 +94,7 @@ def test_an_installation_may_require_a_cap(monkeypatch, tmp_path, how):
         if uncapped:
             book.set_policy("d", max_epsilon=None)
         for attempt in (book.check, book.spend):
-            with pytest.raises(BudgetError, match=r"requires one; set it with `synth ledger policy --dataset d"):
+            with pytest.raises(BudgetError, match=r"requires one; set it with `synth.Ledger.set_policy\(dataset='d'"):
                 attempt(charge("d", 0.1))
     book.set_policy("d", max_epsilon=1)
     book.spend(charge("d", 0.1))

@@ -283,7 +283,7 @@ def test_one_table_and_several_are_not_mistaken_for_each_other(tmp_path):
         synth.run(tables["patients"], schema=schema, epsilon=1.0, delta=1e-5)
     with pytest.raises(InputError, match="no folder"):
         synth.run(tmp_path / "none", schema=schema, epsilon=1.0, delta=1e-5)
-    with pytest.raises(UsageError, match="--where ward"):
+    with pytest.raises(UsageError, match="`where=ward"):
         synth.app_api.sample_to(_stored(tables, tmp_path), tmp_path / "s", where={"ward": "a"})
 
 

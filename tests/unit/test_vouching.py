@@ -113,11 +113,11 @@ def test_a_run_enforces_the_mark_and_drafts_of_before_are_checked_by_content(tab
         assert alone(facts) == {"diagnosis": "it has a long list of values"}
         with pytest.raises(InputError, match=r"diagnosis \(400 values"):
             settle(facts, True)
-        with pytest.raises(InputError, match="--reason diagnosis=TEXT"):
+        with pytest.raises(InputError, match="`reasons=diagnosis=TEXT`"):
             settle(facts, ["diagnosis"])
         done = settle(facts, ["diagnosis"], {"diagnosis": "the national list"})
         assert (done.columns["diagnosis"].source, done.columns["diagnosis"].reason) == ("public", "the national list")
-    with pytest.raises(UsageError, match="--assume-public zzz"):
+    with pytest.raises(UsageError, match="`assume_public=zzz`"):
         settle(schema, ["zzz"])
     marked = schema.columns["diagnosis"].model_copy(update={"source": "declared"})
     with pytest.raises(InputError, match="state why"):  # a mark is not lifted by changing the source
@@ -137,7 +137,7 @@ def test_a_key_that_repeats_is_proposed_as_the_unit_and_must_be_answered(table, 
     assert found.keys["patient"] == (4397, 8000)
     assert any("Can a person appear in more than one row?" in line for line in drafted.suggestions)
     harmless = {n: c for n, c in schema.columns.items() if n not in risky(schema)}
-    with pytest.raises(InputError, match="--unit patient --max-rows"):
+    with pytest.raises(InputError, match="`unit=patient` `max_rows="):
         settle(schema.model_copy(update={"columns": harmless}), True)
     answer = draft(from_frame(table), unit="row")
     assert (answer.schema.unit, answer.schema.unit_source, answer.schema.max_rows) == ("row", "declared", None)

@@ -62,7 +62,7 @@ class Capacity:
 def check_scale(scale: float | None) -> None:
     """Errors: UsageError for a scale of noise that is none, or beyond what is computed."""
     if scale is not None and not 1e-3 <= scale <= 1e3:
-        raise UsageError(f"--scale {scale:g}: must lie within 0.001 and 1000")
+        raise UsageError(f"`scale={scale:g}`: must lie within 0.001 and 1000")
 
 
 def noise_audit(

@@ -63,7 +63,7 @@ def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: floa
     Privacy: public only.
     """
     if noise not in NOISES:
-        raise UsageError(f"--curves: choose --method {' or '.join(NOISES)}; curves describe a noise")
+        raise UsageError(f"`curves=`: choose {' or '.join(NOISES)} as `method=`; curves describe a noise")
     check_scale(scale)
     laplace, asked = noise == "laplace", scale
     scale = asked or (1 / epsilon if laplace else 1 / calibrate(epsilon, delta))

@@ -67,7 +67,7 @@ def strategy_view(
     Privacy: public only.
     """
     if noise not in NOISES:
-        raise UsageError(f"--strategy: choose --method {' or '.join(NOISES)}; a strategy's answers have a noise")
+        raise UsageError(f"`strategy=`: choose {' or '.join(NOISES)} as `method=`; a strategy's answers have a noise")
     check_scale(scale)
     strategy, asked, sigma = _read(path), None if scale else epsilon, 1 / calibrate(epsilon, delta)
     if scale is None:
@@ -97,7 +97,7 @@ def _read(path: Path) -> np.ndarray:
         found = np.empty((0, 0))
     if not 0 < found.size <= CELLS or not np.isfinite(found).all() or not found.any():
         raise UsageError(
-            f"--strategy {path}: must be a file of finite numbers, not all zero and at most {CELLS:,}: "
+            f"`strategy={path}`: must be a file of finite numbers, not all zero and at most {CELLS:,}: "
             "a line an answer, commas between them"
         )
     return found

@@ -20,7 +20,7 @@ from synth.privacy.relation import relation_named
 DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
 SKIPPED = (
     "reading of files, cells placed at random, the bound on a person's rows, messages, files",
-    "for these: synth audit --whole",
+    "for these: an audit of whole runs",
 )
 FEWEST_DRAWS = 40  # draws, below which nothing can be said
 Tick = Callable[[], None]
@@ -132,7 +132,7 @@ def audit(
     pair = worst_pair(link, max_rows=max_rows)
     check_schema(generator, pair.schema)
     if getattr(generator, "needs_public_rows", False) and not pair.adjacency.rows_are_public:
-        raise UsageError(f"method {method} with these options needs --relation zero_out or replace_one, a row a unit")
+        raise UsageError(f"method {method} with these options needs `relation=zero_out` or replace_one, a row a unit")
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.Parts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)

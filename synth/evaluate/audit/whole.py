@@ -38,7 +38,7 @@ LEFT_OUT = (
     "the ledger and the steward's own log",
     "an empty table, which is refused as a file without rows",
 )
-ENGINES = ("postgres", "spark")  # which are tried where --source names them
+ENGINES = ("postgres", "spark")  # which are tried where `source` names them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class WholeAudit:
     def left_out(self) -> list[str]:
         """What no canary of this audit goes through."""
         untried = [e for e in ENGINES if e not in {s.kind for s in self.sights}]
-        return [*LEFT_OUT, *(f"{e} (it takes --source)" for e in untried)]
+        return [*LEFT_OUT, *(f"{e} (it takes a database)" for e in untried)]
 
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
@@ -197,7 +197,7 @@ def _schema(canary: AnyCanary) -> Schema | Dataset:
 def _check(link: Relation, draws: int, failure: float) -> None:
     if link is Relation.ZERO_OUT:
         raise UsageError(
-            "an audit of whole runs needs --relation add_remove or replace_one: a file cannot hold an absent row"
+            "an audit of whole runs needs `relation=add_remove` or replace_one: a file cannot hold an absent row"
         )
     if draws < FEWEST_DRAWS or not failure:
         raise UsageError(f"an audit of whole runs needs {FEWEST_DRAWS} draws or more, and a confidence between 0 and 1")
@@ -218,7 +218,9 @@ def _claim(
     check_schema(generator, schemas.parse(canary.facts))
     adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
     if getattr(generator, "needs_public_rows", False) and not adjacency.rows_are_public:
-        raise UsageError(f"method {method} with these options needs a public row count; --whole uses tables of persons")
+        raise UsageError(
+            f"method {method} with these options needs a public row count; `whole=` uses tables of persons"
+        )
     grant, pair = granted(epsilon, delta, adjacency, learning=False), worst_pair(link, max_rows=canary.max_rows)
     events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
@@ -230,7 +232,7 @@ def _claim_of_trees(
 ) -> Claim:
     """Related tables are asked by Gaussians alone, which the grant's mu bounds. Errors: UsageError."""
     if method != Nested.name or options:
-        raise UsageError(f"--related: related tables are made by {Nested.name} without options; leave the others out")
+        raise UsageError(f"`related=`: related tables are made by {Nested.name} without options; leave the others out")
     grant = granted(epsilon, delta, Adjacency(relation=link, unit=canary.schema.root), learning=False)
     return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
 
@@ -244,7 +246,7 @@ def _check_draws(draws: int, failure: float, claims: Sequence[Claim]) -> None:
             break
     if size > draws:
         raise UsageError(
-            f"--draws {draws}: too few to contradict such an epsilon whatever happens; {size} at "
+            f"`draws={draws}`: too few to contradict such an epsilon whatever happens; {size} at "
             f"least, or a "
             "smaller epsilon"
         )

@@ -97,7 +97,7 @@ def chosen(names: Sequence[str], *, max_rows: int = 1, sources: Sequence[str] = 
     listed = [*standard(max_rows), *map(in_engine, sources)]
     unknown = [n for n in names if n not in {c.name for c in listed}]
     if unknown:
-        raise UsageError(f"--only {unknown[0]}: no such canary; choose among {'; '.join(c.name for c in listed)}")
+        raise UsageError(f"`only={unknown[0]}`: no such canary; choose among {'; '.join(c.name for c in listed)}")
     return [c for c in listed if not names or c.name in names]
 
 

@@ -127,7 +127,7 @@ def chosen_trees(names: Sequence[str]) -> list[TreeCanary]:
     listed = trees()
     unknown = [n for n in names if n not in {c.name for c in listed}]
     if unknown:
-        raise UsageError(f"--only {unknown[0]}: no such canary; choose among {'; '.join(c.name for c in listed)}")
+        raise UsageError(f"`only={unknown[0]}`: no such canary; choose among {'; '.join(c.name for c in listed)}")
     return [c for c in listed if not names or c.name in names]
 
 

@@ -114,7 +114,7 @@ def measure(
     Privacy: public only.
     """
     if draws < FEWEST_DRAWS:
-        raise UsageError(f"--shadow-runs {draws}: at least {FEWEST_DRAWS}, or 0 for none")
+        raise UsageError(f"`shadow_runs={draws}`: at least {FEWEST_DRAWS}, or 0 for none")
     link = relation_named(relation)
     pair = worst_pair(link, max_rows=max_rows)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)

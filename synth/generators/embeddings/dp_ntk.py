@@ -61,7 +61,7 @@ class DPNTK(OneEmbedding):
     def check_together(self) -> None:
         """Errors: UsageError where an even number of columns could be undecided."""
         if self.order % 2 == 0:
-            raise UsageError(f"--option order={self.order}: {self.name} needs an odd number, so that votes cannot tie")
+            raise UsageError(f"`options.order={self.order}`: {self.name} needs an odd number, so that votes cannot tie")
 
     def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Gradients | None:
         """Gradients of the public network."""

@@ -55,5 +55,5 @@ def in_words(found: Mapping[str, float] | None) -> str | None:
         return None
     return (
         f"the fit ended at {found['ratio']:.2f} times what noise explains (tables of pairs: {found['pairs']:.2f}), "
-        "so the table is less accurate than its answers allow; fits with other seeds (--from-release) cost nothing"
+        "so the table is less accurate than its answers allow; fits of the release with other seeds cost nothing"
     )

@@ -218,9 +218,7 @@ class Slicing(Method):
     def _sigma(self, setting: Setting, encoding: Encoding, spent: float) -> float:
         """Noise of slices that with ``spent``, the share of mu squared that counts took, take the whole budget."""
         if setting.slice_sigma is None:
-            raise UsageError(
-                "options directions=gaussian and rate need the whole budget of a run; set --learn-share to 0"
-            )
+            raise UsageError("options directions=gaussian and rate need the whole budget of a run; say `learn_share=0`")
         drawn = self.num_slices if self.directions == "gaussian" else encoding.dim
         try:
             return setting.slice_sigma(
@@ -231,14 +229,16 @@ class Slicing(Method):
                 mu_elsewhere=setting.mu * sqrt(spent),
             )
         except ValueError as error:
-            raise UsageError(f"option rate={self.rate:g}: {error}; set --learn-share to 0, or rate to 1") from None
+            raise UsageError(
+                f"`options.rate={self.rate:g}`: {error}; say `learn_share=0` or `options.rate=1`"
+            ) from None
 
     def _number(self, rows: float, encoding: Encoding, masses: Sequence[np.ndarray], sigma: float) -> int:
         """Number of groups, from public quantities and noisy releases."""
         most = max(MOST_VALUES // encoding.dim, 1)
         if self.groups.isdecimal():
             if int(self.groups) > most:
-                raise UsageError(f"--option groups={self.groups}: at most {most} for {encoding.dim} coordinates")
+                raise UsageError(f"`options.groups={self.groups}`: at most {most} for {encoding.dim} coordinates")
             return int(self.groups)
         size = SMALL_GROUP
         if self.loss == "moments":

@@ -77,7 +77,7 @@ class Question:
             or not 0 < level < 1
             or (kind in ("difference", *FITS) and not by)
         ):
-            raise UsageError(f"--ask {words}: {FORMS}")
+            raise UsageError(f"`ask={words}`: {FORMS}")
         terms = tuple(t.strip() for t in by.split("+")) if by else ()
         return cls(words=words, kind=kind, outcome=Term.read(name), by=terms, level=level)
 
@@ -90,20 +90,20 @@ class Question:
         """Errors: UsageError for unknown columns and values, and for columns of the wrong kind."""
         for name in self.columns:
             if name not in schema.measured() or schema.columns[name].type == "datetime":
-                raise UsageError(f"--ask {self.words}: {name} is not a measured column of numbers or categories")
+                raise UsageError(f"`ask={self.words}`: {name} is not a measured column of numbers or categories")
         column, value = schema.columns[self.outcome.column], self.outcome.value
         if value is not None and value not in (column.categories or ()):
-            raise UsageError(f"--ask {self.words}: {self.outcome.column} has no category {value}")
+            raise UsageError(f"`ask={self.words}`: {self.outcome.column} has no category {value}")
         if self.kind == "share" and (column.type in NUMERIC or value is not None):
-            raise UsageError(f"--ask {self.words}: shares are of categories; write share:COL")
+            raise UsageError(f"`ask={self.words}`: shares are of categories; write share:COL")
         if self.kind != "share" and value is None and column.type not in NUMERIC:
-            raise UsageError(f"--ask {self.words}: {self.outcome.column} holds no numbers; write COL=VALUE")
+            raise UsageError(f"`ask={self.words}`: {self.outcome.column} holds no numbers; write COL=VALUE")
         if len(set(self.by)) < len(self.by) or self.outcome.column in self.by:
-            raise UsageError(f"--ask {self.words}: each column once")
+            raise UsageError(f"`ask={self.words}`: each column once")
         for name in self.by:
             self._check_group(schema.columns[name], name)
 
     def _check_group(self, column: Column, name: str) -> None:
         numeric = column.type in NUMERIC
         if (numeric and self.kind == "difference") or (not numeric and not 2 <= column.size <= MOST_GROUPS):
-            raise UsageError(f"--ask {self.words}: {name} must have 2 to {MOST_GROUPS} categories")
+            raise UsageError(f"`ask={self.words}`: {name} must have 2 to {MOST_GROUPS} categories")

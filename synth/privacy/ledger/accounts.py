@@ -22,7 +22,7 @@ from synth.errors import InputError, LedgerLostError
 from synth.privacy.ledger.checkpoint import EXACT, LAST
 from synth.schema import names
 
-DAMAGED = "ledger: a line was damaged or altered; check it with `synth ledger verify`"
+DAMAGED = "ledger: a line was damaged or altered; check it with `synth.Ledger.verify`"
 TABLES = {
     "account": "CREATE TABLE account (name TEXT PRIMARY KEY, spellings TEXT NOT NULL, lines INTEGER NOT NULL,"
     " runs INTEGER NOT NULL, policies INTEGER NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, mu2 REAL,"
@@ -171,12 +171,12 @@ def problem(db: sqlite3.Connection) -> str | None:
         return "the last lines were removed: the accounts tell of more"
     kept = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
     if not _complete(db) or (end == _last(db) and kept != derive(db)):
-        return "the accounts do not agree with the lines; `synth ledger verify --rebuild` derives them again"
+        return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
     present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
     for name, sql in {**TABLES, **INDEXES}.items():
         if present.get(name) != sql:
             fate = "altered" if name in present else "removed"
-            return f"the index {name} was {fate}; `synth ledger verify --rebuild` makes it again"
+            return f"the index {name} was {fate}; `synth.Ledger.rebuild` makes it again"
     whole = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
     return None if whole == "ok" else "the file's pages do not agree with one another"
 

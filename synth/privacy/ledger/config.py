@@ -10,7 +10,6 @@ No cap comes by itself: somebody chooses the figure.
 """
 
 import os
-import shlex
 from pathlib import Path
 
 from synth.errors import InputError
@@ -49,4 +48,4 @@ def _in_file() -> bool:
 
 def command(dataset: str) -> str:
     """The command that caps a dataset, ready to be typed."""
-    return f"`synth ledger policy --dataset {shlex.quote(dataset)} --max-epsilon E`"
+    return f"`synth.Ledger.set_policy(dataset={dataset!r}, max_epsilon=E)`"

@@ -109,7 +109,7 @@ class Policy:
         caps: list[Any] = [line.question.get(what, -1) for what in ("max_epsilon", "max_delta")]
         whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps)
         if not whole and caps != [None, None]:
-            raise InputError(f"ledger: line {line.number} was altered; check it with `synth ledger verify`")
+            raise InputError(f"ledger: line {line.number} was altered; check it with `synth.Ledger.verify`")
         return Policy(
             dataset=line.dataset,
             max_epsilon=float(caps[0]) if whole else None,
@@ -266,7 +266,7 @@ def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required:
     for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
         asked = exact([getattr(spend, what)])
         if cap is not None and (excess := _excess(what, asked=asked, spent=getattr(account, what), cap=cap)):
-            return f"dataset {spend.dataset!r}: {excess}; lower --{what} or have the policy raised"
+            return f"dataset {spend.dataset!r}: {excess}; lower `{what}=` or have the policy raised"
     return None
 
 

@@ -108,7 +108,7 @@ def _fault(error: sqlite3.Error) -> str:
         sqlite3.SQLITE_FULL: "the disk is full, so nothing was recorded; make room and try again",
         sqlite3.SQLITE_CORRUPT: "damaged; restore it from a backup",
     }
-    return known.get(code, f"{error}; check it with `synth ledger verify`, restore it from a backup")
+    return known.get(code, f"{error}; check it with `synth.Ledger.verify`, restore it from a backup")
 
 
 @contextmanager

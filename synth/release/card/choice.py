@@ -99,7 +99,7 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     told = about["selection"]
     how, kept = told["how"], told.get("charges")
     if how in MUST and kept is None:
-        yield f"it was {told['in_words']}, but it counts its own run alone; state the choice again with `synth bundle`"
+        yield f"it was {told['in_words']}, but it counts its own run alone; state the choice again with `synth.bundle`"
     if kept is None:
         return
     numbers = [c["number"] for c in kept]

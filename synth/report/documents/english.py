@@ -146,7 +146,8 @@ def five_safes(f: Facts) -> Document:
                         "Not without an interval for the noise; "
                         "the publishable report has that of each released count"
                         + f.of(
-                            "; `synth sample --multiple` and `synth.combine` give one where the method is mixture.", "."
+                            "; several tables drawn at once and `synth.combine` give one where the method is mixture.",
+                            ".",
                         ),
                     ),
                 ),

@@ -66,7 +66,7 @@ def export(release: str | Path, kind: str) -> str:
     **Guarantee**: that of the release (post-processing). Privacy: released answers only.
     """
     if kind not in FORMATS:
-        raise UsageError(f"--format {kind} is unknown; {meant(kind, FORMATS)}")
+        raise UsageError(f"`kind={kind}` is unknown; {meant(kind, FORMATS)}")
     place = Path(release)
     with reading(release, "release"):
         stored, card = folders.load_release(place, tree=None), verify.load(place)

@@ -25,7 +25,7 @@ def marked(path: Path) -> Path:
     ('report.steward-only.html', 'my.steward-only.html')
     """
     if path.suffix != ".html":
-        raise UsageError(f"--out {path}: name a .html file")
+        raise UsageError(f"`out={path}`: name a .html file")
     return path if IN_NAME in path.stem else path.with_name(f"{path.stem}.{IN_NAME}.html")
 
 

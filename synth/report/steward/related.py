@@ -65,7 +65,7 @@ def examine(
     page, folder = steward.marked(Path(out)), Path(release)
     folder = folder.parent if folder.suffix == ".json" else folder
     if folder.resolve() in page.resolve().parents:
-        raise UsageError(f"--out {out}: lies in the release's folder, which is for others; choose another place")
+        raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
     stored = folders.load_release(folder, tree=True)
     schema = stored.schema
     _check_target(schema, target)
@@ -90,7 +90,7 @@ def _page_of(page: Path, table: str) -> Path:
 def _check_target(schema: Dataset, target: str | None) -> None:
     table, _, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
-        raise UsageError(f"--target {target}: write TABLE.COLUMN, a measured column")
+        raise UsageError(f"`target={target}`: write TABLE.COLUMN, a measured column")
 
 
 def _alone(

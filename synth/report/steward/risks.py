@@ -57,7 +57,7 @@ def _membership(about: Mapping[str, Any], *, tried: bool) -> str:
     if tried:
         return f"{bound}; shadow runs below"
     return (
-        f"{bound}; synth report --shadow-runs 200 tries, by many runs of {about.get('method')} on made-up tables with "
+        f"{bound}; a report with 200 shadow runs tries, by many runs of {about.get('method')} on made-up tables with "
         "and without one row, and tells how much of epsilon it found"
     )
 

@@ -112,7 +112,7 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
     """
     page, folder = steward.marked(Path(out)), folder_of(release)
     if folder.resolve() in page.resolve().parents:
-        raise UsageError(f"--out {out}: lies in the release's folder, which is for others; choose another place")
+        raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
     told = {"card": about(folder).get("ledger_entry"), **examination.plain(found)}
     private_text(page, steward.render(found, about=about(folder)))
     private_text(page.with_suffix(".json"), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -124,4 +124,4 @@ def private_text(path: Path, words: str) -> None:
     try:
         whole_files.write(path, words, private=True)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; choose another --out") from None
+        raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None

@@ -32,7 +32,7 @@ def declared_keys(engine: Engine) -> list[Reference]:
     query = QUERIES.get(engine.dialect.name)
     if query is None:
         raise UsageError(
-            f"source {engine.shown}: it declares no keys; name a folder of files, or state keys with --key"
+            f"source {engine.shown}: it declares no keys; name a folder of files, or state keys with `keys=`"
         )
     return grouped(row for part in engine.rows(query) for row in part)
 

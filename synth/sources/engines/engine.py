@@ -46,7 +46,7 @@ class Engine:
     def __post_init__(self) -> None:
         """Errors: UsageError for an address of no known engine."""
         if self._parts.scheme not in SCHEMES:
-            raise UsageError(f"--source: no engine of this kind is known; write {KNOWN}")
+            raise UsageError(f"`source=`: no engine of this kind is known; write {KNOWN}")
 
     def __repr__(self) -> str:
         """Without user and password."""
@@ -58,7 +58,7 @@ class Engine:
             found = urlsplit(self.address if ":" in self.address else f"{self.address}:")
             _ = found.port  # it is only looked at now
         except ValueError:
-            raise UsageError(f"--source: the address cannot be read; write {KNOWN}") from None
+            raise UsageError(f"`source=`: the address cannot be read; write {KNOWN}") from None
         return found
 
     @property

@@ -109,7 +109,7 @@ class WarehousePlace(Place):
         if self._file is not None and self.engine == "spark" and overflows(parquet_files(self._file)):
             raise InputError(
                 f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
-                "always read; write them in microseconds, or leave --source out"
+                "always read; write them in microseconds, or leave `source=` out"
             )
         check_width(len(types.names), thing=f"source {self.source.shown}: table {self.table!r}")
         for name in columns:

@@ -59,7 +59,7 @@ def _check_delimiter(path: Path, names: list[str], form: Dialect) -> None:
         if len(names) == 1 and mark != form.delimiter and mark not in ",|" and mark in names[0]:
             raise InputError(
                 f"{path}: its columns are separated by {said}; state its delimiter in the schema's dialect "
-                f"(`synth schema init` finds it), or save it with {DELIMITERS[form.delimiter]}"
+                f"(`synth.draft` finds it), or save it with {DELIMITERS[form.delimiter]}"
             )
 
 

@@ -25,7 +25,7 @@ BYTES_AT_A_TIME = 1 << 22  # bytes parsed at a time
 LONGEST_ROW = 1 << 26  # bytes
 GATHERED = 1 << 23  # bytes read at a time
 UNPACKED, MOST_TIMES = 1 << 30, 200  # bytes, and times its own size, to which a gzipped file may unpack
-STATED = "state its encoding in the schema's dialect (`synth schema init` finds it), or save it as UTF-8"
+STATED = "state its encoding in the schema's dialect (`synth.draft` finds it), or save it as UTF-8"
 FOREIGN = {
     b"\xff\xfe": f"it is UTF-16 text; {STATED}",
     b"\xfe\xff": f"it is UTF-16 text; {STATED}",

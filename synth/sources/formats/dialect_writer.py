@@ -20,7 +20,7 @@ ISO = (
     "^(?P<yyyy>[0-9]{4})-(?P<mm>[0-9]{2})-(?P<dd>[0-9]{2})"
     "(?:[ T](?P<HH>[0-9]{2}):(?P<MM>[0-9]{2})(?::(?P<SS>[0-9]{2}))?)?$"
 )
-REMEDY = "change the schema, or pass --dialect plain"
+REMEDY = "change the schema, or choose `dialect=plain`"
 
 
 @dataclass(frozen=True)

@@ -148,9 +148,13 @@ def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[st
         kin = [f for f in forms if any(f[:3] == v[:3] for v in votes)]
         chosen[name] = (kin or forms)[0]
         other = [f for f in forms if f != chosen[name]]
-        ask = f"; {other[0]} fits every date too: which is right? state it with --format {name}=" if other else ""
+        ask = (
+            f"; {other[0]} fits every date too: which is right? state it with `formats={name}={other[0]}`"
+            if other
+            else ""
+        )
         why = " as in other columns" if other and kin else ""
-        lines.append(f"{name}: dates read as {chosen[name]}{why}{ask + other[0] if other else ''}")
+        lines.append(f"{name}: dates read as {chosen[name]}{why}{ask}")
         if "yyyy" not in chosen[name]:
             lines[-1] += "; years 00 to 49 are taken to be after 2000"
     return chosen, lines
@@ -233,7 +237,7 @@ def _chosen(
         mark = MARKS[other.decimal if best.thousands else best.decimal]
         lines.append(
             f"{name}: decimal {MARKS[best.decimal]}, but every {mark} may stand between thousands: which is right? "
-            f"state it with --format {name}={other.example}"
+            f"state it with `formats={name}={other.example}`"
         )
     return best
 

@@ -106,7 +106,7 @@ def test_the_published_bounds_cross_where_the_published_figures_do(noise, order)
 def test_the_published_bounds_are_none_for_wide_noise():
     """At epsilon 0.3 and order 3 a linear attacker sees more than they allow, so they are left out there."""
     assert polynomial_renyi("laplace", 1 / 0.3, 3.0, 1) > 1.1 * published_linear_renyi("laplace", 1 / 0.3, 3.0)
-    with pytest.raises(synth.UsageError, match="--scale"):
+    with pytest.raises(synth.UsageError, match="`scale="):
         noise_curves("laplace", epsilon=1.0, scale=-1.0)
 
 
@@ -179,7 +179,7 @@ def test_the_curves_page_draws_every_curve():
     page = curves_page(found)
     assert page.count("<path") == len(found.values)
     assert all(name in page for name in found.values)
-    with pytest.raises(synth.UsageError, match="choose --method laplace or gaussian"):
+    with pytest.raises(synth.UsageError, match="choose laplace or gaussian as `method=`"):
         noise_curves("mixture", epsilon=1.0)
 
 

@@ -99,7 +99,7 @@ def test_a_groups_distance_by_hand():
 
 
 def test_unknown_groups_and_limits_are_refused(tables):
-    with pytest.raises(UsageError, match="--group height"):
+    with pytest.raises(UsageError, match="`group=height`"):
         examination.examine(tables[0], tables[1], SCHEMA, groups=("height",), limits=SMALL)
     with pytest.raises(UsageError, match="rows 0"):
         Limits(rows=0)

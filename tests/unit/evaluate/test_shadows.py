@@ -55,7 +55,7 @@ def test_persons_and_other_relations_have_neighbours_too():
 
 
 def test_too_few_runs_are_refused():
-    with pytest.raises(UsageError, match="--shadow-runs 39: at least 40"):
+    with pytest.raises(UsageError, match="`shadow_runs=39`: at least 40"):
         shadows.measure(
             "independent", epsilon=1.0, delta=1e-6, relation="add_remove", draws=39, rng=np.random.default_rng(0)
         )

@@ -64,7 +64,7 @@ def test_without_held_out_rows_a_fifth_is_set_aside_and_said_so():
 
 
 def test_a_target_that_cannot_be_predicted_is_refused():
-    with pytest.raises(UsageError, match="--target height"):
+    with pytest.raises(UsageError, match="`target=height`"):
         scores(sample(100, seed=1), target="height")
     real = sample(100, seed=1)
     real.positions["ill"][:] = 0

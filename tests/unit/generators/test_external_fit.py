@@ -102,5 +102,5 @@ def test_one_column_alone_is_counted_with_the_whole_budget():
 
 @pytest.mark.parametrize("wrong", [Mst(bins=1), Mst(numbers=0.0), Aim(rounds=-1), Aim(max_size=0.0)])
 def test_options_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match="--option"):
+    with pytest.raises(UsageError, match="`options"):
         wrong.check_options()

@@ -84,7 +84,7 @@ def test_a_refit_is_free_and_draws_from_the_same_training(name, tmp_path):
 @pytest.mark.parametrize("name", ["dp_vae", *DESCENDING, "private_evolution"])
 def test_a_share_too_small_to_count_by_is_refused(name):
     assert with_options(GENERATORS[name], {"oneway_share": 0}).oneway_share == 0
-    with pytest.raises(UsageError, match=r"--option oneway_share=0\.001.*0 asks for no single columns"):
+    with pytest.raises(UsageError, match=r"`options.oneway_share=0\.001`.*0 asks for no single columns"):
         with_options(GENERATORS[name], {"oneway_share": 0.001})
 
 

@@ -146,7 +146,7 @@ def test_the_autoencoder_learns_what_belongs_together():
     ],
 )
 def test_an_option_out_of_range_is_named(name, option, value):
-    with pytest.raises(UsageError, match=f"--option {option}={value}"):
+    with pytest.raises(UsageError, match=f"`options.{option}={value}`"):
         with_options(GENERATORS[name], {option: value})
 
 

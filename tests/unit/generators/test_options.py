@@ -35,7 +35,7 @@ def test_texts_are_read_as_the_defaults_type():
     ("name", "value"), [("steps", "many"), ("rate", "x"), ("deep", "maybe"), ("name", "y"), ("z", 1)]
 )
 def test_a_wrong_option_is_refused_by_name(name, value):
-    with pytest.raises(synth.UsageError, match=f"--option {name}"):
+    with pytest.raises(synth.UsageError, match=f"`options.{name}="):
         with_options(Some(), {name: value})
 
 

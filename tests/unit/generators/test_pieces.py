@@ -65,7 +65,7 @@ def test_one_that_is_too_large_alone_is_told_with_the_way_out():
         raise torch.OutOfMemoryError("CUDA out of memory. GPU 0 has ...")
 
     with (
-        pytest.raises(UsageError, match=r"for the fit, even .* --device cpu.* fewer slices") as told,
+        pytest.raises(UsageError, match=r"for the fit, even .* `device=cpu`.* fewer slices") as told,
         enough("the fit", fewer="slices"),
     ):
         list(Pieces().run(4, work))
@@ -138,7 +138,7 @@ def test_a_single_mixture_that_does_not_fit_is_told(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(Surface, "_gradient", full)
-    with pytest.raises(UsageError, match=r"fit of a mixture.*--device cpu"):
+    with pytest.raises(UsageError, match=r"fit of a mixture.*`device=cpu`"):
         fitted_mixture(10**9)
     assert refused == [8, 4, 2, 1]
 
@@ -246,7 +246,7 @@ def test_a_network_trained_on_slices_in_pieces_is_the_whole_ones(monkeypatch, ki
 
 def test_a_network_whose_single_slice_does_not_fit_is_told():
     """The limit holds the network's layers, 256 wide, at 300 points, and no slice's kernel."""
-    with pytest.raises(UsageError, match=r"training on slices.*--device cpu"):
+    with pytest.raises(UsageError, match=r"training on slices.*`device=cpu`"):
         trained(80_000, kind="kl", batch=300)
 
 
@@ -297,5 +297,5 @@ def test_tensor_features_in_pieces_of_a_mixtures_or_networks_components_are_the_
 
 
 def test_an_embedding_whose_single_component_does_not_fit_is_told():
-    with pytest.raises(UsageError, match=r"fit to a mean embedding.*--device cpu"):
+    with pytest.raises(UsageError, match=r"fit to a mean embedding.*`device=cpu`"):
         embedded(600, "merf")

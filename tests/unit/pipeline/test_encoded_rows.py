@@ -53,7 +53,7 @@ def test_a_column_of_very_many_categories_is_not_shown_one_hot():
     many = synth.Schema.parse(
         {"columns": {"code": {"type": "categorical", "categories": [f"c{i}" for i in range(2500)]}}}
     )
-    with pytest.raises(UsageError, match="--form binned"):
+    with pytest.raises(UsageError, match="`form=binned`"):
         synth.app_api.encode(many)
     assert synth.app_api.encode(many, form="binned").vectors.shape == (3, 24)
 

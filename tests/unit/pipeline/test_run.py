@@ -66,11 +66,11 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
     [
         ({"method": "magic"}, "method 'magic' is unknown"),
         ({"relation": "friendship"}, "relation 'friendship' is unknown"),
-        ({"target": "nobody"}, "--target 'nobody'"),
-        ({"learn_share": 2.0}, "--learn-share 2.0"),
-        ({"ask": ("median:age",)}, "--ask median:age"),
-        ({"table": None}, "TABLE is missing"),
-        ({"no_such": 1}, "--no-such"),
+        ({"target": "nobody"}, "`target=nobody`"),
+        ({"learn_share": 2.0}, "`learn_share=2.0`"),
+        ({"ask": ("median:age",)}, "`ask=median:age`"),
+        ({"table": None}, "`table=` is missing"),
+        ({"no_such": 1}, "`no_such=`"),
     ],
 )
 def test_refusals_name_the_option_and_leave_no_trace(small, options, error):

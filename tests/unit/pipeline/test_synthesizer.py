@@ -73,7 +73,7 @@ def test_what_a_run_refuses_is_refused_and_costs_nothing(fitted, tmp_path):
         synth.Synthesizer(epsilon=1.0, ledger=ledger).fit(rows)
     with pytest.raises(synth.UsageError, match="none of its parameters; did you mean method"):
         made.set_params(metod="mst")
-    with pytest.raises(synth.UsageError, match="--where sex"):
+    with pytest.raises(synth.UsageError, match="`where=sex"):
         fitted[0].sample(5, {"sex": "x"})
     assert not ledger.exists() or not [e for e in Ledger(ledger).entries() if e.epsilon]
 

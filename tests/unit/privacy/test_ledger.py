@@ -41,14 +41,14 @@ def test_refusal_says_requested_remaining_and_short_by(ledger):
         ledger.spend(charge(1, dataset="X"))
     assert str(refused.value) == (
         "dataset 'X': requested epsilon 1, remaining 0.4, short by 0.6 (policy 2.0, spent 1.6);"
-        " lower --epsilon or have the policy raised"
+        " lower `epsilon=` or have the policy raised"
     )
 
 
 def test_delta_is_capped_as_epsilon_is(ledger):
     ledger.set_policy("census", max_epsilon=100, max_delta=2e-5)
     ledger.spend(charge(delta=1e-5))
-    with pytest.raises(BudgetError, match=r"requested delta 1\.5e-5, remaining 1e-5, short by 5e-6.*lower --delta"):
+    with pytest.raises(BudgetError, match=r"requested delta 1\.5e-5, remaining 1e-5, short by 5e-6.*lower `delta=`"):
         ledger.spend(charge(delta=1.5e-5))
     ledger.spend(charge(delta=1e-5))
 

@@ -120,11 +120,11 @@ def test_shadow_runs_stand_in_the_chapter_of_the_three_risks(made, shadowed, rel
     with open(paths["report_json"], encoding="utf-8") as file:
         assert len(json.load(file)["shadows"]) == 5
     with open(made[1]["report"], encoding="utf-8") as file:
-        assert "--shadow-runs 200" in file.read(), "without them the report says how to have them"
+        assert "a report with 200 shadow runs" in file.read(), "without them the report says how to have them"
 
 
 def test_too_few_shadow_runs_are_refused_before_a_row_is_read(release):
-    with pytest.raises(UsageError, match="--shadow-runs 39"):
+    with pytest.raises(UsageError, match="`shadow_runs=39`"):
         write.examine(release[0], real="nowhere.csv", shadow_runs=39)
 
 

@@ -264,7 +264,7 @@ def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypat
 
 @pytest.mark.parametrize("given", [{}, {"source": "duckdb"}, {"out_table": "t"}])
 def test_rows_go_to_one_place(model, given):
-    with pytest.raises(UsageError, match=r"--out"):
+    with pytest.raises(UsageError, match=r"`out(_table)?="):
         sample_to(model, None, num_rows=5, **given)
 
 

@@ -88,7 +88,7 @@ def test_an_ambiguous_number_is_a_question():
     found, lines = column(["1.234", "2.500"], dialect=CSV)
     assert found.max == 2.5
     assert "which is right?" in lines
-    assert "--format X=1.234,5" in lines
+    assert "`formats=X=1.234,5`" in lines
     found, lines = column(["1.234", "2.500"], dialect=CSV, formats={"X": "1.234,5"})
     assert (found.type, found.max, found.format) == ("integer", 2500, "1.234,5")
     assert "which" not in lines
@@ -117,7 +117,7 @@ def test_dates_are_found(cells, form, first):
 def test_an_ambiguous_date_is_a_question_unless_another_column_answers_it():
     found, lines = column(["01/02/2020", "03/04/2020"])
     assert (found.format, found.min) == ("dd/mm/yyyy", "2020-01-01")
-    assert "--format X=mm/dd/yyyy" in lines
+    assert "`formats=X=mm/dd/yyyy`" in lines
     both = drafted({"X": ["01/02/2020", "03/04/2020"], "Y": ["01/31/2020", "03/04/2020"]})
     assert both.schema.columns["X"].format == "mm/dd/yyyy"
     assert column(["01/02/2020", "03/04/2020"], formats={"X": "mm/dd/yyyy"})[0].format == "mm/dd/yyyy"

@@ -1,0 +1,83 @@
+"""How the application writes what the library's messages name in Python: options as its fields, functions as pages."""
+
+from collections.abc import Mapping
+
+from synth import app_api
+
+LABELS = {  # of options: the words on the field or button that sets it
+    "approved_by": "Approved by",
+    "assume_public": "Confirm all columns",
+    "candidates": "Compare with",
+    "categorical": "Columns of codes",
+    "dataset": "Name of the dataset",
+    "delta": "Allowance (delta)",
+    "dialect": "How the CSV is written",
+    "epsilon": "Privacy loss (epsilon)",
+    "formats": "Formats of columns, one a line",
+    "group": "Group it by its first characters",
+    "how": "This run was chosen",
+    "identifier": "Identifiers",
+    "keys": "Keys that names do not tell, one a line",
+    "max_epsilon": "Cap on epsilon over all runs",
+    "max_rows": "Rows kept of one person",
+    "method": "Method",
+    "missing": "Missing codes",
+    "num_rows": "Synthetic rows",
+    "ordinal": "Columns of ordered codes",
+    "out_table": "Name of the new table",
+    "public": "Public tables",
+    "reasons": "Why may these",
+    "relation": "What is hidden",
+    "root": "Table of the units",
+    "rows": "About how many rows are there?",
+    "separate": "No person is in both",
+    "shadow_runs": "With membership attacks by shadow runs",
+    "source": "Database",
+    "target": "Column to predict",
+    "unit": "Can a person appear in more than one row?",
+    "where": "Only rows with",
+}
+PAGES = {  # of functions: the page, or the button, that does the same
+    "Ledger.set_policy": "“Cap on epsilon over all runs”",
+    "Ledger.summary": "the page Ledger",
+    "Ledger.verify": "“Check the ledger”",
+    "Release.refit": "“Fit again, free”",
+    "bundle": "the page Release",
+    "draft": "the page Data",
+    "learn_schema": "“Learn it privately”",
+    "run": "the page Run",
+}
+ELSEWHERE = "(in Python or on the command line)"  # what the application has no field for
+
+
+def plain(message: str) -> str:
+    """A library message in the words of these pages.
+
+    >>> plain("`target=zip`: lower `epsilon=`, or see `synth.run`")
+    '“Column to predict = zip”: lower “Privacy loss (epsilon)”, or see the page Run'
+    >>> plain("choose `device=cpu`")
+    'choose device = cpu (in Python or on the command line)'
+    """
+    return app_api.spelled(message, option=_option, function=_function)
+
+
+def _option(name: str, value: str) -> str:
+    whole, _, part = name.partition(".")
+    given = f" = {value}" if value not in ("", "True") else ""
+    if part:
+        return f"“{of_option(part)}{given}”"
+    label = LABELS.get(whole)
+    return f"“{label}{given}”" if label else f"{whole.replace('_', ' ')}{given} {ELSEWHERE}"
+
+
+def _function(name: str, _given: Mapping[str, str]) -> str:
+    return PAGES.get(name, f"synth.{name} {ELSEWHERE}")
+
+
+def of_option(name: str) -> str:
+    """The label of a method's option.
+
+    >>> of_option("oneway_share")
+    'One-way share'
+    """
+    return name.replace("oneway", "one-way").replace("_", " ").capitalize()
