@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import check_writable, say, write_text
+from synth.cli.answer import check_writable, say, show, write_text
 from synth.cli.options import DeltaOpt, EpsilonOpt, JsonOpt, OptionOpt, RelationOpt, parse_options
 from synth.errors import UsageError
 
@@ -92,7 +92,7 @@ def audit(
 def _answer(found: Any, page: str, out: Path | None, as_json: bool) -> None:
     """The page, its data beside it, and the answer."""
     plain = {**found.plain(), "paths": _write(out, page, found.plain())}
-    say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
+    say(plain) if as_json else show(*found.in_words(), *plain["paths"].values())
 
 
 def _told(fraction: float) -> None:
@@ -140,7 +140,7 @@ def audit_capacity(
         if curves or out is not None:
             raise UsageError("--strategy prints a few lines only: leave out --curves and --out, or add --json")
         view = auditing.strategy_view(strategy, noise=method, epsilon=epsilon, delta=delta, order=order, scale=scale)
-        say(view.plain()) if as_json else print("\n".join(view.in_words()))
+        say(view.plain()) if as_json else show(*view.in_words())
         return
     if curves:
         lines = auditing.noise_curves(method, epsilon=epsilon, delta=delta, scale=scale)
@@ -159,7 +159,7 @@ def audit_capacity(
     else:
         found = auditing.release_audit(method, options=parse_options(option or []), **more)
     plain = {**found.plain(), "paths": _write(out, audit_page.capacity_page(found), found.plain())}
-    say(plain) if as_json else print("\n".join([*found.in_words(), *plain["paths"].values()]))
+    say(plain) if as_json else show(*found.in_words(), *plain["paths"].values())
 
 
 def _check_out(out: Path | None) -> None:

@@ -1,18 +1,10 @@
 """Commands in copies of a loaded process: the same answers, no noise, nothing of one in the next."""
 
-import subprocess
-import sys
-
 import pytest
 
 import synth
 from app.session import aside, copies
 from app.table import work
-
-
-def started(*arguments: str) -> copies.Ended:
-    done = subprocess.run([sys.executable, "-m", "synth", *arguments], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -28,7 +20,7 @@ def test_a_copy_answers_as_a_command_that_was_started(small, monkeypatch, home, 
     monkeypatch.chdir(small[0].parent)
     copied = work._copied(arguments)
     assert copied is not None, "the runner has threads"
-    assert copied == started(*arguments)
+    assert copied == work._started(arguments)
 
 
 def test_what_draws_noise_is_never_run_in_a_copy(monkeypatch):

@@ -20,7 +20,7 @@ from synth.privacy.relation import relation_named
 DELTAS = (DELTA, 0.05, 0.2)  # at which the accountant's epsilon is compared as well
 SKIPPED = (
     "reading of files, cells placed at random, the bound on a person's rows, messages, files",
-    "for these: an audit of whole runs",
+    "for these: an audit with `whole=True`",
 )
 FEWEST_DRAWS = 40  # draws, below which nothing can be said
 Tick = Callable[[], None]
