@@ -5,8 +5,10 @@
 ARG BASE=python:3.11.13-slim-bookworm
 
 FROM ${BASE} AS build
-# Of databases, spark, mbi, report, fetch, gpu; "" for none. report brings copulas, whose licence restricts use.
+# Of databases, spark, mbi, gpu; "" for none.
 ARG EXTRAS="databases"
+# "report" leaves out SDMetrics and copulas, whose licence (BUSL-1.1) restricts use: docs/container.md.
+ARG WITHOUT=""
 # Where the build of torch for CPUs is, if not where pip finds it by itself.
 ARG TORCH_INDEX="https://download.pytorch.org/whl/cpu"
 WORKDIR /src
@@ -15,7 +17,7 @@ COPY container/install.sh container/pick.py container/trim.py container/
 COPY app app
 COPY synth synth
 COPY data data
-RUN TORCH_INDEX="${TORCH_INDEX}" sh container/install.sh /opt/facsimile --extras "${EXTRAS}"
+RUN TORCH_INDEX="${TORCH_INDEX}" sh container/install.sh /opt/facsimile --extras "${EXTRAS}" --without "${WITHOUT}"
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="Facsimile" \

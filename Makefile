@@ -12,18 +12,23 @@ setup: .venv/ready  ## everything: the application, all extras, the tools of the
 
 .venv/ready: $(NEEDS)
 	$(INSTALL) --extras all
+	rm -f .venv/ready*
 	touch .venv/ready-app $@
 
-.venv/ready-app: $(NEEDS)
-	$(INSTALL)
+COMMA := ,
+LEFT_OUT := $(if $(WITHOUT),-without-$(subst $(COMMA),-,$(WITHOUT)))
+.venv/ready-app$(LEFT_OUT): $(NEEDS)
+	$(INSTALL) $(if $(WITHOUT),--without $(WITHOUT))
+	rm -f .venv/ready*
 	touch $@
 
 extras: .venv/ready-app  ## EXTRAS=databases,spark,mbi,report,fetch,gpu or some of them, beside the application
 	$(INSTALL) --extras $(EXTRAS)
 
-NAMED := 'Without the extra `report`: SDMetrics quality scores, by way of copulas (BUSL-1.1). make extras EXTRAS=report'
-run: .venv/ready-app  ## the application, with the sample table ready
-	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("copulas"))' || echo $(NAMED)
+TERMS := 'SDMetrics, for the tab Scores, needs copulas under BUSL-1.1: no commercial synthetic-data service for third parties.' \
+	'make run WITHOUT=report leaves both out.'
+run: .venv/ready-app$(LEFT_OUT)  ## the application, with the sample table ready; WITHOUT=report: without SDMetrics
+	@if $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("copulas"))'; then printf '%s\n' $(TERMS); fi
 	$(BIN)/synth app --port $(PORT)
 
 # One process more than two cores: where one waits for a browser, a server or a disk, the others work.
@@ -153,7 +158,7 @@ dist: sbom licences  ## dist/: wheel and sdist of HEAD, SBOM, licences, checksum
 	.venv-tools/bin/python container/dist.py $(SIGN)
 
 TAG ?= facsimile
-image:  ## the image, by buildah; EXTRAS, BASE as the Dockerfile has them (docs/container.md)
+image:  ## the image, by buildah; EXTRAS, WITHOUT, BASE as the Dockerfile has them (docs/container.md)
 	sh container/image.sh $(TAG)
 
 image-check:  ## starts the built image as it is meant to run: a run, a bundle, a database, the application; as root

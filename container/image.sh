@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the image with buildah: `make image`. Where docker or podman is, `docker build .` does the same.
 #
-#   container/image.sh [TAG]          with EXTRAS, TORCH_INDEX, BASE, DEBIAN of the environment, as the Dockerfile has them
+#   container/image.sh [TAG]          with EXTRAS, WITHOUT, TORCH_INDEX, BASE, DEBIAN of the environment, as the Dockerfile has them
 #
 # Without BASE the Dockerfile's own is pulled; where no registry answers, a base is made of Debian's packages. What pip
 # is told on this machine (an index of one's own, a folder of wheels, a certificate) holds in the build and stays out of
@@ -51,7 +51,7 @@ done
 began=$(date +%s)
 # shellcheck disable=SC2086 # words apart are meant
 buildah bud --quiet --format docker --layers=false --tag "localhost/$tag" --build-arg "BASE=$BASE" \
-    ${EXTRAS+--build-arg "EXTRAS=$EXTRAS"} ${TORCH_INDEX+--build-arg "TORCH_INDEX=$TORCH_INDEX"} \
+    ${EXTRAS+--build-arg "EXTRAS=$EXTRAS"} ${WITHOUT+--build-arg "WITHOUT=$WITHOUT"} ${TORCH_INDEX+--build-arg "TORCH_INDEX=$TORCH_INDEX"} \
     --volume "$work/pip.conf:/etc/pip.conf:ro" $volumes -f "$here/../Dockerfile" "$here/.." >"$work/id"
 size=$(buildah images --format '{{.Size}}' "localhost/$tag" | head -1)
 echo "localhost/$tag: $size, built in $(($(date +%s) - began)) s on $BASE"

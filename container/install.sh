@@ -1,7 +1,12 @@
 #!/bin/sh
 # Installs Facsimile into a virtual environment: the steps of the image, of `make run`, and of any machine.
 #
-#   container/install.sh TARGET [--extras databases,spark,mbi,report,fetch,gpu,dev | all] [--editable] [--wheel FILE]
+#   container/install.sh TARGET [--extras databases,spark,mbi,gpu,dev | all] [--without report,fetch]
+#                        [--editable] [--wheel FILE]
+#
+# SDMetrics' report and the census tables are in, unless they are left out: the former needs copulas, whose licence
+# (BUSL-1.1) allows no commercial synthetic-data service for third parties. What is left out is also removed where an
+# earlier call installed it.
 #
 # Only archives whose SHA-256 stands in requirements.txt are installed, and nothing is built but this project, or given
 # as its wheel. --editable leaves the project where it is, and pip in the environment; without it nothing can be
@@ -13,11 +18,13 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 target=${1:?"name a folder for the virtual environment"}
 shift
 extras=
+without=
 editable=no
 wheel=
 while [ $# -gt 0 ]; do
     case $1 in
         --extras) extras=$(echo "${2?"--extras: name some, with commas between"}" | tr ',' ' '); shift 2 ;;
+        --without) without=$(echo "${2?"--without: name some, with commas between"}" | tr ',' ' '); shift 2 ;;
         --editable) editable=yes; shift ;;
         --wheel) wheel=${2:?"--wheel: name the file"}; shift 2 ;;
         *) echo "install.sh: unknown option $1" >&2; exit 2 ;;
@@ -33,7 +40,7 @@ python=${PYTHON:-python3.11}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086 # words apart are meant
-"$python" "$here/pick.py" $extras >"$work/whole.txt"
+"$python" "$here/pick.py" $extras $(for part in $without; do echo "-$part"; done) >"$work/whole.txt"
 # torch alone, whose build for CPUs the package index does not have
 sed -n '/^torch==/,/[^\\]$/p' "$work/whole.txt" >"$work/torch.txt"
 # PySpark comes as sources alone, whose build needs what the others bring
@@ -43,6 +50,12 @@ sed '/^torch==/,/[^\\]$/d; /^pyspark==/,/[^\\]$/d' "$work/whole.txt" >"$work/oth
 pip="$target/bin/python -m pip --disable-pip-version-check --no-input"
 install="$pip install --quiet --quiet --no-compile"
 locked="$install --require-hashes --no-deps --only-binary :all:"
+: >"$work/out.txt"
+if [ -n "$without" ]; then
+    # shellcheck disable=SC2086
+    "$python" "$here/pick.py" --only $without | sed -n 's/==.*//p' >"$work/out.txt"
+    $pip uninstall --quiet --yes -r "$work/out.txt" 2>/dev/null
+fi
 torch() {
     $locked -r "$work/torch.txt" 2>"$work/torch.log" ||
         $locked --index-url "${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" -r "$work/torch.txt" ||
@@ -67,7 +80,8 @@ if [ -z "$wheel" ]; then
     wheel=$(echo "$work"/facsimile_synth-*.whl)
 fi
 $install --no-deps --no-index "$wheel"
-$pip check
+$pip check >"$work/check.txt" ||
+    if grep -vE "requires ($(tr '\n' '|' <"$work/out.txt")none), which is not installed" "$work/check.txt" >&2; then exit 1; fi
 "$target/bin/python" "$here/trim.py" "$lib" --image
 "$target/bin/synth" methods >/dev/null
 $pip uninstall --quiet --yes pip # nothing is installed at run time

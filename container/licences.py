@@ -15,7 +15,8 @@ FREE = re.compile(
 )
 # Looked at by a person, with what it means.
 LOOKED_AT = {
-    "copulas": "BUSL-1.1: not for use in a competing service until its change date; only in the extra `report`",
+    "copulas": "BUSL-1.1: no commercial synthetic-data service for third parties until its change date; "
+    "`make run WITHOUT=report` leaves it out",
 }
 PROPRIETARY = re.compile(r"^(nvidia-|cuda-)")  # NVIDIA's own terms; GPU images alone
 

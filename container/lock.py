@@ -2,8 +2,9 @@
 
     make lock
 
-Each package stands under the parts that need it: ``app`` is what the application and the command line need, the others
-are pyproject.toml's extras. Versions are kept where they fit; strike a line out to have it renewed.
+Each package stands under the parts that need it: ``app`` is what the application and the command line cannot do
+without, the others are pyproject.toml's extras; pick.py says which are usual, though they can be left out. Versions are
+kept where they fit; strike a line out to have it renewed.
 
 torch has two builds under one version: the Python package index's, which on Linux needs NVIDIA's libraries, and
 PyTorch's own for CPUs. The lock's torch is the latter. The other, with those libraries, stands in lines that begin
@@ -15,6 +16,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
+
+from pick import USUAL
 
 HERE = Path(__file__).resolve().parent
 LOCK = HERE.parent / "requirements.txt"
@@ -30,7 +34,7 @@ HEAD = """\
 Locked = dict[str, str]
 
 
-def resolved(extra: str | None) -> Locked:
+def resolved(requirements: list[str]) -> Locked:
     """By package its lines of the lock: version and hashes of all its archives."""
     command = [
         sys.executable,
@@ -38,7 +42,7 @@ def resolved(extra: str | None) -> Locked:
         "uv",
         "pip",
         "compile",
-        "pyproject.toml",
+        "-",
         "--generate-hashes",
         "--constraint",
         str(LOCK),
@@ -50,22 +54,32 @@ def resolved(extra: str | None) -> Locked:
         "--no-header",
         "--quiet",
     ]
-    command += ["--extra", extra] if extra else []
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
+    asked = "\n".join(requirements)
+    done = subprocess.run(command, check=True, input=asked, stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
     parts = re.split(r"^(?=[A-Za-z0-9])", done.stdout, flags=re.MULTILINE)
     return {part.split("==")[0].strip(): part for part in parts if "==" in part}
 
 
+def parts(project: dict[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
+    """What is needed whatever is left out, and what each extra needs besides; gpu has lines of its own.
+
+    >>> parts({"dependencies": ["a", "b"], "optional-dependencies": {"report": ["b"], "gpu": ["a"], "dev": ["c"]}})
+    (['a'], {'report': ['b'], 'dev': ['c']})
+    """
+    extras = {n: list(needs) for n, needs in project["optional-dependencies"].items() if n != "gpu"}
+    for needs in extras.values():
+        for other in [n for n in needs if n.startswith("facsimile-synth[")]:
+            needs[:] = [n for n in needs if n != other] + extras[other.split("[")[1].rstrip("]")]
+    usual = {need for name in USUAL & extras.keys() for need in extras[name]}
+    return [need for need in project["dependencies"] if need not in usual], extras
+
+
 def main() -> None:
-    extras = [
-        e
-        for e in tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-        if e != "gpu"
-    ]
-    app = resolved(None)
+    needs, extras = parts(tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"])
+    app = resolved(needs)
     found, needed = dict(app), {name: ["app"] for name in app}
-    for extra in extras:
-        for name, lines in resolved(extra).items():
+    for extra, more in extras.items():
+        for name, lines in resolved([*needs, *more]).items():
             if name not in app:
                 found[name] = lines
                 needed.setdefault(name, []).append(extra)

@@ -1,6 +1,7 @@
 """Prints the lines of requirements.txt that some parts need, hashes and all: what install.sh hands to pip.
 
-python container/pick.py app databases report
+python container/pick.py databases -report     the usual parts and databases, but for what report alone needs
+python container/pick.py --only report         what report alone needs
 """
 
 import platform
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+USUAL = {"app", "report", "fetch"}  # what is installed where nothing else is said
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 BLOCK = re.compile(r"^# for: (.*)\n((?:(?!# for: ).*\n?)*)", re.MULTILINE)
 
@@ -37,13 +39,30 @@ def known(text: str) -> set[str]:
     return set().union(*(needed for needed, _ in blocks(text)))
 
 
+def chosen(words: Collection[str], *, there: Collection[str]) -> set[str]:
+    """The parts that some words ask for beside the usual ones; ``-part`` leaves one out, ``all`` are all but gpu.
+
+    >>> sorted(chosen(["databases", "-report"], there={"app", "databases", "fetch", "report"}))
+    ['app', 'databases', 'fetch']
+
+    Errors: SystemExit for a part that is not there, or cannot be left out.
+    """
+    out = {word[1:] for word in words if word.startswith("-")}
+    more = {*there} - {"gpu"} if "all" in words else {word for word in words if not word.startswith("-")}
+    if strange := sorted((more | out) - {*there}):
+        sys.exit(f"{', '.join(strange)}: no such part; choose of {', '.join(sorted({*there} - {'app'}))}")
+    if "app" in out:
+        sys.exit("app: cannot be left out")
+    return (USUAL | more) - out
+
+
 def main() -> None:
     text = LOCK.read_text(encoding="utf-8")
-    parts = known(text) - {"gpu"} if sys.argv[1:] == ["all"] else set(sys.argv[1:])
-    if strange := sorted(parts - known(text)):
-        sys.exit(f"{', '.join(strange)}: no such extra; choose of {', '.join(sorted(known(text) - {'app'}))}")
+    if sys.argv[1:2] == ["--only"]:
+        sys.stdout.write("".join(lines for needed, lines in blocks(text) if needed <= {*sys.argv[2:]}))
+        return
     linux = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-    sys.stdout.write(picked(text, parts, linux=linux))
+    sys.stdout.write(picked(text, chosen(sys.argv[1:], there=known(text)), linux=linux))
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def parts(found: Any, said: Any = None) -> None:
     used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
     st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
     _weighted(found)
-    tabs = st.tabs(verdict.PARTS, key="compared_part", on_change="rerun")
+    tabs = st.tabs(verdict.PARTS if found.scorable else verdict.PARTS[:-1], key="compared_part", on_change="rerun")
     shows = (
         lambda: columns.section(found),
         lambda: together.pairs(found),
@@ -123,7 +123,7 @@ def parts(found: Any, said: Any = None) -> None:
         lambda: groups.section(found, said),
         lambda: _scores(found),
     )
-    for tab, show in zip(tabs, shows, strict=True):
+    for tab, show in zip(tabs, shows, strict=False):
         if tab.open is not False:
             with tab:
                 show()

@@ -114,6 +114,11 @@ class Comparison:
         return self.columns[int(i)], self.columns[max(int(j), 1)]
 
     @property
+    def scorable(self) -> bool:
+        """Whether SDMetrics is installed, whose scores ``quality`` has."""
+        return unscored() is None
+
+    @property
     def unscored(self) -> str:
         """Why ``quality`` is None, where it is."""
         return unscored() or "no column could be scored"

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import time
 import zipfile
 from copy import deepcopy
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import whatif, whole
+from app.result import verdict, whatif, whole
 from app.run import runs
 from app.session.state import view
 from synth import jobs
@@ -86,6 +87,19 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert not at.error
     assert "Everything (.zip)" in downloads(at)
     assert (second.path / "bundle-all.zip").exists()
+
+
+def test_without_the_report_of_sdmetrics_its_tab_is_not_there(done, monkeypatch):
+    """As after `make run WITHOUT=report`; its figures were made where it is installed, so that the tab was there."""
+    at = done
+    at.button(key="compare").click().run()
+    assert [t.label for t in at.tabs][-1] == verdict.PARTS[-1] == "Scores"
+    for name in [n for n in sys.modules if n.split(".")[0] in ("sdmetrics", "copulas")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("sdmetrics", "copulas"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert [t.label for t in at.run().tabs] == verdict.PARTS[:-1]
+    assert not at.exception
 
 
 def test_the_full_report_is_made_in_the_background_and_can_be_cancelled(done):

@@ -1,5 +1,6 @@
 """The image's files say what they must: not root, pinned, hashed, healthy, and in step with the project."""
 
+import importlib
 import json
 import re
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit
 
 from container import dist, pick, trim
 from synth.cli import serve_app
@@ -100,10 +102,14 @@ def picked(*parts: str, **where: bool) -> dict[str, str]:
     return {m[1].lower().replace("_", "-"): m[2] for m in found if m}
 
 
-def test_the_lock_holds_what_the_project_names():
+def test_the_lock_holds_what_the_project_names(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "container")  # as a script has it
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    parts = {"app": project["dependencies"], **project["optional-dependencies"]}
+    app, extras = importlib.import_module("lock").parts(project)
+    parts = {"app": app, **extras, "gpu": project["optional-dependencies"]["gpu"]}
     assert pick.known(LOCK) == set(parts), "run `make lock`"
+    assert set(project["dependencies"]) == {*app, *extras["report"], *extras["fetch"]}
+    assert not {*app} & {*extras["report"], *extras["fetch"]}
     for part, needs in parts.items():
         named = {re.split(r"[<>=\[! ]", need)[0].lower() for need in needs} - {"facsimile-synth"}
         assert named <= set(picked(part)), f"{part}: run `make lock`"
@@ -111,8 +117,8 @@ def test_the_lock_holds_what_the_project_names():
     assert set(picked("databases")) < set(picked("spark"))
 
 
-def test_the_application_is_without_what_is_large_or_under_other_terms():
-    """Spark, JAX, a browser's driver, the tools of tests; and copulas, which comes with the extra `report` alone."""
+def test_the_usual_set_is_what_the_card_names_and_can_be_had_without_what_is_under_other_terms():
+    """No Spark, JAX, browser's driver, tools of tests; and copulas, which SDMetrics needs, unless it is left out."""
     heavy = {
         "pyspark",
         "jax",
@@ -125,9 +131,55 @@ def test_the_application_is_without_what_is_large_or_under_other_terms():
         "mypy",
         "ruff",
     }
-    assert not {*heavy, "copulas", "sdmetrics"} & set(picked("app"))
-    assert {*heavy, "copulas", "sdmetrics"} <= set(picked(*(pick.known(LOCK) - {"gpu"})))
-    assert "copulas" not in picked("databases", "spark", "mbi", "fetch", "gpu", "dev")
+    named = {"streamlit", "torch", "pandas", "scikit-learn", "folktables", "sdmetrics", "opacus"}
+    usual, less = (set(picked(*pick.chosen(words, there=pick.known(LOCK)))) for words in ((), ("-report",)))
+    assert {*named, "copulas"} <= usual
+    assert not heavy & usual
+    assert named - less == {"sdmetrics"}
+    assert "copulas" not in less
+    everything = pick.chosen(["all"], there=pick.known(LOCK))
+    assert {*heavy, "copulas", "sdmetrics"} <= set(picked(*everything))
+    assert "copulas" not in picked(*pick.chosen(["all", "-report"], there=pick.known(LOCK)))
+
+
+def test_what_is_usual_is_among_the_dependencies_and_in_a_part_that_can_be_left_out():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for part in pick.USUAL - {"app"}:
+        assert set(project["optional-dependencies"][part]) <= set(project["dependencies"]), part
+    with pytest.raises(SystemExit, match="no such part"):
+        pick.chosen(["-reports"], there=pick.known(LOCK))
+    with pytest.raises(SystemExit, match="cannot be left out"):
+        pick.chosen(["-app"], there=pick.known(LOCK))
+
+
+def test_the_terms_of_copulas_are_said_where_it_comes_in():
+    """In README, where licences are listed, and by `make run`, which says how to be without."""
+    for text in ((ROOT / "README.md").read_text(), (ROOT / "docs/container.md").read_text(), _made("run")):
+        plain = " ".join(text.split()).replace("`", "")
+        assert "commercial synthetic-data service" in plain
+        assert "WITHOUT=report" in plain
+    assert "--without report" in _made("run", "WITHOUT=report")
+    assert "BUSL" in (ROOT / "container/licences.py").read_text()
+
+
+def _made(*words: str) -> str:
+    """What make would do, of everything anew."""
+    command = ["make", "--dry-run", "--always-make", "--directory", str(ROOT), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_streamlit_is_the_minor_version_whose_private_names_were_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (pin,) = [need for need in project["dependencies"] if need.startswith("streamlit")]
+    least, most = re.fullmatch(r"streamlit>=(\d+\.\d+),<(\d+\.\d+)", pin).groups()
+    assert least.split(".")[0] == most.split(".")[0]
+    assert int(most.split(".")[1]) == int(least.split(".")[1]) + 1
+    said = (
+        f"the application uses private names of Streamlit, tested with {least}: run tests/app, mend what changed, and "
+        "move the pin in pyproject.toml"
+    )
+    for version in (streamlit.__version__, picked("app")["streamlit"]):
+        assert version.rsplit(".", 1)[0] == least, said
 
 
 def test_torch_is_one_build():
