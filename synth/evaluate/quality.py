@@ -43,13 +43,14 @@ def measure(
     *,
     rows: int,
     rng: np.random.Generator,
+    most: int = MAX_COLUMNS,
 ) -> Quality | None:
-    """The report's scores on at most ``rows`` rows of each table, given as positions; None without columns, or without
-    SDMetrics.
+    """The report's scores on at most ``rows`` rows of each table, given as positions, and ``most`` columns; None
+    without columns, or without SDMetrics.
 
     **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:MAX_COLUMNS])
+    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:most])
     if not kept or unscored() is not None:
         return None
     frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]

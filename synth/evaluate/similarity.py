@@ -50,11 +50,11 @@ def similarity(real: Sample, other: Sample, *, rng: np.random.Generator) -> Simi
     )
 
 
-def variation(real: Sample, other: Sample, names: tuple[str, ...]) -> float:
+def variation(real: Sample, other: Sample, names: tuple[str, ...], *, dense: int = DENSE) -> float:
     """Total variation distance of two tables' joint distribution of categorical columns, every level its own."""
     cells = np.prod([float(real.columns[n].cells) for n in names])
     codes = [_codes(s, names) for s in (real, other)]
-    if cells > DENSE:
+    if cells > dense:
         _, index = np.unique(np.concatenate(codes), return_inverse=True)
         codes, cells = np.split(index, [real.used]), index.max() + 1
     shares = [np.bincount(c, minlength=int(cells)) / len(c) for c in codes]

@@ -164,8 +164,8 @@ def whole(blocks: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.Array]:
     return dict(parts[0]) if len(parts) == 1 else {n: pa.concat_arrays([p[n] for p in parts]) for n in parts[0]}
 
 
-def chunks(texts: Mapping[str, pa.Array], num_rows: int) -> Iterator[dict[str, pa.Array]]:
-    """A table in memory, ``PIECE`` rows at a time and without a copy, for whoever needs memory of his own for each row.
+def chunks(texts: Mapping[str, pa.Array], num_rows: int, *, piece: int = PIECE) -> Iterator[dict[str, pa.Array]]:
+    """A table in memory, ``piece`` rows at a time and without a copy, for whoever needs memory for each row.
 
     >>> [part["A"].to_pylist() for part in chunks({"A": pa.array(["x", "y"])}, 2)]
     [['x', 'y']]

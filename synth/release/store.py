@@ -54,9 +54,10 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
     return plain, arrays
 
 
-def pack(releases: Sequence[Release]) -> tuple[dict[str, Any], Arrays]:
-    """Releases as JSON data and arrays. An object that several questions share is stored once."""
-    packer = _Packer()
+def pack(releases: Sequence[Release], *, many: int = MANY) -> tuple[dict[str, Any], Arrays]:
+    """Releases as JSON data and arrays. An object that several questions share is stored once, and more than ``many``
+    tables of an answer as one array."""
+    packer = _Packer(many)
     steps = [packer.value(release) for release in releases]
     return {"steps": steps, "parts": packer.parts}, packer.arrays
 
@@ -68,7 +69,8 @@ def _plain_counts(value: Any) -> bool:
 class _Packer:
     """Questions and answers are trees of frozen dataclasses: each becomes a numbered part, each array a name."""
 
-    def __init__(self) -> None:
+    def __init__(self, many: int) -> None:
+        self._many = many
         self.parts: list[dict[str, Any]] = []
         self.arrays: Arrays = {}
         self._known: dict[int, int] = {}
@@ -79,7 +81,7 @@ class _Packer:
             name = f"array.{len(self.arrays)}"
             self.arrays[name] = value
             return {"array": name}
-        if isinstance(value, tuple) and len(value) > MANY and all(_plain_counts(v) for v in value):
+        if isinstance(value, tuple) and len(value) > self._many and all(_plain_counts(v) for v in value):
             shapes = np.array([v.shape for v in value], dtype=np.int64)
             return {"arrays": self.value(np.concatenate([v.ravel() for v in value])), "shapes": self.value(shapes)}
         if isinstance(value, tuple):

@@ -37,7 +37,6 @@ def add_module(monkeypatch, path: str, text: str) -> None:
 
 
 def test_the_examples_run_in_order(as_it_was, tmp_path):
-    assert len(EXAMPLES) >= 10
     names: dict = {"pd": pd, "np": np, "pytest": pytest, "tmp_path": tmp_path, "ledger": tmp_path / "ledger.sqlite"}
     for path, _, text in EXAMPLES:
         if path.startswith("synth/"):

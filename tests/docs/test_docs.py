@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +82,3 @@ def test_no_machine_path_or_host_stands_in_the_repository():
     """Text speaks of the project alone."""
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "synth").rglob("*.py")]:
         assert not re.search(r"/(work|root|home)/\w", page.read_text()), page
-
-
-def test_python_is_recent_enough():
-    assert sys.version_info >= (3, 11)

@@ -31,8 +31,7 @@ SLOW = (
 )
 
 
-def test_all_ten_are_listed():
-    assert len(listed()) == 10
+def test_those_that_take_no_time_are_listed():
     assert set(FAST) < set(listed())
 
 

@@ -50,11 +50,10 @@ def test_a_whole_table_has_the_rows_of_its_pieces(monkeypatch):
     assert {n: a.to_pylist() for n, a in found.items()} == {n: [x for p in parts for x in p[n]] for n in found}
 
 
-def test_a_table_in_memory_is_cut_into_the_same_rows(monkeypatch, tmp_path):
+def test_a_table_in_memory_is_cut_into_the_same_rows(tmp_path):
     texts = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
     folder.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
-    monkeypatch.setattr(draw_rows, "PIECE", 70)
-    parts = list(draw_rows.chunks(texts, ROWS))
+    parts = list(draw_rows.chunks(texts, ROWS, piece=70))
     assert len(parts) == 15
     folder.write_blocks(tmp_path / "cut.csv", parts, SCHEMA)
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "at_once.csv").read_bytes()

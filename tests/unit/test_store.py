@@ -107,11 +107,10 @@ def counted(tables=7):
     return CountsRelease(question=Counts(purpose="tables", marginals=pairs), values=values)
 
 
-def test_very_many_tables_are_stored_as_one_array_and_read_back(monkeypatch):
+def test_very_many_tables_are_stored_as_one_array_and_read_back():
     release = counted()
     before = store.pack([release])
-    monkeypatch.setattr(store, "MANY", 5)
-    plain, arrays = store.pack([release])
+    plain, arrays = store.pack([release], many=5)
     assert len(arrays) == len(before[1]) - 7 + 2
     for read in (store.unpack(plain, arrays), store.unpack(*before)):  # those written before are read as ever
         assert [v.tolist() for v in read[0].values] == [v.tolist() for v in release.values]
@@ -119,9 +118,8 @@ def test_very_many_tables_are_stored_as_one_array_and_read_back(monkeypatch):
 
 
 @pytest.mark.parametrize("shapes", [[[2, 3]], [[0, 3]] * 7, [[-2, -3]] * 7, [[2, 3], [3, 400]], [2, 3]])
-def test_shapes_that_do_not_fill_their_array_are_damage(monkeypatch, shapes):
-    monkeypatch.setattr(store, "MANY", 5)
-    plain, arrays = store.pack([counted()])
+def test_shapes_that_do_not_fill_their_array_are_damage(shapes):
+    plain, arrays = store.pack([counted()], many=5)
     (told,) = (p["values"]["shapes"]["array"] for p in plain["parts"] if "values" in p)
     with pytest.raises(InputError, match="damaged"):
         store.unpack(plain, {**arrays, told: np.array(shapes)})

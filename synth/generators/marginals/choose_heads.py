@@ -44,7 +44,7 @@ def headed(
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
     if len(answers) > MANY:
-        answers = farthest(model, groups, answers, target)
+        answers = farthest(model, groups, answers, target, most=FARTHEST)
     made = [_made(model, groups, m) * model.total for m, _ in answers]
     ruled = {
         id(v): rules.never(v, m.sigma, rows=t.sum(1), cols=t.sum(0)) for (m, v), t in zip(answers, made, strict=True)
@@ -110,8 +110,10 @@ def averaged(answers: Iterable[Answer]) -> list[Answer]:
     return list(met.values())
 
 
-def farthest(model: Product, groups: Groups, answers: Sequence[Answer], target: str | None) -> list[Answer]:
-    """The tables that the mixture is farthest from, in units of their noise, and all that hold the target."""
+def farthest(
+    model: Product, groups: Groups, answers: Sequence[Answer], target: str | None, *, most: int
+) -> list[Answer]:
+    """The ``most`` tables that the mixture is farthest from, in units of their noise, and all that hold the target."""
     sides: dict[int, np.ndarray] = {}
     for bins in (b for m, _ in answers for b in m.bins):
         if id(bins) not in sides:
@@ -122,7 +124,7 @@ def farthest(model: Product, groups: Groups, answers: Sequence[Answer], target: 
         off = (weighted[id(marginal.bins[0])].T @ sides[id(marginal.bins[1])] - values).ravel()
         own = np.inf if target in marginal.columns else float(off @ off) / marginal.sigma**2
         excess[i] = (own - values.size) / np.sqrt(2 * values.size)
-    kept = FARTHEST + int(np.isinf(excess).sum())
+    kept = most + int(np.isinf(excess).sum())
     return [answers[i] for i in np.sort(np.argsort(-excess, kind="stable")[:kept])]
 
 

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 TILE = 2**15  # most cells of a block that is looked at as a whole
 
 
-def tiled(problem: Problem) -> Problem:
-    """The same problem with blocks of at most about ``TILE`` cells: strips of the larger ones.
+def tiled(problem: Problem, *, tile: int = TILE) -> Problem:
+    """The same problem with blocks of at most about ``tile`` cells: strips of the larger ones.
 
     A mirrored block's strips are plain ones, with each cell in both of its places, at half its precision.
     """
-    return replace(problem, blocks=[strip for block in problem.blocks for strip in _strips(block)])
+    return replace(problem, blocks=[strip for block in problem.blocks for strip in _strips(block, tile)])
 
 
-def _strips(block: Block) -> Iterator[Block]:
-    parts = -(-block.y.size // TILE)
+def _strips(block: Block, tile: int) -> Iterator[Block]:
+    parts = -(-block.y.size // tile)
     if parts == 1:
         yield block
         return

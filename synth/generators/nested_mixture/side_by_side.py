@@ -17,10 +17,13 @@ class _Stopped(Exception):
     """Another part failed, or the caller has had enough."""
 
 
-def side_by_side(parts: Sequence[Callable[[Progress], T]], progress: Progress, *, cores: int = CORES) -> list[T]:
+def side_by_side(
+    parts: Sequence[Callable[[Progress], T]], progress: Progress, *, cores: int = CORES, every: float = EVERY
+) -> list[T]:
     """What each part gives, in their order; they share no state, so the results are those of one after another.
 
-    ``progress`` is called by the calling thread alone, with the mean of all parts. Errors: what a part or ``progress``
+    ``progress`` is called by the calling thread alone, with the mean of all parts, ``every`` so many
+    seconds. Errors: what a part or ``progress``
     raises, after the others have stopped at their next word. Privacy: as the parts.
     """
     done, losses, stopped = np.zeros(len(parts)), np.full(len(parts), np.nan), False
@@ -40,7 +43,7 @@ def side_by_side(parts: Sequence[Callable[[Progress], T]], progress: Progress, *
     with ThreadPoolExecutor(min(cores, len(parts))) as pool:
         running = [pool.submit(part, telling(i)) for i, part in enumerate(parts)]
         try:
-            while _left(running):
+            while _left(running, every):
                 progress(mean())
             return [r.result() for r in running]
         finally:
@@ -48,9 +51,9 @@ def side_by_side(parts: Sequence[Callable[[Progress], T]], progress: Progress, *
             pool.shutdown(cancel_futures=True)
 
 
-def _left(running: Sequence[Future[T]]) -> bool:
+def _left(running: Sequence[Future[T]], seconds: float) -> bool:
     """Whether parts are still at work, after a while; raises what one of them raised."""
-    ended, left = wait(running, timeout=EVERY, return_when=FIRST_EXCEPTION)
+    ended, left = wait(running, timeout=seconds, return_when=FIRST_EXCEPTION)
     for one in ended:
         one.result()
     return bool(left)

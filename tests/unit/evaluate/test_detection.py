@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from samples import sample
 
-from synth.evaluate.detection import _nearest, nearness, two_sample
-from synth.evaluate.read_sample import Sample
+from synth.evaluate.detection import _joined, _nearest, nearness, two_sample
 
 
 def rng():
@@ -24,14 +23,9 @@ def test_few_rows_are_a_guess():
     assert two_sample(sample(5, seed=1), sample(5, seed=2), rows=10, rng=rng()).auc == 0.5
 
 
-def joined(a: Sample, b: Sample) -> Sample:
-    positions = {n: np.concatenate([p, b.positions[n]]) for n, p in a.positions.items()}
-    return Sample(columns=a.columns, positions=positions, rows=a.used + b.used)
-
-
 def test_copies_are_counted():
     real, fresh = sample(300, seed=1), sample(100, seed=2)
-    copied = joined(real.take(np.arange(100)), fresh)
+    copied = _joined(real.take(np.arange(100)), fresh)
     keys = {tuple(row) for row in np.array(list(real.positions.values())).T}
     wanted = np.mean([tuple(row) in keys for row in np.array(list(copied.positions.values())).T])
     assert nearness(real, copied, test=None, rows=300, rng=rng()).copies == pytest.approx(wanted)

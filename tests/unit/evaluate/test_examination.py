@@ -122,15 +122,14 @@ def test_tiny_tables_go_through(tmp_path):
         json.dumps(examination.plain(told), allow_nan=False)
 
 
-def test_many_columns_are_scored_in_part(monkeypatch):
+def test_many_columns_are_scored_in_part():
     from synth.evaluate import quality
     from synth.schema import table as schemas
 
-    monkeypatch.setattr(quality, "MAX_COLUMNS", 3)
     facts = {f"c{i}": {"type": "boolean", "categories": ["a", "b"]} for i in range(5)}
     columns = schemas.parse({"columns": facts}).measured()
     rng = np.random.default_rng(0)
     tables = [{n: rng.integers(0, 2, 20) for n in columns} for _ in range(2)]
-    told = quality.measure(*tables, columns, rows=20, rng=rng)
-    assert len(told.by_column) == quality.MAX_COLUMNS
-    assert told.left_out == tuple(columns)[quality.MAX_COLUMNS :]
+    told = quality.measure(*tables, columns, rows=20, rng=rng, most=3)
+    assert len(told.by_column) == 3
+    assert told.left_out == tuple(columns)[3:]

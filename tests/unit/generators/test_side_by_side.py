@@ -12,7 +12,6 @@ import pytest
 import synth
 from synth.generators.base import Share
 from synth.generators.nested_mixture import generator
-from synth.generators.nested_mixture import side_by_side as fits
 from synth.generators.nested_mixture.side_by_side import side_by_side
 
 
@@ -32,22 +31,20 @@ def test_results_come_in_the_order_of_the_parts(cores):
     assert side_by_side(parts, lambda share: None, cores=cores) == [0, 1, 2]  # noqa: ARG005
 
 
-def test_progress_is_the_mean_told_by_the_callers_thread(monkeypatch):
-    monkeypatch.setattr(fits, "EVERY", 0.01)
+def test_progress_is_the_mean_told_by_the_callers_thread():
     threads, told = set(), []
 
     def progress(share):
         threads.add(threading.get_ident())
         told.append((float(share), share.loss))
 
-    side_by_side([part(1, seconds=0.05), part(3, seconds=0.05)], progress, cores=2)
+    side_by_side([part(1, seconds=0.05), part(3, seconds=0.05)], progress, cores=2, every=0.01)
     assert threads == {threading.get_ident()}
     assert [s for s, _ in told] == sorted(s for s, _ in told)
     assert told[-1] == (0.75, 2.0)
 
 
-def test_whoever_has_had_enough_stops_all_parts(monkeypatch):
-    monkeypatch.setattr(fits, "EVERY", 0.01)
+def test_whoever_has_had_enough_stops_all_parts():
     begun = []
 
     def endless(progress):
@@ -60,7 +57,7 @@ def test_whoever_has_had_enough_stops_all_parts(monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side([endless] * 5, cancelled, cores=2)
+        side_by_side([endless] * 5, cancelled, cores=2, every=0.01)
     assert len(begun) <= 2
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals import fit_mixture, subsets
+from synth.generators.marginals import fit_mixture
 from synth.generators.marginals.fit_mixture import Options, fit
 from synth.generators.marginals.subsets import Subsets, tiled
 from synth.generators.marginals.surface import Surface
@@ -23,27 +23,20 @@ def mirrored(rng):
     return replace(laid, blocks=[*laid.blocks, square])
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
-    monkeypatch.setattr(subsets, "TILE", 10)
-
-
-@pytest.mark.usefixtures("small_tiles")
 def test_strips_are_the_same_problem():
     """Loss, gradients and number of cells; a mirrored block's cells stand twice, at half their precision each."""
     rng = np.random.default_rng(0)
     laid = mirrored(rng)
     logits, weights = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((2, 9, 5), (2, 5)))
-    strips = tiled(laid)
+    strips = tiled(laid, tile=10)
     assert len(strips.blocks) > len(laid.blocks)
     for a, b in zip(*(Surface(p, "cpu").gradient(logits, weights) for p in (laid, strips)), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.usefixtures("small_tiles")
 def test_parts_of_the_tables_add_up_to_the_whole():
     """Each block counts one on average of 4,000 draws, within five of its standard deviations."""
-    chosen, rng = Subsets.of(tiled(mirrored(np.random.default_rng(1)))), np.random.default_rng(2)
+    chosen, rng = Subsets.of(tiled(mirrored(np.random.default_rng(1)), tile=10)), np.random.default_rng(2)
     times = np.zeros((4000, len(chosen.cells)))
     for row in times:
         for number, count in chosen.drawn(0.3, rng).items():

@@ -98,7 +98,7 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     assert off(model) < 0.4 * off(alone)
 
 
-def test_the_farthest_tables_are_those_the_model_misses(monkeypatch):
+def test_the_farthest_tables_are_those_the_model_misses():
     """The model's own tables as answers, but for two that are far from it."""
     releases, session = measured()
     told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
@@ -109,8 +109,7 @@ def test_the_farthest_tables_are_those_the_model_misses(monkeypatch):
     answers = [(m, np.rint(choose_heads._made(model, groups, m) * model.total)) for m in pairs]
     for i in (7, 31):
         answers[i] = (pairs[i], answers[i][1] + 9 * pairs[i].sigma)
-    monkeypatch.setattr(choose_heads, "FARTHEST", 2)
-    kept = choose_heads.farthest(model, groups, answers, None)
+    kept = choose_heads.farthest(model, groups, answers, None, most=2)
     assert [m.columns for m, _ in kept] == [pairs[7].columns, pairs[31].columns]
-    kept = choose_heads.farthest(model, groups, answers, "c5")
+    kept = choose_heads.farthest(model, groups, answers, "c5", most=2)
     assert sum("c5" in m.columns for m, _ in kept) == COLUMNS
