@@ -1,5 +1,6 @@
 """What a run made."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +11,40 @@ import pyarrow as pa
 from synth.errors import UsageError
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset
+from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 
 
+class Framed(ABC):
+    """What has a ``schema``, and cells as text of each of its tables, gives them as frames.
+
+    Privacy: released answers only.
+    """
+
+    schema: Any
+
+    @abstractmethod
+    def _cells(self, name: str, schema: Schema) -> Mapping[str, pa.Array]:
+        """One table's."""
+
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The synthetic tables: numbers and dates as such, missing values as missing; long ones read from their files.
+
+        A single table is called ``synthetic``.
+        """
+        return {n: typed_frame(self._cells(n, s), s) for n, s in Dataset.of(self.schema).tables.items()}
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
+        if isinstance(self.schema, Dataset):
+            raise UsageError(f"there are several tables; see the frames {', '.join(self.schema.tables)}")
+        return self.frames[ONE]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class Result(Framed):
     """What a run made. Everything in it derives from releases and is as private as the card says.
 
     ``num_rows``: of related tables, by table. ``tables``: cells as text, missing codes and all, by table and column;
@@ -43,21 +73,6 @@ class Result:
     tables: Mapping[str, Mapping[str, pa.Array]] = field(repr=False)
 
     @property
-    def frames(self) -> dict[str, pd.DataFrame]:
-        """The synthetic tables: numbers and dates as such, missing values as missing; long ones read from their files.
-
-        A single table is called ``synthetic``.
-        """
-        return {name: self._frame(name) for name in Dataset.of(self.schema).tables}
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
-        if isinstance(self.schema, Dataset):
-            raise UsageError(f"the result has several tables; see its frames: {', '.join(self.schema.tables)}")
-        return self._frame(ONE)
-
-    @property
     def texts(self) -> Mapping[str, pa.Array]:
         """A single table's cells as text, missing codes and all; empty where it is long."""
         return {} if isinstance(self.schema, Dataset) else self.tables.get(ONE, {})
@@ -67,12 +82,9 @@ class Result:
         left_out = ("card", "model", "schema", "tables")
         return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
 
-    def _frame(self, name: str) -> pd.DataFrame:
-        schema = Dataset.of(self.schema).tables[name]
+    def _cells(self, name: str, schema: Schema) -> Mapping[str, pa.Array]:
         path = self.paths.get(f"table {name}" if isinstance(self.schema, Dataset) else name)
-        if name not in self.tables and path is not None:
-            return typed_frame(folder.read_texts(path, schema), schema)
-        return typed_frame(self.tables.get(name, {}), schema)
+        return folder.read_texts(path, schema) if name not in self.tables and path else self.tables.get(name, {})
 
     def __repr__(self) -> str:
         tables = Dataset.of(self.schema).tables

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from synth.errors import InputError, UsageError
+from synth.errors import EmptyTableError, InputError, UsageError
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
 from synth.generators.product_mixture import check_state
@@ -204,7 +204,10 @@ def _as_written(
 
 def read_texts(path: str | Path, schema: Schema) -> dict[str, pa.Array]:
     """A CSV that ``write_table`` wrote in the plain way: by column its cells, without the marks before risky text."""
-    table = files.read(Path(path), columns=list(schema.columns))
+    try:
+        table = files.read(Path(path), columns=list(schema.columns))
+    except EmptyTableError:  # of related tables one may have no row
+        return {n: pa.array([], type=pa.string()) for n in schema.columns}
     return {n: unmarked(table.column(n), known_texts(c)) for n, c in schema.columns.items()}
 
 

@@ -10,6 +10,7 @@ from synth.evaluate.examination import Limits
 from synth.pipeline.inference.estimates import estimates
 from synth.pipeline.multiple import multiple
 from synth.pipeline.refit import refit
+from synth.pipeline.result import Framed
 from synth.pipeline.sample import sample
 from synth.release import folder
 from synth.release.card import verify
@@ -18,16 +19,16 @@ from synth.report import chosen_release, publish
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
 from synth.schema.table import Schema
-from synth.schema.typed_frame import typed_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from synth.pipeline.result import Result
 
 
-class Release:
-    """What a run of one table released, in the folder that it wrote; all that is done with it is free.
+class Release(Framed):
+    """What a run released, of one table or of several, in the folder that it wrote; all that is done with it is free.
 
     >>> Release("nowhere")
     Release('nowhere': no card)
@@ -47,14 +48,12 @@ class Release:
         return verify.load(self.place)
 
     @cached_property
-    def schema(self) -> Schema:
-        """The public facts of the table; what was learnt is in it."""
-        return folder.load_release(self.place).setting.schema
+    def schema(self) -> Any:
+        """The public facts of the table, or tables; what was learnt is in it."""
+        return folder.load_release(self.place, tree=None).schema
 
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """The synthetic table: numbers and dates as such, missing values as missing."""
-        return typed_frame(folder.read_texts(self.place / "synthetic.csv", self.schema), self.schema)
+    def _cells(self, name: str, schema: Schema) -> Mapping[str, "pa.Array"]:
+        return folder.read_texts(self.place / f"{name}.csv", schema)
 
     def sample(
         self, num_rows: int | None = None, conditions: Mapping[str, str] | None = None, *, seed: int | None = None

@@ -97,6 +97,7 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     least = sqrt(2) if relation == "replace_one" else 1.0
     assert {m["sensitivity"] for m in found.card["mechanisms"]} == {least}
     bundle.checked(out)
+    assert {t: len(frame) for t, frame in synth.Release(out).frames.items()} == found.num_rows
     assert {*synth.sample(out, num_rows=5)[0]} == {*tables}
     drawn, share, paths = sample_to(out, tmp_path / "more", num_rows=7, seed=3)
     assert (drawn["a"], share) == (7, 1.0)

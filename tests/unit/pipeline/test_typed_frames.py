@@ -81,6 +81,13 @@ def test_a_table_that_is_read_back_is_the_one_that_was_made(result):
     }
 
 
+def test_a_related_table_without_a_row_is_read_back_as_such(result, tmp_path):
+    (tmp_path / "none.csv").write_text(",".join(COLUMNS) + "\n")
+    assert {n: len(a) for n, a in folder.read_texts(tmp_path / "none.csv", result.schema).items()} == dict.fromkeys(
+        COLUMNS, 0
+    )
+
+
 def test_a_notebook_shows_the_synthetic_columns_and_their_guarantee(result):
     page = result._repr_html_()
     assert page.count("<svg") == 4  # the measured columns
