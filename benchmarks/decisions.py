@@ -1,6 +1,6 @@
-"""The figures of docs/decisions that no other benchmark prints: composition, noise, CSV readers, workbooks.
+"""The figures of docs/decisions that no other benchmark prints: composition, noise, CSV, workbooks, charts.
 
-    python benchmarks/decisions.py [--only composition,noise,csv,workbook] [--json FILE]
+    python benchmarks/decisions.py [--only composition,noise,csv,workbook,charts] [--json FILE]
 
 Seconds are processor time on one thread. Minutes in all.
 """
@@ -131,7 +131,38 @@ def workbook() -> list[dict[str, float]]:
     return found
 
 
-PARTS: dict[str, Callable[[], Any]] = {"composition": composition, "noise": noise, "csv": csv, "workbook": workbook}
+def charts() -> list[dict[str, Any]]:
+    """A report's bar chart of twelve categories, drawn by ours and by Altair with vl-convert."""
+    import altair as alt
+    import numpy as np
+    import pandas as pd
+    import vl_convert
+
+    from synth.report import svg_charts
+
+    shares = np.random.default_rng(0).dirichlet(np.ones(12), 2)
+    labels = [f"value {i}" for i in range(12)]
+    parts = [pd.DataFrame({"value": labels, "table": t, "share": s}) for t, s in zip("ab", shares, strict=True)]
+    chart = alt.Chart(pd.concat(parts)).mark_bar()
+    chart = chart.encode(x="share:Q", y="value:N", yOffset="table:N", color="table:N", tooltip=["value", "share"])
+    ways = {
+        "ours": lambda: str(svg_charts.paired_bars(labels, *shares, words="shares")),
+        "Altair, vl-convert": lambda: vl_convert.vegalite_to_svg(chart.to_dict()),
+    }
+    drawn = {name: draw() for name, draw in ways.items()}  # what is loaded once is no chart's time
+    return [
+        {"way": n, "ms": 1000 * busy(ways[n]), "kb": len(s) / 1000, "told on hovering": s.count("<title>")}
+        for n, s in drawn.items()
+    ]
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "composition": composition,
+    "noise": noise,
+    "csv": csv,
+    "workbook": workbook,
+    "charts": charts,
+}
 
 
 def main(given) -> None:

@@ -117,6 +117,12 @@ def workbook(kept: Kept) -> str:
     return filled(kept("decisions")["workbook"], heads, "{rows:,}|{seconds:,.1f}|{peak_mib:,.0f}|{mb:,.1f}")
 
 
+def charts(kept: Kept) -> str:
+    """One chart of a report by two engines."""
+    heads = "drawn by|processor, ms|kB|bars that say their share on hovering"
+    return filled(kept("decisions")["charts"], heads, "{way}|{ms:,.1f}|{kb:,.1f}|{told on hovering}")
+
+
 def inference(kept: Kept) -> str:
     """Coverage of nominal 95 % intervals by family: epsilon 0.2 and 1 of each table side by side."""
     further = {
@@ -183,4 +189,5 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "decision-csv-rows": csv_rows,
     "decision-csv-seconds": lambda kept: _named(("reader", "seconds"), 2, *kept("decisions")["csv"]["seconds"].items()),
     "decision-workbook": workbook,
+    "decision-charts": charts,
 }
