@@ -55,78 +55,79 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+FRESH ?=  # --fresh measures again what the files of results hold; what is there is passed over otherwise
 bench: bench-flagship bench-tables bench-embeddings bench-slicing bench-plan bench-audit bench-peers bench-scaling  ## every figure of the docs; hours on two cores
 
 bench-flagship: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
-	$(BIN)/python benchmarks/flagship.py
+	$(BIN)/python benchmarks/flagship.py $(FRESH)
 
 bench-tables: setup  ## docs/tables.md; needs the public tables beside the checkout
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json
-	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json
+	$(BIN)/python benchmarks/tables.py $(FRESH)
+	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json $(FRESH)
+	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json $(FRESH)
 
 bench-embeddings: setup  ## docs/generators/dp_*.md, pearl.md; needs the public tables
-	$(BIN)/python benchmarks/embeddings.py
+	$(BIN)/python benchmarks/embeddings.py $(FRESH)
 
 bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
-	$(BIN)/python benchmarks/slices_accounting.py
-	$(BIN)/python benchmarks/table1.py
-	$(BIN)/python benchmarks/table1.py --steps
+	$(BIN)/python benchmarks/slices_accounting.py $(FRESH)
+	$(BIN)/python benchmarks/table1.py $(FRESH)
+	$(BIN)/python benchmarks/table1.py --steps $(FRESH)
 
 bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; needs the public tables
-	$(BIN)/python benchmarks/gradients.py
+	$(BIN)/python benchmarks/gradients.py $(FRESH)
 
 bench-families: setup  ## docs/generators/private_evolution.md and those of the other families; needs the public tables
-	$(BIN)/python benchmarks/families.py
+	$(BIN)/python benchmarks/families.py $(FRESH)
 
 bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity
-	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/audit.py $(FRESH)
 
 audit-whole: setup  ## docs/audit.md, the whole way: planted faults from file to release, and sound runs; minutes
 	$(BIN)/python benchmarks/audit_whole.py
 
 bench-small: setup  ## 500 rows from 3,000 by every method
-	$(BIN)/python benchmarks/small.py
+	$(BIN)/python benchmarks/small.py $(FRESH)
 
 bench-quick: setup  ## six methods on one table in minutes; needs the public tables
 	$(BIN)/python benchmarks/peers.py --tables acs --epsilons 1 --seeds 1 --methods independent,mixture,slicing,dp_kernel,mst,aim --json benchmarks/results/quick.json --fresh
 
 bench-peers: setup  ## docs/benchmarks.md, every method beside its rivals; goes on where it was stopped
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py $(FRESH)
 
 bench-risks: setup  ## docs/evidence.md: attacks on releases and leaks, beside anonymeter in an environment of its own
-	$(BIN)/python benchmarks/risks.py
+	$(BIN)/python benchmarks/risks.py $(FRESH)
 
 bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in an environment of its own
-	$(BIN)/python benchmarks/outside_judges.py
+	$(BIN)/python benchmarks/outside_judges.py $(FRESH)
 
 bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours
-	$(BIN)/python benchmarks/inference.py --multiple 100
+	$(BIN)/python benchmarks/inference.py --multiple 100 $(FRESH)
 
 bench-napsu: setup  ## docs/inference.md: intervals of NAPSU-MQ beside ours, in an environment of its own
-	$(BIN)/python benchmarks/napsu.py
+	$(BIN)/python benchmarks/napsu.py $(FRESH)
 
 bench-sdnist: setup  ## docs/high-order.md, evidence.md: NIST's own score and report, in an environment of its own
-	$(BIN)/python benchmarks/k_marginal.py
-	$(BIN)/python benchmarks/sdnist_report.py
+	$(BIN)/python benchmarks/k_marginal.py $(FRESH)
+	$(BIN)/python benchmarks/sdnist_report.py $(FRESH)
 
 bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
-	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/scaling.py $(FRESH)
 
 bench-rows: setup  ## docs/performance.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
-	$(BIN)/python benchmarks/rows.py
+	$(BIN)/python benchmarks/rows.py $(FRESH)
 
 bench-columns: setup  ## docs/performance.md, columns: 25, 50 and 100 columns x 50 categories; minutes
-	$(BIN)/python benchmarks/columns.py
+	$(BIN)/python benchmarks/columns.py $(FRESH)
 
 bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
-	$(BIN)/python benchmarks/draw.py
+	$(BIN)/python benchmarks/draw.py $(FRESH)
 
 bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes
-	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/ledger.py $(FRESH)
 
 bench-plan: setup  ## how far forecasts of time and memory are off
-	$(BIN)/python benchmarks/forecast.py
+	$(BIN)/python benchmarks/forecast.py $(FRESH)
 
 SECONDS ?= 3600
 fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in build/found

@@ -158,7 +158,8 @@ def middle_of(widths: list[float]) -> float | None:
 
 
 def main(given) -> None:
-    cells = [json.loads(line) for line in given.cells.read_text().splitlines()] if given.cells.exists() else []
+    held = given.cells.exists() and not given.fresh
+    cells = [json.loads(line) for line in given.cells.read_text().splitlines()] if held else []
     cells = list({tuple(c[k] for k in ("table", "epsilon", "rows", "seed")): c for c in cells}.values())  # the last
     names = [n for n in given.tables if population(n) is not None]
     for name in set(given.tables) - set(names):
@@ -170,6 +171,8 @@ def main(given) -> None:
             continue
         name, epsilon, seed = (wanted[k] for k in ("table", "epsilon", "seed"))
         place = given.kept / f"{name}-{given.rows}-{epsilon:g}-{seed}"
+        if given.fresh:
+            shutil.rmtree(place, ignore_errors=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spent = released(place, name, epsilon, given.rows, seed)

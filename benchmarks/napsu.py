@@ -12,6 +12,7 @@ unless ``--python`` names another. Prints Markdown; JSON goes to benchmarks/resu
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -114,6 +115,8 @@ def main(given) -> None:
     everyone, files = coded(), []
     for seed in range(given.runs):
         place = given.kept / str(seed)
+        if given.fresh:
+            shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True, exist_ok=True)
         drawn = np.random.default_rng([seed, 7]).integers(0, len(everyone), given.rows)
         everyone.iloc[drawn].to_csv(place / "rows.csv", index=False)
