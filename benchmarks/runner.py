@@ -45,7 +45,13 @@ def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: 
     given = parser.parse_args()
     if public:
         need_tables()
-    sys.exit(main(given))
+    from synth.errors import SynthError  # after the answer to --help
+
+    try:
+        ended = main(given)
+    except SynthError as error:
+        ended = str(error)
+    sys.exit(ended)
 
 
 def _taken(default: Any) -> dict[str, Any]:
