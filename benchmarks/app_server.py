@@ -9,19 +9,19 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import psutil
 from public_tables import SYNTH
 from runner import SHARED
 
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu"]
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Served(NamedTuple):
@@ -65,27 +65,20 @@ def serving(home: Path, **more: str) -> Iterator[Served]:
         process.wait(30)
 
 
-def used(*, ended: bool = False, also: tuple[int, ...] = ()) -> dict[bool, float]:
-    """Seconds of the processor so far of this process and those below it: of a browser (True), and of all others.
+def used(*, whole: bool = False, also: tuple[int, ...] = ()) -> dict[bool, float]:
+    """Seconds of the processor so far of the processes below this one: of a browser (True), and of all others.
 
-    ``also``: more processes to begin with. ``ended``: with what their children had used that have ended.
+    ``also``: more processes, with those below them. ``whole``: with this process, and with those that have ended.
     """
-    below: dict[int, list[int]] = {}
-    seconds: dict[int, tuple[bool, float]] = {}
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            head, _, rest = place.read_text().rpartition(")")
-        except OSError:
-            continue  # it has ended
-        told, pid = rest.split(), int(place.parent.name)
-        below.setdefault(int(told[1]), []).append(pid)
-        seconds[pid] = "chrom" in head, sum(map(int, told[11 : 15 if ended else 13])) / TICKS
-    waiting, found = [os.getpid(), *also], {True: 0.0, False: 0.0}
-    while waiting:
-        pid = waiting.pop()
-        waiting += below.get(pid, ())
-        browser, busy = seconds.get(pid, (False, 0.0))
-        found[browser] += busy
+    own = psutil.Process()
+    first = [own, *map(psutil.Process, also)]
+    found = {True: 0.0, False: 0.0}
+    for process in {*first, *(child for one in first for child in one.children(recursive=True))}:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            ended = times.children_user + times.children_system if whole else 0.0
+            if whole or process != own:
+                found["chrom" in process.name()] += times.user + times.system + ended
     return found
 
 

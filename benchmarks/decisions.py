@@ -6,14 +6,14 @@ Seconds are processor time on one thread. Minutes in all.
 """
 
 import json
-import sys
+import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from public_tables import call
-from runner import busy, read, start, write
+from runner import apart, busy, read, start, sure, write
 
 DELTA = 1e-5
 ROW = {  # between two sound rows of columns a and b
@@ -102,33 +102,29 @@ def _read(reader: Callable[[Path, list[str]], Any], path: Path) -> str:
     return f"{len(cell):,} characters" if cell and len(cell) > 20 else f"`{cell!r}`"
 
 
-WRITES = """
-import resource, sys, time
-import numpy as np, pyarrow as pa
-from pathlib import Path
-from synth.sources.formats import excel_writer
-rows, rng = int(sys.argv[1]), np.random.default_rng(0)
-table = {f"i{i}": pa.array(rng.integers(0, 1000, rows).astype(str)) for i in range(6)}
-table |= {f"x{i}": pa.array(rng.integers(0, 10**6, rows) / 100).cast(pa.string()) for i in range(3)}
-table |= {f"t{i}": pa.array(rng.choice(["north", "south", "east"], rows)) for i in range(2)}
-days = rng.integers(0, 3650, rows).astype("datetime64[D]")
-table["d"] = pa.array(np.datetime_as_string(days))
-before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-excel_writer.write(Path(sys.argv[2]), pa.table(table))
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(time.process_time() - start, peak / 1024)
-"""
+def written(path: Path, rows: int) -> dict[str, float]:
+    """In a process of its own: processor seconds for a workbook of twelve columns, and MiB above the table."""
+    import numpy as np
+    import pyarrow as pa
+
+    from synth.sources.formats import excel_writer
+
+    rng = np.random.default_rng(0)
+    table = {f"i{i}": pa.array(rng.integers(0, 1000, rows).astype(str)) for i in range(6)}
+    table |= {f"x{i}": pa.array(rng.integers(0, 10**6, rows) / 100).cast(pa.string()) for i in range(3)}
+    table |= {f"t{i}": pa.array(rng.choice(["north", "south", "east"], rows)) for i in range(2)}
+    table["d"] = pa.array(np.datetime_as_string(rng.integers(0, 3650, rows).astype("datetime64[D]")))
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    excel_writer.write(path, pa.table(table))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"seconds": time.process_time() - began, "peak_mib": peak / 1024, "mb": path.stat().st_size / 1e6}
 
 
 def workbook() -> list[dict[str, float]]:
-    """Processor seconds and MiB above the table for a workbook of twelve columns."""
-    found = []
+    """The same of two sizes."""
     with TemporaryDirectory() as folder:
-        for rows in (10_000, 30_000):
-            seconds, peak = map(float, call(sys.executable, "-c", WRITES, rows, f"{folder}/t.xlsx").split())
-            size = (Path(folder) / "t.xlsx").stat().st_size / 1e6
-            found.append({"rows": rows, "seconds": seconds, "peak_mib": peak, "mb": size})
-    return found
+        found = [{"rows": rows} | sure(apart(written, Path(folder) / "t.xlsx", rows)) for rows in (10_000, 30_000)]
+    return [{n: f[n] for n in ("rows", "seconds", "peak_mib", "mb")} for f in found]
 
 
 def charts() -> list[dict[str, Any]]:

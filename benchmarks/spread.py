@@ -112,7 +112,7 @@ def processor() -> float:
     """Seconds of the processor: of this process, of those that it started, and of a PostgreSQL of its own."""
     master = Path(f"/tmp/facsimile-pg-{os.getpid()}/data/postmaster.pid")
     own = [int(master.read_text().split()[0])] if master.exists() else []
-    return sum(used(ended=True, also=tuple(own)).values())
+    return sum(used(whole=True, also=tuple(own)).values())
 
 
 @contextmanager
