@@ -9,14 +9,13 @@ benchmarks/results/app_promises.json.
 
 import json
 import os
-import resource
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 from public_tables import SYNTH, call, texts
-from runner import ROOT, SHARED, read, show, start, write
+from runner import ROOT, SHARED, read, show, spent, start, write
 
 
 def real(name: str, rows: slice = slice(None), columns: slice = slice(None)) -> pd.DataFrame:
@@ -50,17 +49,11 @@ def promised_and_taken(name: str, epsilon: float) -> dict[str, Any]:
         plain |= {"unit": "row", "unit_source": "declared", "max_rows": None, "dataset": name}
         schema.write_text(json.dumps(plain))
         told = ask("plan", "--schema", schema, "--rows", len(frame), "--epsilon", epsilon, "--json")
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = ask("run", table, "--schema", schema, "--epsilon", epsilon, "--out", folder / "out", "--json")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {
-        "rows": len(frame),
-        "columns": frame.shape[1],
-        "promised": round(json.loads(told)["seconds"], 1),
-        "taken": round(json.loads(done)["seconds_total"], 1),
-        "processor": round(busy, 1),
-    }
+        words = ("run", table, "--schema", schema, "--epsilon", epsilon, "--out", folder / "out", "--json")
+        cost, done = spent(*SYNTH, *words, env=env)
+    taken = {"taken": json.loads(done)["seconds_total"], "processor": cost["cpu_seconds"]}
+    times = {"promised": json.loads(told)["seconds"]} | taken
+    return {"rows": len(frame), "columns": frame.shape[1]} | {n: round(t, 1) for n, t in times.items()}
 
 
 def main(given) -> None:

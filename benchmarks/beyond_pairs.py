@@ -22,7 +22,7 @@ from markdown_tables import each, means
 from orders import k_marginal, triple_tv_err
 from peers import CELL, cells_of
 from public_tables import BOOTSTRAP, DELTA, facts, numeric, part_of_real, prepared, ran, scored, texts
-from runner import ROOT, Row, last_line, measured, start
+from runner import ROOT, Row, answer_of, measured, start
 
 from synth.privacy.accounting import composition
 
@@ -58,7 +58,7 @@ def rival(folder: Path, cell: Row, python: str, most: float | None) -> Row:
     mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
     order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
     words = [python, ROOT / "benchmarks" / "related_rival.py", folder, "--method", cell["method"].removeprefix(RIVAL)]
-    found = last_line([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)
+    found = answer_of([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)
     return found if "failed" in found else {"seconds": found["seconds"]}
 
 

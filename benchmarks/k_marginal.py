@@ -16,7 +16,7 @@ from pathlib import Path
 from beyond_pairs import PARTS, parts_of
 from markdown_tables import means
 from public_tables import part_of_real, prepared, ran
-from runner import ROOT, Row, environment, grid, last_line, measured, start, sure
+from runner import ROOT, Row, answer_of, environment, grid, measured, start, sure
 
 SDNIST = ("sdnist", "sdnist==2.4")  # its environment and the package
 markdown = partial(
@@ -37,7 +37,7 @@ def main(given) -> None:
         made = part_of_real(folder, PARTS[cell["method"]])[1] if real else folder / "out" / "synthetic.csv"
         if "failed" in said:
             return said
-        scores = sure(last_line([python, ROOT / "benchmarks" / "sdnist_score.py", folder / "train.csv", made]))
+        scores = sure(answer_of([python, ROOT / "benchmarks" / "sdnist_score.py", folder / "train.csv", made]))
         return said | {"sdnist": float(scores[0])}
 
     cells = []

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from markdown_tables import means
 from public_tables import facts, numeric, prepared, ran, texts
-from runner import Row, grid, last_line, measured, start, sure
+from runner import Row, answer_of, grid, measured, start, sure
 
 TABLE, TARGET, QUERIES, COLUMNS = "adult", "income", 1000, 3
 JUDGE = f"""
@@ -53,7 +53,7 @@ def compared(given, judged: Judge, code: str) -> list[Row]:
     env = {**os.environ, "PYTHONPATH": str(given.repository)}
 
     def asked(*files: Path) -> Row:
-        return sure(last_line([given.python, "-c", code, *files], env=env))
+        return sure(answer_of([given.python, "-c", code, *files], env=env))
 
     def one(folder: Path, cell: Row) -> Row:
         names = [n for n, c in facts(folder).items() if c["type"] != "identifier"]

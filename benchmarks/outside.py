@@ -16,7 +16,7 @@ from pathlib import Path
 from markdown_tables import means
 from peers import SCORES
 from public_tables import prepared, scored, texts
-from runner import ROOT, Row, environment, grid, last_line, measured, start
+from runner import ROOT, Row, answer_of, environment, grid, measured, start
 
 INSIDE = {
     "smartnoise-synth": """
@@ -51,7 +51,7 @@ def main(given) -> None:
         except SystemExit as why:
             return {"failed": str(why).strip().splitlines()[-1][:200]}
         began, words = time.perf_counter(), [kind, cell["epsilon"], folder / "train.csv", out]
-        found = last_line([python, "-c", INSIDE[package], *words], most=given.most_seconds)
+        found = answer_of([python, "-c", INSIDE[package], *words], most=given.most_seconds)
         if "failed" in found:
             return found
         return {"seconds": time.perf_counter() - began, "num_rows": len(texts(out))} | scored(folder, out)

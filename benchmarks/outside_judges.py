@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 from markdown_tables import means
 from public_tables import prepared, texts
-from runner import ROOT, Row, environment, grid, last_line, measured, start, sure
+from runner import ROOT, Row, answer_of, environment, grid, measured, start, sure
 
 import synth
 
@@ -66,7 +66,7 @@ def judged(python: str, folder: Path, made: pd.DataFrame, schema: synth.Schema) 
     told = {n: str(folder / f"{n}.csv") for n in sides} | {"target": schema.target, "codes": codes}
     (folder / "place.json").write_text(json.dumps(told))
     script = ROOT / "benchmarks" / "syntheval_score.py"
-    return sure(last_line([python, script, folder / "place.json"], cwd=folder))  # it leaves pictures where it runs
+    return sure(answer_of([python, script, folder / "place.json"], cwd=folder))  # it leaves pictures where it runs
 
 
 def main(given) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from runner import ROOT, SHARED, Row
+from runner import ROOT, SHARED, Row, answer_of
 
 SYNTH = (sys.executable, "-m", "synth")
 ACS_CODES = "COW,SCHL,MAR,OCCP,POBP,RELP,SEX,RAC1P,PINCP"
@@ -189,24 +189,19 @@ def ran(folder: Path, cell: Row, *more: object, most: float | None = None, schem
     line. ``most``: seconds after which a run is given up.
     """
     began = time.perf_counter()
-    try:
-        words = command(folder, cell, *more, schema=schema)
-        done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=most)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"not done after {most:g} s"}
-    if done.returncode:
-        return {"failed": done.stderr.strip().splitlines()[-1]}
-    said = json.loads(done.stdout)
+    said = answer_of(command(folder, cell, *more, schema=schema), most=most, whole=True, cwd=ROOT)
+    if "failed" in said:
+        return said
     return {k: said[k] for k in RUN} | {"seconds_command": time.perf_counter() - began}
 
 
 def scored(folder: Path, made: Path | None = None, *, reference: bool = False) -> dict[str, Any]:
     """The yardstick's scores of the folder's run, or of another table; ``reference``: with those of the real rows."""
-    told = folder / "scores.json"
+    path = folder / "scores.json"
     files = ["--real", folder / "train.csv", "--synthetic", made or folder / "out" / "synthetic.csv"]
-    files += ["--schema", folder / "schema.json", "--test", folder / "test.csv", "--json", told]
+    files += ["--schema", folder / "schema.json", "--test", folder / "test.csv", "--json", path]
     call(sys.executable, SHARED / "tools" / "score.py", *files, *([] if reference else ["--no-reference"]))
-    return json.loads(told.read_text())
+    return json.loads(path.read_text())
 
 
 def ran_and_scored(folder: Path, cell: Row, *more: object, most: float | None = None) -> Row:

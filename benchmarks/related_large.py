@@ -9,10 +9,6 @@ them, or takes those that are there. Prints Markdown, writes benchmarks/results/
 """
 
 import json
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from markdown_tables import filled
 from public_tables import SYNTH
-from runner import ROOT, Row, start, write
+from runner import Row, spent, start, write
 
 SIZES = (2, 3, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40)  # categories of the columns, in turn
 CLASSES = 16  # of roots, which columns of both tables follow
@@ -74,20 +70,12 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
 
 
 def run(folder: Path, epsilon: float) -> Row:
-    """One command: what it took. ``os.wait4`` tells the peak of that process alone."""
+    """One command: what it took."""
     with TemporaryDirectory() as out:
         words = [*SYNTH, "run", folder, "--schema", folder / "schema.json", "--epsilon", epsilon, "--delta", 1e-6]
         words += ["--out", f"{out}/release", "--ledger", f"{out}/ledger.sqlite", "--json"]
-        began = time.perf_counter()
-        with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, cwd=ROOT) as process:
-            assert process.stdout is not None
-            said = process.stdout.read()
-            _, code, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(code)
-        if process.returncode:
-            sys.exit(f"the command ended with {process.returncode}")
-    cost = {"seconds": time.perf_counter() - began, "cpu_seconds": used.ru_utime + used.ru_stime}
-    return cost | {"peak_mib": used.ru_maxrss / 1024, "rows": json.loads(said)["num_rows"]}
+        cost, said = spent(*words)
+    return cost | {"rows": json.loads(said)["num_rows"]}
 
 
 def main(given) -> None:

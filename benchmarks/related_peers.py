@@ -10,7 +10,7 @@ import pandas as pd
 from public_tables import texts
 from related_cases import Case
 from related_scores import Coder, coded, pairs, scores
-from runner import ROOT, last_line, sure
+from runner import ROOT, answer_of, sure
 from scipy.optimize import brentq
 
 import synth
@@ -74,7 +74,7 @@ class Rival:
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
             (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.app_api.parse_related(case.schema))))
-            found = sure(last_line([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
+            found = sure(answer_of([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
             made = {t: texts(place / f"made-{t}.csv") for t in case.tables}
         return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made), **found}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 from markdown_tables import filled
 from public_tables import SYNTH, call, prepared, texts
-from runner import Row, measured, start
+from runner import Row, measured, spent, start
 
 TABLES = ("ACSIncome Colorado, with held-out rows", "the same rows repeated")
 HEADS = "table|rows x columns|seconds|processor|peak MiB"
@@ -32,10 +32,7 @@ def one(folder: Path, cell: Row, *, count: int) -> Row:
     file, count = ("many.csv", count) if cell["table"] == TABLES[1] else ("train.csv", len(rows))
     words = [*SYNTH, "report", folder / "release", "--real", folder / file, *ledger]
     words += ["--test", folder / "test.csv", "--out", folder / "report.html"]
-    call("/usr/bin/time", "-f", "%e %U %S %M", "-o", folder / "time", *words)
-    seconds, user, system, kib = map(float, (folder / "time").read_text().split())
-    cost = {"seconds": seconds, "cpu_seconds": user + system, "peak_mib": kib / 1024}
-    return {"rows": count, "columns": rows.shape[1]} | cost
+    return {"rows": count, "columns": rows.shape[1]} | spent(*words)[0]
 
 
 def main(given) -> None:

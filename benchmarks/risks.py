@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from markdown_tables import filled
 from public_tables import texts
-from runner import ROOT, Row, environment, last_line, start, sure, write
+from runner import ROOT, Row, answer_of, environment, start, sure, write
 
 import synth
 from synth.evaluate.read_sample import Sample, read
@@ -131,7 +131,7 @@ def main(given) -> None:
         folder = Path(place)
         rows = ours(folder, prepare(folder), given.attacks)
         script = ROOT / "benchmarks" / "risks_anonymeter.py"
-        rows += [{**r, "by": PACKAGE} for r in sure(last_line([python, script, folder, given.attacks, *MADE]))]
+        rows += [{**r, "by": PACKAGE} for r in sure(answer_of([python, script, folder, given.attacks, *MADE]))]
     print(markdown(write(given.json, rows)))
 
 

@@ -160,18 +160,32 @@ def apart(
     Its arguments are pickled. ``most``: seconds after which it is given up; ``failed`` says then, or of an error, why.
     """
     command = [sys.executable, __file__, Path(work.__code__.co_filename).stem, work.__name__]
-    return last_line(command, most=most, input=pickle.dumps(given), env={**os.environ, **(env or {})})
+    return answer_of(command, most=most, input=pickle.dumps(given), env={**os.environ, **(env or {})})
 
 
-def last_line(command: Iterable[Any], *, most: float | None = None, **how: Any) -> Row:
-    """The JSON that a program prints as its last line, or ``failed``, the reason why there is none."""
+def answer_of(command: Iterable[Any], *, most: float | None = None, whole: bool = False, **how: Any) -> Row:
+    """The JSON that a program prints, as its last line or in all, or ``failed``, the reason why there is none."""
     try:
         done = subprocess.run([str(c) for c in command], capture_output=True, timeout=most, **how)
     except subprocess.TimeoutExpired:
         return {"failed": f"not done after {most:g} s"}
     if done.returncode:
         return {"failed": (done.stderr.decode().strip().splitlines() or ["it ended without a word"])[-1]}
-    return json.loads(done.stdout.decode().splitlines()[-1])
+    return json.loads(done.stdout if whole else done.stdout.splitlines()[-1])
+
+
+def spent(*command: Any, **how: Any) -> tuple[Row, str]:
+    """What a program costs, with those that it starts and waits for, and what it prints; ends this one if it fails."""
+    began = time.perf_counter()
+    with subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True, **how) as process:
+        assert process.stdout is not None
+        said = process.stdout.read()
+        _, code, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+    if process.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: ended with {process.returncode}")
+    cost = {"seconds": time.perf_counter() - began, "cpu_seconds": used.ru_utime + used.ru_stime}
+    return cost | {"peak_mib": used.ru_maxrss / 1024}, said
 
 
 def sure(found: Any) -> Any:

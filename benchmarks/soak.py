@@ -26,7 +26,7 @@ from app_server import free_port
 from public_tables import SYNTH
 from runner import ROOT, start, tell
 
-from synth import jobs
+from synth.app_api import jobs
 from synth.errors import SynthError
 from synth.privacy.ledger.ledger import Ledger
 

@@ -9,16 +9,14 @@ and after, within the measurement. Written to benchmarks/results/write.json, whe
 """
 
 import os
-import resource
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import columns
 from public_tables import SYNTH
-from runner import Row, read, show, start, write
+from runner import Row, read, show, spent, start, write
 from staged import described, staged
 
 COLUMNS, CATEGORIES, FITTED = 20, 20, 20_000
@@ -42,16 +40,15 @@ def measured(folder: Path, way: str, rows: int) -> Row:
     only = ["taskset", "-c", ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[: int(cores)])]
     command = [*only, *SYNTH, "sample", "out", "--num-rows", str(rows), "--seed", "1", *where]
     os.sync()
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    began = time.perf_counter()
+    cost, _ = spent(*command, cwd=folder)
     os.sync()
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cost["seconds"] = time.perf_counter() - began
     made = [p for p in folder.iterdir() if p.name.startswith("rows")]
     size = sum(f.stat().st_size for p in made for f in ([p] if p.is_file() else p.iterdir()))
     for path in made:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"rows": rows, "seconds": wall, "cpu_seconds": busy, "bytes": size, "load": os.getloadavg()[0]}
+    return {"rows": rows} | cost | {"bytes": size, "load": os.getloadavg()[0]}
 
 
 def main(given) -> None:
