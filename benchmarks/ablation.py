@@ -2,13 +2,11 @@
 tables of the other.
 
     python benchmarks/ablation.py [--tables adult,nist] [--epsilon 1] [--seeds 3] [--aim 1] [--most-seconds 1800]
-                                  [--json FILE] [--fresh]
 
 Needs the public tables and score.py in ../shared, and the extra ``mbi``. Every run goes through the command line with a
 ledger of its own. `AIM's tables, fitted by the mixture` is a second fit to what that run of AIM released, which costs
 nothing: one answer, two models; `its tables, fitted by AIM's graph` is the reverse (graph_fit.py). ``--aim``: runs of
-AIM. Runs that the JSON (default benchmarks/results/ablation.json) holds are passed over. Prints Markdown, which
-docs/high-order.md holds.
+AIM.
 """
 
 import time

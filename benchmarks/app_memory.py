@@ -1,6 +1,6 @@
 """Memory of the application's processes while large tables go through: a file on a mounted folder, and an upload.
 
-    python benchmarks/app_memory.py [--mounted 2000] [--upload 400] [--chromium /usr/bin/chromium] [--json FILE]
+    python benchmarks/app_memory.py [--mounted 2000] [--upload 400] [--chromium /usr/bin/chromium]
 
 Writes CSV files of that many megabytes into a temporary folder, takes each from the page Data to the end of a run in
 a browser, without a description, as a new user would, and samples the resident memory of the server and of every

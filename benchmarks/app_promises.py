@@ -1,6 +1,6 @@
 """Seconds that the application promises before a run beside those that it takes, on tables that nothing was fitted to.
 
-    python benchmarks/app_promises.py [--tables town,adult_test,...] [--epsilon 2] [--json FILE]
+    python benchmarks/app_promises.py [--tables town,adult_test,...] [--epsilon 2]
 
 Each table is described by a draft, run once by `synth run` on one core, and timed by the processor's seconds too:
 where other work runs beside, these are what an idle machine would take. Prints Markdown, writes

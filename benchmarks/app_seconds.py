@@ -1,6 +1,6 @@
 """A scripted tour of the application in a browser: clicks, decisions, seconds of each step, errors on the console.
 
-    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--chromium /usr/bin/chromium] [--json FILE]
+    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--chromium /usr/bin/chromium]
 
 Three tables, none of them the sample: `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
 (accounts with orders, loans and cards, as tables that belong together); the latter two lie beside the checkout. A

@@ -1,18 +1,13 @@
 """What public tables lose beyond pairs: NIST's k-marginal, three-way tables, real-or-synthetic, and the usual scores.
 
-    python benchmarks/beyond_pairs.py [--tables acs,adult,nist,credit,nist24,nist10] [--epsilons 0.2,1,5.1] [--seeds 3]
-                                      [--methods mixture,independent,mst,aim] [--once aim,mst] [--most-seconds 1200]
-                                      [--options mixture:rounds=0] [--fresh] [--json FILE]
-                                      [--rival-python ENV/bin/python]
+    python benchmarks/beyond_pairs.py [--tables acs,adult,nist,credit,nist24,nist10] [--epsilons 0.2,1,5.1]
 
-Needs the public tables and score.py in ../shared; says so and stops without them. Every cell (table, epsilon, method,
-options, seed) is a run through the command line with a ledger of its own; cells that the JSON (default
-benchmarks/results/beyond_pairs.json) holds already are passed over; ``--fresh`` measures them again. ``nist24`` and
-``nist10`` are all rows of NIST's national excerpt of 2019, on 24 columns at delta 3.6e-6 and on ten at 1e-9, without a
-target, scored by tables of three columns alone; of the others a fifth is held out. The methods ``dpsynth-swift`` and
-``dpsynth-aim`` are google/dpsynth's, run by related_rival.py in the Python named by ``--rival-python``; their tables
-are of three columns, or of two with ``--options dpsynth-swift:order=2``. Prints Markdown, which
-docs/high-order.md holds.
+Every cell (table, epsilon, method, options, seed) is a run through the command line with a ledger of its own; cells
+that the JSON (default benchmarks/results/beyond_pairs.json) holds already are passed over; ``--fresh`` measures them
+again. ``nist24`` and ``nist10`` are all rows of NIST's national excerpt of 2019, on 24 columns at delta 3.6e-6 and on
+ten at 1e-9, without a target, scored by tables of three columns alone; of the others a fifth is held out. The methods
+``dpsynth-swift`` and ``dpsynth-aim`` are google/dpsynth's, run by related_rival.py in the Python named by
+``--rival-python``; their tables are of three columns, or of two with ``--options dpsynth-swift:order=2``.
 """
 
 import sys

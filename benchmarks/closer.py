@@ -1,15 +1,13 @@
 """The more, the closer: error of `mixture` on a simulated table against epsilon times rows, noise apart from the model.
 
     python benchmarks/closer.py [--rows 10000,100000,1000000] [--epsilons 1,5,20] [--seeds 1] [--search 12]
-                                [--json FILE] [--fresh]
 
-Eight columns with dependences of two, three and four columns, whose law is known exactly (``law``): errors are
-against the law, not against the rows that were drawn from it. ``error``: mean total variation of all tables of three
-and of four columns of the synthetic rows; ``fresh``: of as many rows drawn anew, which is what chance alone makes;
-``model``: of as many rows from a fit to exact answers, the model's own error and chance (the rows are simulated:
-nobody is told of). ``--search``: rounds of the search for tables of more columns (option ``rounds``, by default 12).
-Every cell with noise is a run through the command line. Runs that the JSON (default benchmarks/results/closer.json)
-holds are passed over. Prints Markdown and draws docs/pictures/closer.svg (of another ``--json``
+Eight columns with dependences of two, three and four columns, whose law is known exactly (``law``): errors are against
+the law, not against the rows that were drawn from it. ``error``: mean total variation of all tables of three and of
+four columns of the synthetic rows; ``fresh``: of as many rows drawn anew, which is what chance alone makes; ``model``:
+of as many rows from a fit to exact answers, the model's own error and chance (the rows are simulated: nobody is told
+of). ``--search``: rounds of the search for tables of more columns (option ``rounds``, by default 12). Every cell with
+noise is a run through the command line. Prints Markdown and draws docs/pictures/closer.svg (of another ``--json``
 build/pictures/closer.svg).
 """
 

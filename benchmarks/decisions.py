@@ -1,6 +1,6 @@
 """The figures of docs/decisions that no other benchmark prints: composition, noise, CSV, workbooks, charts.
 
-    python benchmarks/decisions.py [--only composition,noise,csv,workbook,charts] [--json FILE]
+    python benchmarks/decisions.py [--only composition,noise,csv,workbook,charts]
 
 Seconds are processor time on one thread. Minutes in all.
 """

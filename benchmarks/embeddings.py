@@ -1,7 +1,6 @@
 """The embedding family's figures: on a census table by the yardstick beside it, and on pictures of digits.
 
     python benchmarks/embeddings.py [--parts table,digits] [--table acs] [--epsilons 0.2,1,5.1] [--seeds 3]
-                                    [--methods "dp_merf;dp_kernel, path"] [--fresh] [--json FILE]
 
 The part `table` needs the public tables and score.py in ../shared; says so and stops where they are absent. The part
 `digits` needs scikit-learn alone: it makes synthetic digits at epsilon 0.2, 1 and 10, trains a classifier on them,

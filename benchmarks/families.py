@@ -1,10 +1,6 @@
 """The survey's families on a public table, with and without paid one-way counts, scored by the yardstick beside it.
 
-    python benchmarks/families.py [--methods private_evolution] [--table acs] [--epsilons 1] [--seeds 1] \
-        [--oneways paid,none] [--option NAME=VALUE,...] [--fresh] [--json FILE]
-
-Needs the public tables and score.py in ../shared; says so and stops where they are absent. Each run spends in a ledger
-of its own. Runs that the JSON, benchmarks/results/families.json by default, holds are passed over.
+python benchmarks/families.py [--methods private_evolution] [--table acs] [--epsilons 1] [--seeds 1]
 """
 
 from pathlib import Path

@@ -1,11 +1,9 @@
 """Runs of `mixture` on 304,249 incidents of a fire department (15 columns of codes): spread from run to run.
 
-    python benchmarks/fire.py [--epsilons 1] [--seeds 4] [--json FILE]
+    python benchmarks/fire.py [--epsilons 1] [--seeds 4]
 
-Needs the public tables and triples.py in ../shared; says so and stops without them. Every run goes through the command
-line with fresh noise and a ledger of its own, at delta 1e-9 under replace_one. Scores are mean L1 distances (twice the
-total variation) of all tables of one, two and three columns. Runs that the JSON holds are passed over. Prints Markdown,
-which docs/generators/mixture.md holds.
+Every run goes through the command line with fresh noise and a ledger of its own, at delta 1e-9 under replace_one.
+Scores are mean L1 distances (twice the total variation) of all tables of one, two and three columns.
 """
 
 import gzip

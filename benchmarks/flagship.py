@@ -1,10 +1,9 @@
 """The flagship's figures on public tables: runs through the command line, scored by the yardstick beside them.
 
-    python benchmarks/flagship.py [--tables acs,adult] [--epsilons 0.2,1,5.1] [--seeds 3] [--method mixture] [--fresh]
+    python benchmarks/flagship.py [--tables acs,adult] [--epsilons 0.2,1,5.1] [--seeds 3] [--method mixture]
 
-Needs the public tables and score.py in ../shared; says so and stops where they are absent. Each run spends in a ledger
-of its own. Prints one line a run and a Markdown table of means (and largest difference from the mean); runs that the
-JSON holds are passed over.
+Prints one line a run and a Markdown table of means (and largest difference from the mean); runs that the JSON holds are
+passed over.
 """
 
 from functools import partial

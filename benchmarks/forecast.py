@@ -4,8 +4,7 @@
     python benchmarks/forecast.py --pairs    # the noise told of pairs beside the error that `mixture` reached
 
 Simulated tables only, but for --pairs, which needs the public tables in ../shared and reads results/peers.json.
-Lines that benchmarks/results/plan.json holds are passed over. Prints Markdown. Forecasts of seconds are of an
-idle machine.
+Forecasts of seconds are of an idle machine.
 """
 
 from json import loads

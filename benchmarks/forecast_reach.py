@@ -3,10 +3,9 @@
     python benchmarks/forecast_reach.py            # the runs that benchmarks/results/forecast.json lacks
     python benchmarks/forecast_reach.py --fit      # constants from that file, into synth/pipeline/reached.json
 
-Needs the public tables in ../shared. A run is one cell of table x rows x epsilon; its errors are those of
-`synth.compare`, as Review shows them. The fit knows of a table what a steward states before a run: rows, columns,
-cells, epsilon and delta. Each table is then forecast by constants fitted to the others alone, and the share of its runs
-inside the stated range is printed.
+A run is one cell of table x rows x epsilon; its errors are those of `synth.compare`, as Review shows them. The fit
+knows of a table what a steward states before a run: rows, columns, cells, epsilon and delta. Each table is then
+forecast by constants fitted to the others alone, and the share of its runs inside the stated range is printed.
 """
 
 from pathlib import Path

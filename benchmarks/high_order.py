@@ -1,12 +1,10 @@
 """What pairs do not show: parities of two and three columns, by mixture as it is, by its parts, and by other methods.
 
     python benchmarks/high_order.py [--columns 2,3] [--methods mixture,aim,mst] [--seeds 3] [--epsilon 1] [--parts]
-                                    [--json FILE] [--fresh]
 
 20,000 rows of six columns of four values; y is the parity of the first two or three, 2 % of it turned. Every cell is a
 run through the command line with a ledger of its own and fresh noise, with the target named and without. ``--parts``:
-mixture by pairs alone, with tables of three columns, and as it is. Runs that the JSON holds are passed over. Prints
-Markdown, which docs/high-order.md holds.
+mixture by pairs alone, with tables of three columns, and as it is.
 """
 
 from functools import cache

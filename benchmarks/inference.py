@@ -1,7 +1,6 @@
 """Whether intervals from one release cover the truth, and how wide they are: by family of estimands.
 
     python benchmarks/inference.py [--tables acs,adult,simulated] [--epsilons 0.2,1] [--runs 100] [--rows 6000]
-                                   [--multiple 0] [--draws 20] [--kept FOLDER] [--cells FILE] [--json FILE]
 
 ACSIncome and Adult are the public files in ../shared/data; says so and leaves them out without. A file's rows are the
 population, so the truth is known; every run draws ``--rows`` of them with replacement, makes one release of `mixture`

@@ -1,13 +1,11 @@
 """NIST's k-marginal by NIST's own code: the package ``sdnist`` scores our tables in an environment of its own.
 
     python benchmarks/k_marginal.py [--tables nist24,nist10] [--methods mixture,independent] [--seeds 3] [--epsilon 1]
-                                    [--python ENV/bin/python] [--json FILE] [--fresh]
 
-Needs the public tables in ../shared, and a package index for the first run, which makes the environment
-build/sdnist (Python 3.11; sdnist 2.4 pins numpy 1.24) unless ``--python`` names one. Parts of the real rows are scored
-beside the methods. NIST's score leaves INDP out of its tables, and PUMA is their area: the score that
-benchmarks/beyond_pairs.py prints counts INDP as well and is lower. Runs that the JSON (default
-benchmarks/results/k_marginal.json) holds are passed over. Prints Markdown, which docs/high-order.md holds.
+Needs the public tables in ../shared, and a package index for the first run, which makes the environment build/sdnist
+(Python 3.11; sdnist 2.4 pins numpy 1.24) unless ``--python`` names one. Parts of the real rows are scored beside the
+methods. NIST's score leaves INDP out of its tables, and PUMA is their area: the score that benchmarks/beyond_pairs.py
+prints counts INDP as well and is lower.
 """
 
 from functools import partial

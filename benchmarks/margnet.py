@@ -1,14 +1,12 @@
 """MargNet's own evaluator on Adult: tables of one and two columns and range queries, of our tables and the rivals'.
 
-    python benchmarks/margnet.py --repository CHECKOUT --python ENV/bin/python [--methods mixture,aim,mst]
-                                 [--seeds 3] [--epsilon 1] [--json FILE] [--fresh]
+    python benchmarks/margnet.py --repository CHECKOUT --python ENV/bin/python [--methods mixture,aim,mst] [--seeds 3]
 
-``CHECKOUT`` is a checkout of MargNet's repository (KaiChen9909/margnet); ``ENV`` a Python that its evaluator imports
-in (numpy, pandas, scikit-learn, category_encoders, tqdm, tomli, tomli_w, torch). Needs the public tables in ../shared.
-Its code cuts every number into 100 even parts of its range. ``tvd 1``, ``tvd 2``: mean total variation of all tables
-of one and two columns against the held-out rows; ``queries``: mean error of 1,000 counts of three columns, ranges of
-numbers and values of the others. AIM and MST get one run. Runs that the JSON (benchmarks/results/margnet.json) holds
-are passed over. Prints Markdown.
+``CHECKOUT`` is a checkout of MargNet's repository (KaiChen9909/margnet); ``ENV`` a Python that its evaluator imports in
+(numpy, pandas, scikit-learn, category_encoders, tqdm, tomli, tomli_w, torch). Its code cuts every number into 100 even
+parts of its range. ``tvd 1``, ``tvd 2``: mean total variation of all tables of one and two columns against the held-out
+rows; ``queries``: mean error of 1,000 counts of three columns, ranges of numbers and values of the others. AIM and MST
+get one run.
 """
 
 import os

@@ -1,13 +1,12 @@
 """Two models of the same noisy tables: `synth.mixtures.fit`, and mirror descent of mbi's Markov random field.
 
-    python benchmarks/mbi_fit.py [--rows 50000] [--sigma 40] [--seeds 3] [--json FILE]
+    python benchmarks/mbi_fit.py [--rows 50000] [--sigma 40] [--seeds 3]
 
 Needs the extra ``mbi``. Ten columns of eight values that follow two hidden ones; counted are a chain of pairs, a chain
 of tables of three columns, all pairs of six of the columns, and all pairs of ten. A field keeps every clique of its
 triangulated graph: for all pairs that is the whole domain, 8**6 cells or 8**10, of which the latter no machine holds.
 Shown are seconds (mbi's with its compilation), the misfit (squared errors over the noise's variance, a cell), and the
-mean total variation from the true table: of those counted, and of all of three of the counted columns. Prints Markdown,
-which docs/generators/mixture.md holds.
+mean total variation from the true table: of those counted, and of all of three of the counted columns.
 """
 
 import time

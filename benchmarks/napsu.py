@@ -1,13 +1,12 @@
 """Intervals of NAPSU-MQ (arXiv 2205.14485, its authors' package) beside ours, on few columns of Adult in bins.
 
     python benchmarks/napsu.py [--epsilon 1] [--runs 10] [--rows 6000] [--tables 100] [--python ENV/bin/python]
-                               [--kept FOLDER] [--json FILE]
 
 NAPSU-MQ is told which pairs to count, all of them, and spends all its budget there. Its unit is the replacement of a
 row, so ours is too. Its tables are combined by its own rule, ours (20) by ``synth.combine``; ``synth.estimates`` needs
 none. The rows of Adult are the population, and a run draws ``--rows`` of them with replacement. The package needs old
 versions of JAX, so it runs in an environment of its own, build/twinify, made by pip at the first run (Python 3.11)
-unless ``--python`` names another. Prints Markdown; JSON goes to benchmarks/results/napsu.json.
+unless ``--python`` names another.
 """
 
 import json

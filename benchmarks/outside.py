@@ -1,13 +1,11 @@
 """Other projects' synthesizers, each in an environment of its own, on ACSIncome Colorado beside ours.
 
     python benchmarks/outside.py [--packages smartnoise-synth,dpmm] [--epsilon 1] [--python ENV/bin/python]
-                                 [--most-seconds 1200] [--fresh] [--json FILE]
 
 Makes an environment for each package (build/PACKAGE; torch kept at this project's version), fits its MST and AIM to the
 training rows, every column named as categorical with what occurs as its values, and scores the table with score.py. A
-package that cannot be installed, or a fit that takes too long, is kept with its reason. ``--python``: an
-environment that has the package already. Runs that benchmarks/results/outside.json holds are passed over. Prints
-Markdown.
+package that cannot be installed, or a fit that takes too long, is kept with its reason. ``--python``: an environment
+that has the package already.
 """
 
 import time

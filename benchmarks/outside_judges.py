@@ -1,14 +1,13 @@
 """An outside judge of our tables: SynthEval, called as its users call it, on tables of ``synth.Synthesizer``.
 
     python benchmarks/outside_judges.py [--tables acs] [--methods mixture,independent] [--epsilon 1] [--seeds 3]
-                                        [--python ENV/bin/python] [--json FILE] [--fresh]
 
 Needs the public tables in ../shared, and a package index for the first run, which makes the environment build/syntheval
 (syntheval 1.7.3) unless ``--python`` names one. The judge compares every row with every other, so that 4,000 rows of
 each table are taken, drawn with a fixed seed; other real rows are judged beside the methods. It takes no empty number.
 Its users drop or fill such rows beforehand, and so it is done here: a number that is empty is written as the code that
 its source has for it (Adult's capital-gain: 99999); a row whose number is empty without such a code is left out, in
-every table alike. Lines that the JSON holds are passed over. Prints Markdown, which docs/evidence.md holds.
+every table alike.
 """
 
 import json

@@ -1,15 +1,13 @@
 """Every method and every rival on the same tables: one command, one process tree, the same split, schema and budget.
 
     python benchmarks/peers.py [--tables acs,adult,nist,credit or FILE.csv:TARGET] [--epsilons 0.2,1,5.1] [--seeds 3]
-                               [--methods mixture,mst,aim] [--once aim,mst] [--options aim:rounds=30,mst:bins=128]
-                               [--most-seconds 1200] [--fresh] [--json FILE]
 
-Needs the public tables and score.py in ../shared; says so and stops without them. Every cell (table, epsilon, method,
-options, seed) is a run through the command line with a ledger of its own; cells that the JSON (default
-benchmarks/results/peers.json) holds already are passed over, so that a run that was stopped goes on; ``--fresh``
-measures them again. Methods named by ``--once`` get one seed. A cell that fails or takes too long is kept with its
-reason. Prints Markdown, the real rows' own noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg
-(results of another ``--json`` into build/pictures).
+Every cell (table, epsilon, method, options, seed) is a run through the command line with a ledger of its own; cells
+that the JSON (default benchmarks/results/peers.json) holds already are passed over, so that a run that was stopped goes
+on; ``--fresh`` measures them again. Methods named by ``--once`` get one seed; ``--options aim:rounds=30,mst:bins=128``
+gives methods options. A cell that fails or takes too long is kept with its reason. Prints Markdown, the real rows' own
+noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg (results of another ``--json`` into
+build/pictures).
 """
 
 from functools import partial

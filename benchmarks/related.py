@@ -1,6 +1,6 @@
 """Related tables: patients and their stays, accounts and their orders. How near are tables across, siblings and steps?
 
-    python benchmarks/related.py [--tables hospital,bank] [--epsilon 3.2] [--runs 3] [--json FILE]
+    python benchmarks/related.py [--tables hospital,bank] [--epsilon 3.2] [--runs 3]
     python benchmarks/related.py --rival dpsynth|hma --rival-python ENV/bin/python
 
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children

@@ -1,7 +1,6 @@
 """Related tables of many rows: seconds and peak memory of the whole command, from Parquet files to a release.
 
     python benchmarks/related_large.py [--roots 1000000] [--children 5] [--columns 12] [--epsilon 3.2] [--runs 1]
-                                       [--kind parquet|csv] [--folder DIR] [--json FILE]
 
 Makes as many roots, each with up to twice ``--children`` rows below it, both tables with ``--columns`` columns that
 depend on each other and across the tables; runs ``synth run`` on them as a process of its own. ``--folder`` keeps

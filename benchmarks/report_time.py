@@ -2,8 +2,8 @@
 
     python benchmarks/report_time.py [--rows 1000000]
 
-Needs the public tables in ../shared; says so and stops without them. The release is one of `independent` at epsilon 1;
-each report is a process of its own, on one thread. Writes benchmarks/results/report_time.json and prints Markdown.
+The release is one of `independent` at epsilon 1; each report is a process of its own, on one thread. Writes
+benchmarks/results/report_time.json and prints Markdown.
 """
 
 import os

@@ -1,12 +1,11 @@
 """Singling out, linkability, inference: ours beside the package `anonymeter`, on releases and on tables that leak.
 
-    python benchmarks/risks.py [--attacks 500] [--python ENV/bin/python] [--json FILE]
+    python benchmarks/risks.py [--attacks 500] [--python ENV/bin/python]
 
 The sample survey, halved: one half is the run's, the other held out. Attacked are releases of `mixture` and
 `independent` at epsilon 1, and, for what a leak looks like, the run's rows copied and half copied. anonymeter pins an
 older numpy, so it runs in an environment of its own, build/anonymeter, made by pip at the first run (``--python`` names
-another). Prints Markdown; JSON goes to benchmarks/results/risks.json. Every row here is simulated; of a real table such
-figures are for the steward alone.
+another). Prints Markdown; Every row here is simulated; of a real table such figures are for the steward alone.
 """
 
 import json

@@ -37,6 +37,7 @@ def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: 
     absent.
     """
     told = sys.modules[main.__module__].__doc__ or ""
+    told += "\nNeeds the public tables and score.py in ../shared; ends at once where they are absent." if public else ""
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=RESULTS / f"{json}.json" if json else None, help="where to store")
     parser.add_argument("--fresh", action="store_true", help="measure again what the file holds")
@@ -66,14 +67,15 @@ def _taken(default: Any) -> dict[str, Any]:
     if isinstance(default, str) and mark in default:
         default = default.split(mark)
     if not isinstance(default, list):
-        return {"type": Path if isinstance(default, Path) else type(default), "default": default}
+        kind = Path if isinstance(default, Path) else type(default)
+        return {"type": kind, "default": default, "help": f"by default {default}" if default != "" else None}
     kind = next((v if isinstance(v, type) else type(v) for v in default), str)
     default = [v for v in default if not isinstance(v, type)]
 
     def listed(text: str) -> list:
         return [kind(part) for part in text.split(mark) if part]
 
-    usual = mark.join(f"{v:g}" if kind is float else str(v) for v in default)
+    usual = "by default " + mark.join(f"{v:g}" if kind is float else str(v) for v in default) if default else None
     return {"type": listed, "default": default, "help": usual, "action": "store" if default else "extend"}
 
 

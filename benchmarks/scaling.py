@@ -1,7 +1,6 @@
 """How cost grows: seconds and peak memory of each stage against rows, columns and categories, for each method.
 
     python benchmarks/scaling.py [--methods independent,mixture,slicing,dp_kernel] [--rows 10000,...,10000000]
-                                 [--columns 10,30,100] [--categories 100,...,100000] [--most-seconds 600] [--fresh]
 
 Simulated tables only. Rows vary at 10 columns, columns and categories at 100,000 rows; every cell is a process of
 its own. 100,000 rows are simulated and repeated with perturbation: of every repeated row one cell in ten is drawn

@@ -1,13 +1,11 @@
 """NIST's whole report (SDNist) on releases of its own national excerpt: its figures, and its pages to look at.
 
     python benchmarks/sdnist_report.py [--data FOLDER] [--methods mixture,independent] [--epsilon 1]
-                                       [--python ENV/bin/python] [--json FILE] [--fresh]
 
-Needs the public tables in ../shared. The package ``sdnist`` runs in the environment that k_marginal.py makes, and
-downloads NIST's excerpts with their dictionary; where it cannot, ``--data`` names a folder with the dictionary from the
-package's repository: config.json, data_dictionary.json, mappings.json and national/national2019.json (the rows are
-those of ../shared). Each report lies in build/sdnist-report/METHOD/report.html. Prints Markdown, which
-docs/evidence.md holds; JSON goes to benchmarks/results/sdnist_report.json.
+The package ``sdnist`` runs in the environment that k_marginal.py makes, and downloads NIST's excerpts with their
+dictionary; where it cannot, ``--data`` names a folder with the dictionary from the package's repository: config.json,
+data_dictionary.json, mappings.json and national/national2019.json (the rows are those of ../shared). Each report lies
+in build/sdnist-report/METHOD/report.html.
 """
 
 import shutil

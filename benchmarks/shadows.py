@@ -1,9 +1,8 @@
 """Membership by shadow runs: methods under their guarantee beside tables that leak.
 
-    python benchmarks/shadows.py [--method mixture] [--epsilon 1] [--delta 1e-6] [--runs 200] [--json FILE]
+    python benchmarks/shadows.py [--method mixture] [--epsilon 1] [--delta 1e-6] [--runs 200]
 
-What `synth report --shadow-runs` adds to the steward's report of a release by that method. The rows are made up. Prints
-Markdown; JSON goes to benchmarks/results/shadows.json.
+What `synth report --shadow-runs` adds to the steward's report of a release by that method. The rows are made up.
 """
 
 from functools import partial

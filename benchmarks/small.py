@@ -1,10 +1,10 @@
 """A first look: every method makes 500 rows from 3,000 rows of 5 columns; seconds, and whether the rows fit the schema.
 
-    python benchmarks/small.py [--methods independent,mixture,...] [--json FILE] [--fresh]
+    python benchmarks/small.py [--methods independent,mixture,...]
 
 A simulated table of three categories and two numbers. Each method with its defaults at epsilon 1 is a command of its
-own (``synth run``), start of Python included; what it wrote is read again with the schema. Methods whose
-line benchmarks/results/small.json holds are passed over. Prints Markdown.
+own (``synth run``), start of Python included; what it wrote is read again with the schema. Methods whose line
+benchmarks/results/small.json holds are passed over.
 """
 
 import csv

@@ -1,14 +1,12 @@
 """SynMeter's own evaluator on Adult: Wasserstein distances of columns and pairs, and queries, of our tables and others.
 
     python benchmarks/synmeter.py --repository CHECKOUT --python ENV/bin/python [--methods mixture,aim,mst]
-                                  [--seeds 3] [--epsilon 1] [--json FILE] [--fresh]
 
 ``CHECKOUT`` is a checkout of SynMeter's repository (zealscott/SynMeter); ``ENV`` a Python that its evaluator imports in
-(numpy, pandas, scikit-learn, scipy, tomli, tomli_w, torch, POT). Needs the public tables in ../shared. As its own
-protocol has it, 3,000 held-out rows are compared with 3,000 synthetic ones: total variation of the categories
-(``one``) and their pairs, Wasserstein distance of the numbers, of pairs of numbers and of a number with a category,
-every range from 0 to 1; and 1,000 counts of three columns on all rows. AIM and MST get one run. Runs that the JSON
-(benchmarks/results/synmeter.json) holds are passed over. Prints Markdown.
+(numpy, pandas, scikit-learn, scipy, tomli, tomli_w, torch, POT). As its own protocol has it, 3,000 held-out rows are
+compared with 3,000 synthetic ones: total variation of the categories (``one``) and their pairs, Wasserstein distance of
+the numbers, of pairs of numbers and of a number with a category, every range from 0 to 1; and 1,000 counts of three
+columns on all rows. AIM and MST get one run.
 """
 
 import json

@@ -1,13 +1,12 @@
 """The published comparison of slicing (arXiv 2410.19941, Tables 1 and 3) on its tasks, at the same epsilon.
 
     python benchmarks/table1.py [--epsilons 5.1,8.1] [--seeds 1] [--methods ...] [--tasks ACSIncome,...] [--steps]
-                                [--relation zero_out] [--fresh] [--json FILE] [--from FOLDER] [--rows N]
 
 With `folktables` and a connection, or with the Census Bureau's files in --from FOLDER (docs/fetch.md): the five ACS
-2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A
-method that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json
-with --steps) holds already are passed over, so that a run that was stopped goes on; --fresh measures them again. Prints
-Markdown. Needs score.py in ../shared/tools.
+2018 California tasks. Without: the Colorado extract of ACSIncome in ../shared/data; the first line says which. A method
+that this build lacks is named and skipped. Runs that the JSON file (benchmarks/results/table1.json, steps.json with
+--steps) holds already are passed over, so that a run that was stopped goes on; --fresh measures them again. Needs
+score.py in ../shared/tools.
 
 --rows: learns from the first N of the training rows, for what takes an hour on all of them; such lines name N.
 

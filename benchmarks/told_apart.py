@@ -1,13 +1,12 @@
 """What a classifier sees of synthetic rows: what bins cost, and which columns together tell rows apart.
 
-    python benchmarks/told_apart.py [--tables credit] [--bins 6,10,16,32] [--seeds 1] [--epsilon 1] [--json FILE]
+    python benchmarks/told_apart.py [--tables credit] [--bins 6,10,16,32] [--seeds 1] [--epsilon 1]
     python benchmarks/told_apart.py --tables adult --epsilon 5.1 --seeds 3 --bins ""
 
-Needs the public tables and score.py in ../shared. ``bins``: real rows against the same rows of which every number was
-exchanged within so many bins of about equal mass (values as heavy as a bin alone): what a method would reach that had
-everything but what lies inside the bins. Columns: real rows against `mixture`'s on some of the columns alone; the area
-is ``c2st_auc`` as everywhere, .5 being best. Lines of tables that are not run stay. Prints Markdown, which
-docs/high-order.md holds; JSON goes to benchmarks/results/told_apart.json.
+``bins``: real rows against the same rows of which every number was exchanged within so many bins of about equal mass
+(values as heavy as a bin alone): what a method would reach that had everything but what lies inside the bins. Columns:
+real rows against `mixture`'s on some of the columns alone; the area is ``c2st_auc`` as everywhere, .5 being best. Lines
+of tables that are not run stay.
 """
 
 import json

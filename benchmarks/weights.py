@@ -1,6 +1,6 @@
 """Weighted shares of a synthetic table whose weight is a column like others, beside counts of weights under noise.
 
-    python benchmarks/weights.py [--epsilons 1] [--seeds 2] [--json FILE]
+    python benchmarks/weights.py [--epsilons 1] [--seeds 2]
 
 Needs the public tables in ../shared: ten columns of NIST's excerpt of the American Community Survey, whose PWGTP says
 for how many people a person's row stands; and the same with a weight that is spread wider. Told is the mean total

@@ -1,9 +1,12 @@
 """Every benchmark is a script of the runner: it says what it is for, where it is named, and stores by the runner."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -20,8 +23,8 @@ SCRIPTS = {
 }
 # All in one process, since most of a script's second is spent on loading what the others load as well.
 HELP = """
-import contextlib, io, runpy, sys
-folder = sys.argv[1]
+import contextlib, io, json, runpy, sys
+folder, answers = sys.argv[1], {}
 sys.path.insert(0, folder)
 for name in sys.argv[2:]:
     shown = io.StringIO()
@@ -31,15 +34,34 @@ for name in sys.argv[2:]:
             runpy.run_path(f"{folder}/{name}.py", run_name="__main__")
     except SystemExit as ended:
         if not ended.code and "--json" in shown.getvalue() and "--fresh" in shown.getvalue():
-            print(name, shown.getvalue().split("\\n\\n")[1].splitlines()[0], sep=": ")
+            answers[name] = shown.getvalue()
+print(json.dumps(answers))
 """
 
 
-def test_every_benchmark_answers_help_at_once():
-    """Its own first line is the answer's, with the options that all share; nothing is measured or written."""
+@pytest.fixture(scope="module")
+def answers():
+    """What each script answers to --help; of one that does not, nothing."""
     done = subprocess.run([sys.executable, "-c", HELP, FOLDER, *SCRIPTS], capture_output=True, text=True, timeout=120)
-    first = [f"{n}: {ast.get_docstring(ast.parse(t)).splitlines()[0]}" for n, t in SCRIPTS.items()]
-    assert done.stdout.splitlines() == first, done.stderr
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_benchmark_answers_help_at_once(answers):
+    """With what it is for, and with the options that all share; nothing is measured or written."""
+    assert set(answers) == set(SCRIPTS)
+    for name, text in SCRIPTS.items():
+        assert ast.get_docstring(ast.parse(text)).splitlines()[0] in answers[name], name
+
+
+def test_commands_of_the_docs_have_options_that_exist(answers):
+    """Those that stand beside figures, and those of `make`: each option is one of the script's."""
+    pages = {p: p.read_text().replace("\\\n", " ") for p in [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md")]}
+    found = [(p, *c) for p, text in pages.items() for c in re.findall(r"benchmarks/(\w+)\.py( [^`#\n|]*)", text)]
+    assert len(found) > 60
+    for page, name, words in found:
+        options = re.findall(r"(?<!\S)\[?(--[a-z-]+)", words)
+        assert not [o for o in options if f"  {o} " not in answers[name] and f"  {o}\n" not in answers[name]], page
 
 
 def test_every_benchmark_is_named_where_somebody_looks():
