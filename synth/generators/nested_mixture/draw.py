@@ -12,10 +12,10 @@ from synth.generators.base import Positions
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
 from synth.schema.dataset import Key, number_of
-from synth.schema.enforcement import Rules
 
 if TYPE_CHECKING:
     from synth.generators.nested_mixture.model import NestedMixture
+    from synth.schema.enforcement import Rules  # and with it pandas
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from synth.generators.nested_mixture.draw import Draw, Rows
 from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
 from synth.schema.dataset import Dataset
-from synth.schema.enforcement import Rules
+
+if TYPE_CHECKING:
+    from synth.schema.enforcement import Rules
 
 ROOTS_AT_A_TIME = 1 << 16  # roots drawn at a time
 EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
@@ -57,7 +59,7 @@ class NestedMixture:
         *,
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
-        rules: Mapping[str, Rules] | None = None,
+        rules: "Mapping[str, Rules] | None" = None,
     ) -> Iterator[dict[str, Rows]]:
         """Related rows of ``num_roots`` roots, ``ROOTS_AT_A_TIME`` roots at a time; parents are rows of the same block.
 
