@@ -170,5 +170,5 @@ def chunks(texts: Mapping[str, pa.Array], num_rows: int, *, piece: int = PIECE) 
     >>> [part["A"].to_pylist() for part in chunks({"A": pa.array(["x", "y"])}, 2)]
     [['x', 'y']]
     """
-    for at in range(0, max(num_rows, 1), PIECE):
-        yield {n: a.slice(at, PIECE) for n, a in texts.items()}
+    for at in range(0, max(num_rows, 1), piece):
+        yield {n: a.slice(at, piece) for n, a in texts.items()}
