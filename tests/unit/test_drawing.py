@@ -46,12 +46,12 @@ def test_pieces_are_short_and_join_to_the_same_rows(monkeypatch, block, piece):
 
 def test_a_whole_table_has_the_rows_of_its_pieces(monkeypatch):
     parts = told(monkeypatch, block=400, piece=70)
-    found = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
+    found = draw_rows.whole(Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).blocks())
     assert {n: a.to_pylist() for n, a in found.items()} == {n: [x for p in parts for x in p[n]] for n in found}
 
 
 def test_a_table_in_memory_is_cut_into_the_same_rows(tmp_path):
-    texts = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).whole()
+    texts = draw_rows.whole(Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).blocks())
     folder.write_table(tmp_path / "at_once.csv", texts, SCHEMA)
     parts = list(draw_rows.chunks(texts, ROWS, piece=70))
     assert len(parts) == 15
