@@ -29,7 +29,7 @@ from synth.generators.marginals.mixture import Mixture, axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
-from synth.pipeline.draw_rows import Drawn
+from synth.pipeline.draw_rows import Drawn, whole
 from synth.questions import Bins, Counts, CountsRelease, ExternalRelease, Marginal
 from synth.questions.numeric.markov_field import Table, total_of
 from synth.release import folder as releases
@@ -86,7 +86,8 @@ def second(folder: Path, cell: Row) -> Row:
     else:
         model, words = by_graph(stored, cell["seed"])
         found = {"what": REVERSE, "held": words}
-    texts = Drawn(model, stored.setting.schema, round(model.total), rng=np.random.default_rng(cell["seed"])).whole()
+    rng = np.random.default_rng(cell["seed"])
+    texts = whole(Drawn(model, stored.setting.schema, round(model.total), rng=rng).blocks())
     path = folder / "second.csv"
     pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
     return found | {"seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])

@@ -30,7 +30,7 @@ from runner import Row, grid, read, start, write
 import synth
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.measure import Plan
-from synth.pipeline.draw_rows import DrawnTables
+from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 
@@ -63,7 +63,7 @@ def _of_both(case: Case, coder: Coder, real, result) -> dict:
     found = scores(real, coded(case, result.frames, coder))
     roots = result.num_rows[case.key["parent"]]
     drawn = DrawnTables(result.model, min(12 * roots, MANY), rng=np.random.default_rng(0))
-    many = {t: pd.DataFrame({n: a.to_pandas() for n, a in drawn.whole(t).items()}) for t in case.tables}
+    many = {t: pd.DataFrame({n: a.to_pandas() for n, a in whole(drawn.blocks(t)).items()}) for t in case.tables}
     for what, one in scores(real, coded(case, many, coder)).items():
         found[what]["model"] = one["error"]
     return {"scores": found}

@@ -1,5 +1,6 @@
 """The tables of related.py: patients and their stays, accounts and their orders, with their schemas."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,26 +8,11 @@ import pandas as pd
 from public_tables import public
 from runner import SHARED
 
-CHAPTERS = {  # of diagnosis codes, by the last one
-    139: "infectious",
-    239: "neoplasms",
-    249: "endocrine",
-    250: "diabetes",
-    279: "endocrine",
-    289: "blood",
-    319: "mental",
-    389: "nervous",
-    459: "circulatory",
-    519: "respiratory",
-    579: "digestive",
-    629: "genitourinary",
-    679: "pregnancy",
-    709: "skin",
-    739: "muscles",
-    759: "congenital",
-    799: "symptoms",
-    999: "injury",
-}
+LAST = (139, 239, 249, 250, 279, 289, 319, 389, 459, 519, 579, 629, 679, 709, 739, 759, 799, 999)  # code of a chapter
+CHAPTERS = (
+    *("infectious", "neoplasms", "endocrine", "diabetes", "endocrine", "blood", "mental", "nervous", "circulatory"),
+    *("respiratory", "digestive", "genitourinary", "pregnancy", "skin", "muscles", "congenital", "symptoms", "injury"),
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +46,7 @@ def chapter(code: str) -> str:
     """The chapter of a diagnosis code."""
     if not code[:1].isdigit():
         return code[:1]
-    return next(name for most, name in CHAPTERS.items() if int(float(code)) <= most)
+    return CHAPTERS[bisect_left(LAST, int(float(code)))]
 
 
 def hospital() -> Case:

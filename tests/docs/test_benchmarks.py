@@ -1,6 +1,7 @@
 """Every benchmark is a script of the runner: it says what it is for, where it is named, and stores by the runner."""
 
 import ast
+import importlib.util
 import json
 import re
 import subprocess
@@ -123,3 +124,16 @@ assert len(runner.measured(given, cells[2:], whole)) == 5 and len(seen) == 6
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_benchmarks_import_within_functions_exists():
+    """What stands at the top of a file, the answer to `--help` has imported."""
+    for path in sorted(FOLDER.glob("*.py")):
+        tree = ast.parse(path.read_text())
+        top = set(map(id, tree.body))
+        inner = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and id(n) not in top]
+        for node in (n for n in inner if n.module.split(".")[0] in ("synth", "tests")):
+            module = importlib.import_module(node.module)
+            for name in (a.name for a in node.names):
+                known = hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}")
+                assert known, f"{path.name}: from {node.module} import {name}"
