@@ -20,6 +20,7 @@ ROOMS = [
     "generators",
     "mechanisms",
     "release",
+    "verified",
     "pipeline",
     "evaluate",
     "report",

@@ -10,6 +10,7 @@ from typer.main import get_command
 
 from synth.cli import numbers
 from synth.cli.answer import foreign, leave, say, show
+from synth.cli.ask import ask
 from synth.cli.audit import audit_app
 from synth.cli.bundle import bundle
 from synth.cli.card import card_app
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(report)
 app.command()(statistics)
+app.command()(ask)
 app.command()(bundle)
 app.command()(fetch)
 app.command()(encode)

@@ -10,6 +10,7 @@ from synth.questions.kernels import GaussianKernel, ProductKernel
 from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.pulls import Pulls, PullsRelease
+from synth.questions.scores import Score
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -82,6 +83,7 @@ __all__ = [
     "PullsRelease",
     "Question",
     "Release",
+    "Score",
     "Search",
     "SearchRelease",
     "Slices",

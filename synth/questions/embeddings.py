@@ -6,6 +6,7 @@ from math import floor, log2
 import numpy as np
 
 from synth.questions.features import Fourier, Gradients, Tensors
+from synth.questions.scores import Score
 
 GRAIN = 5  # a release is told to 2**-GRAIN of the noise's deviation, to the next power of two
 FINENESS = 16  # rows are summed on a lattice 2**FINENESS times as fine as that
@@ -21,7 +22,7 @@ class Embedding:
     """
 
     purpose: str
-    features: Tensors | Fourier | Gradients
+    features: Tensors | Fourier | Gradients | Score
     sigma: float
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from synth.pipeline.multiple import multiple
 from synth.pipeline.refit import refit
 from synth.pipeline.result import Framed
 from synth.pipeline.sample import sample
+from synth.pipeline.verified import Questions
 from synth.release import folder
 from synth.release.card import verify
 from synth.report import bundle as single_bundle
@@ -19,6 +20,7 @@ from synth.report import chosen_release, publish
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
 from synth.schema.table import Schema
+from synth.verified import language
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +74,12 @@ class Release(Framed):
     def estimates(self, ask: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         """Answers with intervals that count the noise, as of ``synth.estimates``."""
         return estimates(self.place, ask, **options)
+
+    def question(self, question: Any) -> Questions:
+        """What an analysis here says of the private table: its ``price``, which is free, and its ``answer``, which is
+        charged; ``question``: an object, a list of them or a file, in the language of docs/verified.md."""
+        is_file = isinstance(question, str | Path)
+        return Questions(self.place, language.load(question) if is_file else question)
 
     def check(self) -> verify.Checked:
         """Derives the card's epsilon again, as ``synth.check``."""

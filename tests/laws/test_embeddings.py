@@ -11,7 +11,7 @@ from synth.mechanisms import embeddings
 from synth.privacy.accounting.composition import calibrate, imprecision, slack_taken
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Tensors, Term
+from synth.questions import Bins, Block, Embedding, Fourier, Gradients, Score, Tensors, Term
 from tests.laws.tiny_tables import by_one_row
 
 A = Bins.each("a", 2)
@@ -23,6 +23,25 @@ ROWS = list(product(range(2), range(3), range(3)))
 RNG = np.random.default_rng(0)
 PHASES = tuple(Block(bins=b, table=RNG.normal(size=(b.size, 5))) for b in (A, B, C))
 
+HERE = Block(bins=B, table=[[1.0], [0.0]])
+YES = Block(bins=A, table=[[0.0], [1.0]])
+
+
+def score(link, clip, **more):
+    """Contributions to a regression on a number and a group with a filter, of which the larger ones are clipped."""
+    return Score(
+        factors=(SMOOTH, ONE["a"]),
+        terms=((), ((0, 0),), ((0, 1), (1, 0))),
+        present=(HERE,),
+        outcome=(YES,),
+        link=link,
+        coefficients=np.array([0.3, -0.7, 0.2]),
+        whitening=np.array([[1.0, 0.0, 0.0], [0.5, 2.0, 0.0], [-0.3, 0.1, 1.5]]),
+        clip=clip,
+        **more,
+    )
+
+
 MAPS = {
     "tables": Tensors(terms=(Term(blocks=(ONE["a"], ONE["c"]), weight=0.6), Term(blocks=(ONE["b"],), weight=0.8))),
     "three": Tensors(terms=(Term(blocks=(ONE["a"], ONE["b"], ONE["c"]), weight=1.0),)),
@@ -32,6 +51,20 @@ MAPS = {
     "labelled": Fourier(blocks=PHASES[1:], label=ONE["a"]),
     "network": Gradients(
         blocks=(ONE["b"], SMOOTH), weights=RNG.normal(size=(4, 4)), signs=[1.0, -1, 1, -1], label=ONE["a"]
+    ),
+    "logistic": score("logistic", 0.8),
+    "linear": score("linear", 0.5),
+    "poisson": score("poisson", 0.5),
+    "quantile": score("quantile", 0.6, level=0.3),
+    "counted": Score(
+        factors=(),
+        terms=((),),
+        present=(HERE,),
+        outcome=(),
+        link="count",
+        coefficients=[0.0],
+        whitening=[[1.0]],
+        clip=1.0,
     ),
     "plain network": Gradients(blocks=(ONE["c"],), weights=np.eye(3) + 0.1, signs=[1.0, -1, -1]),
 }

@@ -1,0 +1,140 @@
+"""`synth ask`: what an analysis of a release says of the private table: its price, and for an epsilon the answer."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from synth.cli.answer import check_writable, say, write_text
+from synth.cli.options import (
+    ApprovedByOpt,
+    AssumeOpt,
+    DatasetOpt,
+    DeltaOpt,
+    JsonOpt,
+    LedgerOpt,
+    MaxRowsOpt,
+    ReasonOpt,
+    RelationOpt,
+    UnitOpt,
+    assumed,
+    reasons,
+    run_id,
+)
+from synth.cli.rights import SeparateOpt, may_spend
+from synth.errors import UsageError
+
+
+def ask(
+    release: Annotated[Path, typer.Argument(help="A release's folder.")],
+    question: Annotated[Path, typer.Argument(help="A JSON file of questions, as in docs/verified.md.")],
+    table: Annotated[
+        Path | None, typer.Option("--table", help="The private rows; without it only the price is told.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="The table's schema [default: the release's].")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="Privacy loss of all answers together; smaller is more private.")
+    ] = None,
+    delta: DeltaOpt = 1e-5,
+    width: Annotated[
+        float | None, typer.Option("--width", help="Tell the least epsilon at which the interval is this narrow.")
+    ] = None,
+    term: Annotated[str | None, typer.Option("--term", help="Of which term [default: the last].")] = None,
+    relation: RelationOpt = "add_remove",
+    unit: UnitOpt = None,
+    max_rows: MaxRowsOpt = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The .json file to write [default: answer.json].")] = None,
+    ledger: LedgerOpt = None,
+    dataset: DatasetOpt = None,
+    assume_public: AssumeOpt = None,
+    reason: ReasonOpt = None,
+    approved_by: ApprovedByOpt = None,
+    separate: SeparateOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask what a release's analysis says of the private table.
+
+    Without --table, the price: widths of intervals at five epsilons. With it, the answer; charges the ledger.
+    """
+    from synth.pipeline.verified import Questions
+    from synth.schema import table as schemas
+    from synth.verified import language
+
+    if (table is None) != (epsilon is None):
+        raise UsageError("--table and --epsilon belong together: with both it is answered, without them it is priced")
+    place = out or Path("answer.json")
+    if table is not None:
+        check_writable(place)  # before anything is spent
+    asked = Questions(release, language.load(question))
+    if table is None:
+        _price(asked, out, delta=delta, relation=relation, max_rows=max_rows, width=width, term=term, as_json=as_json)
+        return
+    found = asked.answer(
+        table,
+        schema=None if schema is None else schemas.load(schema),
+        epsilon=float(epsilon or 0.0),
+        delta=delta,
+        relation=relation,
+        unit=unit,
+        max_rows=max_rows,
+        ledger=ledger,
+        dataset=dataset,
+        assume_public=assumed(assume_public),
+        reasons=reasons(reason),
+        approved_by=approved_by,
+        run=run_id(),
+        separate=separate,
+        may_spend=may_spend(),
+    )
+    write_text(place, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"answer": str(place)}})
+        return
+    for one in found.answers:
+        for name, told in one["terms"].items():
+            print(f"{name}: {_span(told)}; synthetic {_short(told['synthetic'])}{_near(one, name)}")
+    print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {place}")
+
+
+def _price(
+    asked: Any, out: Path | None, *, width: float | None, term: str | None, as_json: bool, **options: Any
+) -> None:
+    rows = options.pop("max_rows") or 1
+    found = asked.price(max_rows=rows, **options)
+    if width is not None:
+        found["least_epsilon"] = asked.least_epsilon(width, term=term, **options)
+    if out is not None:
+        check_writable(out)
+        write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        say(found)
+        return
+    for one in found.get("prices", [found]):
+        for name, told in one["terms"].items():
+            wide = ", ".join(f"{_short(w)} at {e}" for e, w in told["widths"].items())
+            own = _short(told["sampling_width"])
+            print(f"{name}: synthetic {_short(told['synthetic'])}; interval {wide}; sampling {own}")
+    if width is not None:
+        least = found["least_epsilon"]
+        print("no epsilon makes it so narrow" if least is None else f"least epsilon: {least:.3g}")
+    print("nothing was charged; answer it with --table and --epsilon")
+
+
+def _span(told: dict[str, Any]) -> str:
+    if told["estimate"] is None:
+        return "not settled by so much noise, or not to be told apart"
+    return f"{_short(told['estimate'])} ({_short(told['low'])} to {_short(told['high'])})"
+
+
+def _near(one: dict[str, Any], name: str) -> str:
+    told = one.get("within", {}).get(name)
+    if told is None or told["within"] is None:
+        return ""
+    return f"; yours is {'within' if told['within'] else 'not within'}, wrong with chance {told['error']:.2g}"
+
+
+def _short(value: float | None) -> str:
+    return "none" if value is None else f"{value:.5g}"

@@ -1,0 +1,230 @@
+"""Answers about the private table behind a release, for an epsilon of their own; their price beforehand is free."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from synth.errors import UsageError, reading
+from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.prepare import prepare
+from synth.pipeline.private_rows import Source
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import RunRequest
+from synth.pipeline.run import requested
+from synth.pipeline.same_rows import MaySpend, anybody
+from synth.privacy.noise import SeededNoise, SystemNoise
+from synth.privacy.relation import Adjacency, relation_named
+from synth.questions import EmbeddingRelease
+from synth.release import folder
+from synth.schema import codec
+from synth.schema.column import Column, facts
+from synth.schema.enforcement import Rules
+from synth.schema.given import check_schema
+from synth.schema.table import Schema
+from synth.sources.formats.text_table import Table
+from synth.verified import language, price
+from synth.verified.asking import LEVEL, VerifiedQuestions, answer, scaled, synthetic_values
+from synth.verified.plan import Planned
+
+ANSWER, PRICE = "facsimile-answer/1", "facsimile-price/1"
+FEWEST, MOST, TIMES = 40_000, 80_000, 2  # rows drawn from the release's model: so many times those of the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The answers as JSON data, and the card of what they cost."""
+
+    answers: tuple[dict[str, Any], ...]
+    release: dict[str, Any]
+    seconds: float
+    card: dict[str, Any] = field(repr=False)
+
+    @property
+    def terms(self) -> dict[str, dict[str, Any]]:
+        """Of the first question: by term estimate, interval and what the synthetic table says."""
+        return dict(self.answers[0]["terms"])
+
+    def plain(self) -> dict[str, Any]:
+        """As it is written; the fields of a question asked alone stand at the top."""
+        alone = self.answers[0] if len(self.answers) == 1 else {}
+        told = {"format": ANSWER, "level": LEVEL, **alone}
+        if not alone:
+            told["answers"] = list(self.answers)
+        return told | {"release": self.release, "card": self.card}
+
+
+class Questions:
+    """Questions about the table behind a release: planned and priced on its synthetic rows, which costs nothing.
+
+    ``questions``: an object of the language (docs/verified.md), a list of them, or {"questions": [...]}.
+
+    **Guarantee**: that of the release. Errors: UsageError for a question that the release's schema cannot answer;
+    InputError for a damaged release.
+
+    Privacy: released answers only.
+    """
+
+    def __init__(self, release: str | Path, questions: Any) -> None:
+        place = Path(release)
+        place = place.parent if place.suffix == ".json" else place
+        self.place, self.plain = place, questions
+        self.stored = folder.load_release(place)
+        self.schema = self.stored.setting.schema
+        self.read = tuple(language.read(questions, self.schema))
+        self._check_release(questions)
+
+    @cached_property
+    def planned(self) -> tuple[Planned, ...]:
+        """The questions with the law of the synthetic rows."""
+        with reading(self.place, "release"):
+            model = folder.load_model(self.place).model
+        wanted = int(np.clip(TIMES * model.total, FEWEST, MOST))
+        rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(self.schema).repair)
+        used = {n for q in self.read for n in q.score.columns}
+        kept = {n: p for n, p in rows.items() if n in used}
+        return tuple(Planned.of(q, kept, max(float(model.total), 1.0)) for q in self.read)
+
+    @cached_property
+    def synthetic(self) -> tuple[dict[str, float], ...]:
+        """What the released table says, by coefficient."""
+        texts = folder.read_texts(self.place / "synthetic.csv", self.schema)
+        table = Table({n: pa.chunked_array([a]) for n, a in texts.items()}, num_rows=len(next(iter(texts.values()))))
+        rows = codec.encode(table, self.schema, SeededNoise(0)).positions
+        return tuple(synthetic_values(p, rows) for p in self.planned)
+
+    def price(
+        self,
+        *,
+        delta: float = 1e-5,
+        relation: str = "add_remove",
+        max_rows: int = 1,
+        epsilons: Sequence[float] = price.EPSILONS,
+    ) -> dict[str, Any]:
+        """Expected widths of the intervals by epsilon of the whole request, beside sampling's own; free.
+
+        Errors: UsageError for a relation that is none.
+        """
+        adjacency = Adjacency(relation=relation_named(relation), max_rows=max_rows)
+        told = [
+            price.priced(p, s, delta=delta, adjacency=adjacency, questions=len(self.planned), epsilons=epsilons)
+            for p, s in zip(self.planned, self.synthetic, strict=True)
+        ]
+        alone = told[0] if len(told) == 1 else {"prices": told}
+        return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": delta, **alone}
+
+    def least_epsilon(
+        self, width: float, *, term: str | None = None, delta: float = 1e-5, relation: str = "add_remove"
+    ) -> float | None:
+        """The least epsilon at which the first question's interval for a term is expected to be this narrow; free.
+
+        ``term``: the last one by default. None where no epsilon does: sampling alone makes it wider.
+        Errors: UsageError for a term that the question has not.
+        """
+        planned, adjacency = self.planned[0], Adjacency(relation=relation_named(relation))
+        shown = list(planned.question.shown)
+        if term is not None and term not in shown:
+            raise UsageError(f"{term}: is no term of the question; these are {', '.join(shown)}")
+        return price.least_epsilon(
+            planned,
+            width=width,
+            term=term or shown[-1],
+            delta=delta,
+            adjacency=adjacency,
+            questions=len(self.planned),
+        )
+
+    def answer(
+        self,
+        table: Source,
+        *,
+        epsilon: float,
+        delta: float = 1e-5,
+        schema: Schema | None = None,
+        noise: SystemNoise | None = None,
+        reporter: Reporter | None = None,
+        may_spend: MaySpend = anybody,
+        **options: Any,
+    ) -> Answer:
+        """Answers from the private table, for epsilon and delta in all; the ledger is charged before a row is read.
+
+        ``schema``: the table's own, by default the release's; ``options``: as of ``synth.run``, as far as they concern
+        rows, guarantee and ledger. Several questions share the noise budget evenly.
+
+        **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``.
+
+        Privacy: reads rows, under noise.
+        """
+        schema = self.schema if schema is None else schema
+        check_schema(schema)
+        request, rows = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
+        return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+
+    def carry_out(
+        self,
+        request: RunRequest,
+        *,
+        schema: Schema,
+        rows: Source | None = None,
+        noise: SystemNoise | None = None,
+        reporter: Reporter | None = None,
+        may_spend: MaySpend = anybody,
+    ) -> Answer:
+        """As ``answer``, of a request that stands already."""
+        clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
+        self._check_columns(schema)
+        planned, synthetic = self.planned, self.synthetic
+        reporter.stage("check")
+        questions = VerifiedQuestions(planned=planned)
+        plan = prepare(
+            request, schema, rows=rows, questions=questions, note=reporter.note, noise=noise, may_spend=may_spend
+        )
+        charged_run = ChargedRun(plan, noise, reporter, None)
+        with charged_run.charged():
+            releases, setting = charged_run.measure()
+            if setting.public_rows is not None:
+                planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)
+            parts = questions.parted([r for r in releases if isinstance(r, EmbeddingRelease)])
+            told = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
+            card = charged_run.card(num_rows=0)
+        about = {n: self.stored.card.get(n) for n in ("dataset", "epsilon", "delta", "synthetic_sha256")}
+        seconds = time.perf_counter() - clock
+        return Answer(answers=tuple(told), release=about, seconds=seconds, card=card)
+
+    def _check_release(self, questions: Any) -> None:
+        """Whether the questions were tried on this release, where they say on which. Errors: UsageError."""
+        named = questions.get("release") if isinstance(questions, Mapping) else None
+        own = self.stored.card.get("synthetic_sha256")
+        if named is not None and named != own:
+            raise UsageError('question: was tried on another release than this; name that one, or leave out "release"')
+
+    def _check_columns(self, schema: Schema) -> None:
+        """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""
+        for name in sorted({n for q in self.read for n in q.score.columns}):
+            given = schema.measured().get(name)
+            if given is None or _facts(given) != _facts(self.schema.columns[name]):
+                raise UsageError(
+                    f"`schema=`: column {name} has other facts than the release's; "
+                    "use the schema in the release's folder"
+                )
+
+
+def _facts(column: Column) -> dict[str, Any]:
+    """What makes a column's positions."""
+    named = [n for n in facts(column) if n not in ("labels", "format")]
+    return {n: getattr(column, n) for n in named}
+
+
+def verified(table: Source, *, release: str | Path, questions: Any, **options: Any) -> Answer:
+    """As ``Questions(release, questions).answer(table, ...)``.
+
+    **Guarantee**: (epsilon, delta)-DP. Errors: as ``Questions.answer``.
+
+    Privacy: reads rows, under noise.
+    """
+    return Questions(release, questions).answer(table, **options)

@@ -1,0 +1,143 @@
+"""The questions of one request as a run asks them, and their answers as JSON data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.method import Method
+from synth.questions import EmbeddingRelease
+from synth.questions.scores import COUNT
+from synth.schema.lazy import Lazy
+from synth.verified.inference import Estimate, solved
+from synth.verified.plan import Planned, measured
+
+special = Lazy("scipy.special")
+
+SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VerifiedQuestions(Method):
+    """Sums at public coefficients, for each question in two steps; questions share the budget evenly.
+
+    **Guarantee**: asks within ``setting.mu``; between the steps it sees releases only.
+
+    Privacy: released answers only.
+    """
+
+    by_torch: ClassVar[bool] = False
+    planned: tuple[Planned, ...]
+    name: str = "verified"
+    reads: tuple[type, ...] = (EmbeddingRelease,)
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[EmbeddingRelease]:
+        """All steps of the first question, then those of the next."""
+        releases: list[EmbeddingRelease] = []
+        for i, planned in enumerate(self.planned):
+            own: list[EmbeddingRelease] = []
+            sigma = self._sigma(planned, setting)
+            for step in range(len(planned.shares())):
+                done = [measured(r) for r in own]
+                own.append(ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
+            releases += own
+            progress((i + 1) / len(self.planned))
+        return releases
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
+        for i, planned in enumerate(self.planned):
+            sigma = self._sigma(planned, setting)
+            for step in range(len(planned.shares())):
+                ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
+
+    def _sigma(self, planned: Planned, setting: Setting) -> float:
+        """Noise of one sum that takes the whole of a question's share."""
+        return setting.sigma(SAFE / len(self.planned), signed=planned.law.template.link != COUNT)
+
+    def parted(self, releases: Sequence[EmbeddingRelease]) -> list[list[EmbeddingRelease]]:
+        """The releases of each question."""
+        rest = list(releases)
+        return [[rest.pop(0) for _ in planned.shares()] for planned in self.planned]
+
+
+def answer(planned: Planned, releases: Sequence[EmbeddingRelease], synthetic: Mapping[str, float]) -> dict[str, Any]:
+    """The answer to one question: estimates with intervals, beside what the synthetic table says.
+
+    An interval counts noise, sampling and clipping, and is for the population that the rows are a sample of;
+    ``table_low`` and ``table_high`` are for the value that the private table itself has.
+    """
+    found = solved(planned.law, [measured(r) for r in releases])
+    score = releases[0].question.features
+    terms = described(planned, found, synthetic)
+    told: dict[str, Any] = {"question": dict(planned.question.plain), "level": LEVEL, "terms": terms}
+    told |= {"settled": found.found, "steps": len(releases), "clip": float(getattr(score, "clip", 0.0))}
+    if planned.question.mine:
+        told["within"] = _within(planned, found)
+    return told
+
+
+def described(planned: Planned, found: Estimate, synthetic: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """By term the estimate, its intervals and the deviations they are made of; nothing where it is not settled."""
+    z = float(special.ndtri((1 + LEVEL) / 2))
+    terms: dict[str, dict[str, Any]] = {}
+    for shown, name in planned.question.shown.items():
+        own = _number(synthetic.get(name, np.nan))
+        if name not in planned.names or not found.found:
+            empty = dict.fromkeys(("estimate", "low", "high", "table_low", "table_high"))
+            terms[shown] = {**empty, "synthetic": own}
+            continue
+        j = planned.names.index(name)
+        value, ends = float(found.values[j]), planned.question.ends
+        halves = [z * float(v[j]) ** 0.5 + planned.question.grain for v in (found.variance, found.within)]
+        numbers = {
+            "estimate": value,
+            "low": value - halves[0],
+            "high": value + halves[0],
+            "table_low": value - halves[1],
+            "table_high": value + halves[1],
+        }
+        parts = {n: float(getattr(found, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
+        terms[shown] = {n: _number(float(np.clip(v, *ends))) for n, v in numbers.items()} | {"synthetic": own} | parts
+    return terms
+
+
+def _number(value: float) -> float | None:
+    return float(value) if isfinite(value) else None
+
+
+def _within(planned: Planned, found: Estimate) -> dict[str, dict[str, Any]]:
+    """Whether a number is near the table's own, and how probably that is wrong."""
+    told: dict[str, dict[str, Any]] = {}
+    for name, mine in planned.question.mine.items():
+        if name not in planned.names or not found.found:
+            told[name] = {"within": None, "error": None}
+            continue
+        j, by = planned.names.index(planned.question.shown[name]), planned.question.by[name]
+        spread = max(float(found.within[j]) ** 0.5, 1e-300)
+        ends = [(mine + side * by - float(found.values[j])) / spread for side in (-1, 1)]
+        chance = float(special.ndtr(ends[1]) - special.ndtr(ends[0]))
+        told[name] = {"within": chance >= 0.5, "error": min(chance, 1 - chance)}
+    return told
+
+
+def synthetic_values(planned: Planned, rows: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """What an analyst finds in the released table (positions by column)."""
+    score = planned.law.template
+    if not len(next(iter(rows.values()))):
+        return {}
+    law = type(planned.law).of(score, rows, float(len(next(iter(rows.values())))))
+    values = law.coefficients(np.zeros_like(law.beta))
+    return dict(zip(planned.names, values.tolist(), strict=True))
+
+
+def scaled(planned: Planned, total: float) -> Planned:
+    """The same plan for a table whose number of rows is public."""
+    laws = [
+        replace(law, total=total, w=law.w * (total / law.total), beta=law.beta) for law in (planned.law, planned.small)
+    ]
+    return replace(planned, law=laws[0], small=laws[1], clips={}, looked={})

@@ -1,0 +1,271 @@
+"""The language of questions: JSON objects of a few kinds, checked against a public schema; nothing in it is run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError, meant
+from synth.questions import Bins, Block, Score
+from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE
+from synth.schema import codec, regular_files
+from synth.schema.table import Column, Schema
+from synth.verified import formula
+
+REGRESSIONS = (LINEAR, LOGISTIC, POISSON)
+# What a question of each kind must say, and what it may say beside a filter.
+FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "count": ((), ()),
+    "share": (("of",), ()),
+    "mean": (("column",), ()),
+    "quantile": (("column", "level"), ()),
+    "difference": (("by", "groups"), ("column", "of")),
+    **dict.fromkeys(REGRESSIONS, (("formula",), ("positive",))),
+    "within": (("question", "mine", "by"), ()),
+}
+MOST_CONDITIONS, MOST_QUESTIONS = 3, 50
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Question:
+    """One question: ``plain`` as it was written, the terms it asks for and the sums that answer it.
+
+    ``names``: of the coefficients of ``score``; ``shown``: which of them are asked for, and under which name.
+    ``ends``: the least and the greatest that an answer can be; ``grain``: the distance between values of a quantile.
+    ``mine``, ``by``: of the kind ``within``, the numbers that are compared, and by how much they may differ.
+    """
+
+    plain: Mapping[str, Any]
+    names: tuple[str, ...]
+    score: Score
+    shown: Mapping[str, str]
+    ends: tuple[float, float] = (-np.inf, np.inf)
+    grain: float = 0.0
+    mine: Mapping[str, float] = field(default_factory=dict)
+    by: Mapping[str, float] = field(default_factory=dict)
+
+
+def load(path: str | Path) -> Any:
+    """A file of questions as JSON data. Errors: UsageError where it is none."""
+    try:
+        return json.loads(regular_files.text(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or 'cannot be read'}; name a file of questions") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f'{path}: is no JSON; write for instance {{"kind": "mean", "column": "age"}}') from None
+
+
+def read(plain: Any, schema: Schema) -> list[Question]:
+    """The questions of one request: an object, a list of them, or {"questions": [...]}.
+
+    Errors: UsageError naming the question, the rule and what may stand there.
+    """
+    listed = plain.get("questions", plain) if isinstance(plain, Mapping) else plain
+    listed = listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]
+    if not 1 <= len(listed) <= MOST_QUESTIONS:
+        raise UsageError(f"question: 1 to {MOST_QUESTIONS} can be asked at once, not {len(listed)}")
+    return [_one(q, schema, "question" if len(listed) == 1 else f"question {i}") for i, q in enumerate(listed, 1)]
+
+
+def _one(plain: Any, schema: Schema, place: str) -> Question:
+    if not isinstance(plain, Mapping) or plain.get("kind") not in FIELDS:
+        kind = plain.get("kind") if isinstance(plain, Mapping) else None
+        raise UsageError(f'{place}: "kind" must be one of {", ".join(FIELDS)}, not {json.dumps(kind)[:50]}')
+    kind = str(plain["kind"])
+    needed, possible = FIELDS[kind]
+    for name in needed:
+        if name not in plain:
+            raise UsageError(f'{place}: a {kind} needs "{name}"')
+    extra = [str(n) for n in plain if n not in ("kind", "where", *needed, *possible)]
+    if extra:
+        raise UsageError(f"{place}: a {kind} has no {extra[0]}; {meant(extra[0], ('where', *needed, *possible))}")
+    if kind == "within":
+        return _within(plain, schema, place)
+    present = tuple(_condition(*c, schema, place) for c in _conditions(plain.get("where", {}), place))
+    return _KINDS[kind](plain, schema, place, present)
+
+
+def _conditions(plain: Any, place: str) -> list[tuple[str, str]]:
+    if not isinstance(plain, Mapping) or len(plain) > MOST_CONDITIONS:
+        raise UsageError(f'{place}: a filter is {{"column": "value"}}, of at most {MOST_CONDITIONS} columns')
+    return [(str(n), _text(v)) for n, v in plain.items()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "|".join(str(v) for v in value)
+    return str(value)
+
+
+def _condition(name: str, wanted: str, schema: Schema, place: str) -> Block:
+    """Ones at the positions that a condition allows, by part."""
+    column = _column(name, schema, place)
+    try:
+        allowed = codec.allowed(column, wanted)
+    except ValueError as error:
+        raise UsageError(f"{place}: {name}={wanted}: {error}; write a value, a|b, or low..high") from None
+    bins = formula.parts(name, column)
+    middle = _middles(bins, column)
+    return Block(bins=bins, table=allowed.holds(middle).astype(float)[:, None])
+
+
+def _middles(bins: Any, column: Column) -> np.ndarray:
+    starts = bins.starts[bins.groups >= 0]
+    ends = np.minimum(np.append(starts[1:], column.size), column.size) - 1
+    return (starts + ends) // 2
+
+
+def _column(name: Any, schema: Schema, place: str) -> Column:
+    if not isinstance(name, str) or name not in schema.measured():
+        raise UsageError(f"{place}: {name} is not a column of the release; {meant(str(name), schema.measured())}")
+    return schema.columns[name]
+
+
+def _numbers(name: Any, schema: Schema, place: str) -> tuple[Block, Block]:
+    if not _column(name, schema, place).is_numeric or schema.columns[name].type == "datetime":
+        raise UsageError(f"{place}: {name} is {schema.columns[name].type}, and a column of numbers is needed")
+    return formula.outcome(f"`{name}`", schema, None, place=place)
+
+
+def _score(present: Sequence[Block], outcome: Sequence[Block], link: str, **more: Any) -> Score:
+    terms = more.pop("terms", ((),))
+    wide = len(terms)
+    return Score(
+        factors=tuple(more.pop("factors", ())),
+        terms=tuple(terms),
+        present=tuple(present),
+        outcome=tuple(outcome),
+        link=link,
+        coefficients=np.zeros(wide),
+        whitening=np.eye(wide),
+        clip=1.0,
+        **more,
+    )
+
+
+def _count(plain: Mapping[str, Any], schema: Schema, _: str, present: tuple[Block, ...]) -> Question:
+    name = next(iter(schema.measured()))
+    column = schema.columns[name]
+    alone = np.zeros(1, dtype=np.int64)
+    every = Block(bins=Bins(column=name, cells=column.cells, starts=alone, groups=alone), table=np.ones((1, 1)))
+    score = _score((*present, every), (), COUNT)
+    return Question(plain=plain, names=("count",), score=score, shown={"count": "count"}, ends=(0.0, np.inf))
+
+
+def _share(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    outcome, there = _share_of(plain["of"], schema, place)
+    score = _score((*present, *there), outcome, LINEAR)
+    return Question(plain=plain, names=("share",), score=score, shown={"share": "share"}, ends=(0.0, 1.0))
+
+
+def _share_of(plain: Any, schema: Schema, place: str) -> tuple[list[Block], list[Block]]:
+    """Ones where all conditions hold, and where none of their columns is missing."""
+    conditions = _conditions(plain, place)
+    if not conditions:
+        raise UsageError(f'{place}: "of" names no column; write {{"column": "value"}}')
+    outcome = [_condition(*c, schema, place) for c in conditions]
+    return outcome, [Block(bins=b.bins, table=np.ones((b.bins.size, 1))) for b in outcome]
+
+
+def _mean(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    outcome, there = _numbers(plain["column"], schema, place)
+    ends = _ends(schema.columns[plain["column"]])
+    score = _score((*present, there), (outcome,), LINEAR)
+    return Question(plain=plain, names=("mean",), score=score, shown={"mean": "mean"}, ends=ends)
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    return float(column.bounds[0]), float(column.bounds[1])
+
+
+def _quantile(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    outcome, there = _numbers(plain["column"], schema, place)
+    level = _number(plain["level"], f'{place}: "level"')
+    if not 0 < level < 1:
+        raise UsageError(f'{place}: "level" must be between 0 and 1')
+    score = _score((*present, there), (outcome,), QUANTILE, level=level)
+    name, column = "quantile", schema.columns[plain["column"]]
+    shown, grain = {name: name}, float(column.step)
+    return Question(plain=plain, names=(name,), score=score, shown=shown, ends=_ends(column), grain=grain)
+
+
+def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    if ("column" in plain) == ("of" in plain):
+        raise UsageError(f'{place}: a difference is of the means of a "column", or of the shares "of" values')
+    if "of" in plain:
+        outcome, there = _share_of(plain["of"], schema, place)
+    else:
+        number, has = _numbers(plain["column"], schema, place)
+        outcome, there = [number], [has]
+    groups = plain["groups"]
+    if not isinstance(groups, Sequence) or isinstance(groups, str) or len(groups) != 2:
+        raise UsageError(f'{place}: "groups" are two values of the column in "by", as in ["a", "b"]')
+    first, second = (_condition(str(plain["by"]), _text(g), schema, place) for g in groups)
+    either = first.table + second.table
+    if np.any(either > 1):
+        raise UsageError(f'{place}: the two "groups" overlap')
+    blocks = (*present, *there, Block(bins=first.bins, table=either))
+    score = _score(blocks, outcome, LINEAR, terms=((), ((0, 0),)), factors=(first,))
+    names = ("second group", "difference")
+    return Question(plain=plain, names=names, score=score, shown={"difference": "difference"})
+
+
+def _regression(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    text, positive, kind = plain["formula"], plain.get("positive"), plain["kind"]
+    if not isinstance(text, str) or not isinstance(positive, str | int | float | None):
+        raise UsageError(f'{place}: "formula" and "positive" are texts')
+    left, right = formula.sides(text, place=place)
+    made = formula.design(right, schema, place=place)
+    outcome, there = formula.outcome(left, schema, None if positive is None else str(positive), place=place)
+    values = outcome.table[there.table[:, 0] > 0]
+    if kind == LOGISTIC and not np.isin(values, (0.0, 1.0)).all():
+        raise UsageError(f'{place}: the outcome of a logistic regression is a category named as "positive"')
+    if kind == POISSON and values.min(initial=0.0) < 0:
+        raise UsageError(f"{place}: the outcome of a Poisson regression must not be negative")
+    score = _score((*present, *made.present, there), (outcome,), kind, terms=made.terms, factors=made.factors)
+    return Question(plain=plain, names=made.names, score=score, shown=dict(zip(made.names, made.names, strict=True)))
+
+
+def _within(plain: Mapping[str, Any], schema: Schema, place: str) -> Question:
+    inner = _one(plain["question"], schema, f"{place}: question")
+    mine, by = plain["mine"], plain["by"]
+    if not isinstance(mine, Mapping):
+        if len(inner.shown) != 1:
+            raise UsageError(f'{place}: "mine" names a number for each term that is compared')
+        mine = {next(iter(inner.shown)): mine}
+    unknown = [n for n in mine if n not in inner.shown]
+    if unknown or not mine:
+        raise UsageError(f'{place}: "mine" has no term of the question; {meant(str(unknown or ""), inner.shown)}')
+    numbers = {str(n): _number(v, f'{place}: "mine"') for n, v in mine.items()}
+    far = {n: _number(by[n] if isinstance(by, Mapping) and n in by else by, f'{place}: "by"') for n in numbers}
+    if any(v <= 0 for v in far.values()):
+        raise UsageError(f'{place}: "by" must be above 0')
+    return Question(
+        plain=plain,
+        names=inner.names,
+        score=inner.score,
+        shown={n: inner.shown[n] for n in numbers},
+        ends=inner.ends,
+        mine=numbers,
+        by=far,
+    )
+
+
+def _number(value: Any, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise UsageError(f"{place} must be a number")
+    return float(value)
+
+
+_KINDS = {
+    "count": _count,
+    "share": _share,
+    "mean": _mean,
+    "quantile": _quantile,
+    "difference": _difference,
+    **dict.fromkeys(REGRESSIONS, _regression),
+}

@@ -1,0 +1,273 @@
+"""`synth ask`: what is refused for nothing, what is answered, and that an answer looks alike whatever the rows are."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.pipeline.verified import Questions
+from tests.conftest import small_frame
+
+SCHEMA = {
+    "columns": {
+        "age": {"type": "integer", "min": 18, "max": 90, "source": "public"},
+        "sex": {"type": "categorical", "categories": ["f", "m"], "source": "public"},
+        "region": {
+            "type": "categorical",
+            "categories": ["1", "2", "3", "4"],
+            "missing": ["?"],
+            "source": "public",
+        },
+        "income": {
+            "type": "float",
+            "min": 0,
+            "max": 100000,
+            "decimals": 2,
+            "nullable": True,
+            "source": "public",
+        },
+        "ill": {"type": "categorical", "categories": ["no", "yes"], "source": "public"},
+    }
+}
+ASKED = [
+    {"kind": "count", "where": {"sex": "f", "age": "30..60"}},
+    {"kind": "share", "of": {"ill": "yes", "sex": "f"}, "where": {"age": "40..90"}},
+    {"kind": "mean", "column": "age", "where": {"ill": "yes"}},
+    {"kind": "quantile", "column": "age", "level": 0.25},
+    {"kind": "difference", "column": "age", "by": "ill", "groups": ["yes", "no"]},
+    {"kind": "difference", "of": {"ill": "yes"}, "by": "sex", "groups": ["f", "m"]},
+    {"kind": "linear", "formula": "log(income) ~ age + C(sex)"},
+    {"kind": "logistic", "formula": "ill ~ age * sex", "positive": "yes"},
+    {"kind": "poisson", "formula": "age ~ C(ill) + sex"},
+    {"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": 50, "by": 10},
+]
+
+
+def frame(rows=3000):
+    return small_frame(rows)[list(SCHEMA["columns"])].replace({"3.0": "3"})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("asked")
+    frame().to_csv(folder / "people.csv", index=False)
+    (folder / "schema.json").write_text(json.dumps(SCHEMA))
+    synth.run(
+        folder / "people.csv",
+        schema=synth.Schema.parse(SCHEMA),
+        epsilon=4,
+        delta=1e-5,
+        seed=1,
+        ledger=folder / "ledger.sqlite",
+        out=folder / "release",
+    )
+    (folder / "question.json").write_text(json.dumps({"questions": ASKED}))
+    return folder
+
+
+def truth():
+    """The table's own values, by the plainest means."""
+    rows = frame().assign(age=lambda t: t.age.astype(int), income=lambda t: pd.to_numeric(t.income))
+    ill, woman = rows.ill == "yes", rows.sex == "f"
+    older = rows.age.between(40, 90)
+    return [
+        {"count": int((woman & rows.age.between(30, 60)).sum())},
+        {"share": float((ill & woman)[older].mean())},
+        {"mean": rows.age[ill].mean()},
+        {"quantile": rows.age.quantile(0.25)},
+        {"difference": rows.age[ill].mean() - rows.age[~ill].mean()},
+        {"difference": ill[woman].mean() - ill[~woman].mean()},
+    ]
+
+
+def test_with_hardly_any_noise_answers_are_the_tables_own(place, tmp_path):
+    """Each kind, at an epsilon that hides little: near what the plainest analysis finds."""
+    found = Questions(place / "release", ASKED).answer(
+        place / "people.csv", epsilon=20.0, dataset="exact", separate=True, ledger=tmp_path / "l.sqlite"
+    )
+    for told, own in zip(found.answers, truth(), strict=False):
+        for name, value in own.items():
+            term = told["terms"][name]
+            assert abs(term["estimate"] - value) <= 4 * (term["table_high"] - term["table_low"]), told
+            assert term["table_high"] - term["table_low"] < 0.1 * abs(value) + 2.1, told
+    rows = frame().assign(age=lambda t: t.age.astype(int), income=lambda t: pd.to_numeric(t.income))
+    rows = rows[rows.income > 0]
+    x = np.column_stack([np.ones(len(rows)), rows.age, rows.sex == "m"]).astype(float)
+    beta = np.linalg.lstsq(x, np.log(rows.income), rcond=None)[0]
+    terms = found.answers[6]["terms"]
+    assert list(terms) == ["Intercept", "age", "C(sex)[T.m]"]
+    assert np.allclose([t["estimate"] for t in terms.values()], beta, atol=0.05)
+    assert found.answers[9]["within"]["mean"]["within"]
+
+
+def test_a_price_is_free_and_reads_no_row(place, command):
+    ledger = place / "ledger.sqlite"
+    before = ledger.read_bytes()
+    code, said, error = command("ask", place / "release", place / "question.json", "--json")
+    assert (code, error) == (0, "")
+    told = json.loads(said)
+    assert told["epsilon_spent"] == 0
+    for one in told["prices"]:
+        for term in one["terms"].values():
+            widths = [term["widths"][e] for e in ("0.05", "0.1", "0.2", "0.5", "1")]
+            assert widths == sorted(widths, reverse=True)
+            assert widths[-1] > 0.8 * term["sampling_width"]
+    assert ledger.read_bytes() == before
+    one = place / "one.json"
+    one.write_text(json.dumps(ASKED[7]))
+    code, said, _ = command("ask", place / "release", one, "--width", 0.1, "--term", "age", "--json")
+    least = json.loads(said)["least_epsilon"]
+    assert code == 0
+    found = Questions(place / "release", ASKED[7]).price(epsilons=(least, least / 2))["terms"]["age"]["widths"]
+    assert found[f"{least:g}"] <= 0.1 * 1.01 < found[f"{least / 2:g}"] * 1.01
+
+
+def test_an_answer_is_charged_once_and_says_what_it_is(place, command, tmp_path):
+    ledger, out = tmp_path / "ledger.sqlite", tmp_path / "answer.json"
+    (place / "one.json").write_text(json.dumps(ASKED[7]))
+    asked = ["ask", place / "release", place / "one.json", "--table", place / "people.csv"]
+    asked += ["--schema", place / "schema.json", "--epsilon", 0.5, "--delta", 1e-5, "--ledger", ledger, "--out", out]
+    code, said, error = command(*asked)
+    assert code == 0, error
+    told = json.loads(out.read_text())
+    assert list(told["terms"]) == ["Intercept", "age", "sex[T.m]", "age:sex[T.m]"]
+    for term in told["terms"].values():
+        assert term["low"] <= term["estimate"] <= term["high"]
+        assert np.isfinite(term["synthetic"])
+    (line,) = [e for e in synth.Ledger(ledger).entries() if e.kind == "spend"]
+    assert (line.epsilon, line.delta, line.question["method"]) == (0.5, 1e-5, "verified")
+    assert told["card"]["epsilon"] == 0.5
+    assert told["card"]["method"] == "verified"
+    assert synth.check(told["card"]).epsilon <= 0.5
+    assert told["release"]["epsilon"] == 4
+    assert "charged: epsilon 0.5" in said
+
+
+REFUSED = [
+    ({"kind": "median"}, "kind"),
+    ({"kind": "mean"}, "column"),
+    ({"kind": "mean", "column": "nothing"}, "not a column"),
+    ({"kind": "mean", "column": "sex"}, "numbers"),
+    ({"kind": "mean", "column": "age", "where": {"age": "1..5"}}, "outside"),
+    ({"kind": "mean", "column": "age", "were": {}}, "where"),
+    ({"kind": "quantile", "column": "age", "level": 1}, "level"),
+    ({"kind": "difference", "column": "age", "by": "sex", "groups": ["f", "f"]}, "overlap"),
+    ({"kind": "logistic", "formula": "ill ~ age"}, "positive"),
+    ({"kind": "logistic", "formula": "ill ~ __import__('os')", "positive": "yes"}, "question"),
+    ({"kind": "linear", "formula": "age"}, "OUTCOME"),
+    ({"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": {"x": 1}, "by": 1}, "mine"),
+    ({"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": 1, "by": -1}, "above 0"),
+    ({"questions": [{"kind": "count"}], "release": "another"}, "another release"),
+    ([], "1 to"),
+    ("x", "kind"),
+    ({"kind": "count", "where": {"sex": "f", "age": "20", "ill": "no", "region": "1"}}, "at most 3"),
+]
+
+
+@pytest.mark.parametrize(("question", "words"), REFUSED)
+def test_what_the_schema_cannot_answer_is_refused_before_the_spend(place, command, tmp_path, question, words):
+    asked, ledger = tmp_path / "q.json", tmp_path / "ledger.sqlite"
+    asked.write_text(json.dumps(question))
+    code, _, error = command(
+        *("ask", place / "release", asked, "--table", place / "people.csv", "--epsilon", 1, "--ledger", ledger)
+    )
+    assert code == 2, error
+    assert words in error
+    assert len(error.splitlines()) == 1
+    assert not ledger.exists() or not synth.Ledger(ledger).entries()
+
+
+def shape(value):
+    """An answer without its numbers."""
+    if isinstance(value, dict):
+        return {k: shape(v) for k, v in value.items() if k not in ("hash", "created", "ledger_entry")}
+    if isinstance(value, list):
+        return [shape(v) for v in value]
+    return type(value).__name__ if isinstance(value, int | float) else value
+
+
+TABLES = {
+    "as it is": lambda t: t,
+    "one row": lambda t: t.head(1),
+    "nobody meets the filter": lambda t: t[t.sex == "m"],
+    "a constant": lambda t: t.assign(age="50"),
+    "a level that is never seen": lambda t: t[t.ill == "no"],
+    "all missing": lambda t: t.assign(income="", region="?"),
+    "cells of all kinds": lambda t: t.assign(age="1e999", sex="x" * 1000, income="=1+1", ill="\u0000"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_errors_are_answers_like_any_other(place, command, tmp_path, kind):
+    """No row, nor the lack of it, ends a question in another way: same exit code, same words, same fields."""
+    table, out = tmp_path / "people.csv", tmp_path / "answer.json"
+    TABLES[kind](frame()).to_csv(table, index=False)
+    code, said, error = command(
+        *("ask", place / "release", place / "question.json", "--table", table, "--schema", place / "schema.json"),
+        *("--epsilon", 1, "--ledger", tmp_path / "ledger.sqlite", "--out", out, "--separate", "--json"),
+    )
+    assert code == 0, error
+    told = json.loads(out.read_text())
+    assert [list(a["terms"]) for a in told["answers"]] == [
+        ["count"],
+        ["share"],
+        ["mean"],
+        ["quantile"],
+        ["difference"],
+        ["difference"],
+        ["Intercept", "age", "C(sex)[T.m]"],
+        ["Intercept", "age", "sex[T.m]", "age:sex[T.m]"],
+        ["Intercept", "C(ill)[T.yes]", "sex[T.m]"],
+        ["mean"],
+    ]
+    for one in told["answers"]:
+        for term in one["terms"].values():
+            assert {"estimate", "low", "high", "synthetic", "table_low", "table_high"} <= set(term)
+            assert one["settled"] == (term["estimate"] is not None)
+    assert len(said.splitlines()) == 1
+    assert shape(told["card"]) == shape(json.loads(out.read_text())["card"])
+
+
+def test_a_schema_with_other_facts_is_refused(place, tmp_path):
+    other = json.loads(json.dumps(SCHEMA))
+    other["columns"]["age"]["max"] = 100
+    with pytest.raises(synth.UsageError, match="other facts"):
+        Questions(place / "release", ASKED[:1]).answer(
+            place / "people.csv", schema=synth.Schema.parse(other), epsilon=1, ledger=tmp_path / "l.sqlite"
+        )
+    assert not (tmp_path / "l.sqlite").exists()
+
+
+def test_under_every_relation_and_with_persons(place, tmp_path):
+    """The noise follows the relation; a person's rows count together."""
+    facts = json.loads(json.dumps(SCHEMA))
+    facts["columns"]["id"] = {"type": "identifier"}
+    people = frame().assign(id=[f"p{i // 2}" for i in range(3000)])
+    people.to_csv(tmp_path / "persons.csv", index=False)
+    noises = {}
+    for relation, unit, most in (
+        *((r, None, None) for r in ("add_remove", "replace_one", "zero_out")),
+        ("add_remove", "id", 2),
+    ):
+        found = Questions(place / "release", ASKED[2]).answer(
+            tmp_path / "persons.csv",
+            schema=synth.Schema.parse(facts),
+            dataset=f"{relation}-{unit}",
+            separate=True,
+            epsilon=1,
+            relation=relation,
+            unit=unit,
+            max_rows=most,
+            ledger=tmp_path / "ledger.sqlite",
+        )
+        noises[relation, unit] = found.card["mechanisms"]
+        assert found.card["relation"] == relation
+    sizes = {k: {m["sensitivity"] for m in v} for k, v in noises.items()}
+    assert sizes == {
+        ("add_remove", None): {1.0},
+        ("zero_out", None): {1.0},
+        ("replace_one", None): {2.0},
+        ("add_remove", "id"): {2.0},
+    }
