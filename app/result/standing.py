@@ -56,6 +56,6 @@ def counted(release: Path) -> dict[str, int]:
 
 def begun(release: Path) -> Future[dict[str, int]]:
     """The count of ``counted``, beside the page. It depends on the release alone."""
-    table = release / "synthetic.csv"
-    key = ("standing", str(table), table.stat().st_mtime_ns)
+    card = release / "card.json"  # which names the tables' bytes
+    key = ("standing", str(card), card.stat().st_mtime_ns)
     return background.once(key, lambda: worker.ask("standing", str(release), seconds=PATIENCE))

@@ -1,18 +1,15 @@
 """What may leave of a release of several tables: a look at each, the downloads, and more rows from the model."""
 
 import io
-import json
 import shutil
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import synth
 from app.result import export, releasing
-from app.result import standing as vouched
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
@@ -160,21 +157,3 @@ def _zipped(job: jobs.Job, folder: str) -> bytes:
         for file in sorted(Path(folder).glob("*.csv")):
             archive.write(file, file.name)
     return out.getvalue()
-
-
-def standing(place: Path) -> None:
-    """Which lists of values stand in the result on somebody's word, by table; from the description alone."""
-    vouched.limits(place)
-    schema: Any = json.loads((place / "schema.json").read_text(encoding="utf-8"))
-    listed = [
-        f"{t}.{n} {len(c['categories']):,}"
-        for t, s in schema["tables"].items()
-        for n, c in s["columns"].items()
-        if c.get("categories")
-    ]
-    if listed:
-        st.info(
-            "**Word for word, because somebody vouched for them:** values of these lists may stand in the result "
-            f"({frame.escape(', '.join(listed))}). Is each of them public knowledge?",
-            icon=":material/visibility:",
-        )

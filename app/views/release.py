@@ -25,7 +25,7 @@ def page() -> None:
     if job is None:
         return
     place, together = runs.release(job), runs.is_several(job)
-    wanted: list[Future[Any]] = [*export.begun(job), *([] if together else [standing.begun(place)])]
+    wanted: list[Future[Any]] = [*export.begun(job), standing.begun(place)]
     claims, whole = st.empty(), background.over(wanted, patience=0.0)
     if not whole:
         with claims.container():
@@ -47,7 +47,7 @@ def page() -> None:
             card = export.claimed(job, place)
             _summary(job, card)
             export.counted(job, card)
-        tables.standing(place) if together else standing.section(place)
+        standing.section(place)
         if free:
             tables.downloads(job, place) if together else _downloads(job, place)
             _pages(job, place)

@@ -29,12 +29,11 @@ def bundle(
 
     The release, its card and its publishable report; refuses what must not leave.
     """
-    from synth.release import folder
     from synth.report import bundle as release_bundle
     from synth.report import last_look
 
     made = release_bundle.make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
-    vouched = {} if folder.is_related(release) else last_look.standing(release)
+    vouched = last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})
         return

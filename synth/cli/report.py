@@ -35,7 +35,6 @@ def report(
 
     With --real against the real rows, for the steward only; with --publishable from the release alone.
     """
-    from synth.release import folder
     from synth.report import last_look
     from synth.report.handed_over import report as made
 
@@ -58,10 +57,9 @@ def report(
     if real is None:
         say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
         return
-    several = folder.is_related(release)
-    there, rare = ({}, {}) if several else (last_look.standing(release), last_look.standing_rare(release, real))
+    there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:
-        told = {} if several else {"standing": there, "of_which_in_few_real_rows": rare}
+        told = {"standing": there, "of_which_in_few_real_rows": rare}
         say({"kind": "steward only, not for release", "paths": paths, **told})
     else:
         for line in last_look.in_words(there, rare):

@@ -1,15 +1,19 @@
 """A last look before a release: which values stand in it word for word because somebody vouched for them."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from synth.errors import EmptyTableError
 from synth.evaluate.read_sample import read
 from synth.report.publish import folder_of
-from synth.schema import dataset as datasets
 from synth.schema import table as schemas
+from synth.schema.dataset import ONE, Dataset, is_related, load_any
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.draft_risks import RARE
+from synth.sources.related_tables import places
 
 ALL = 2**62  # rows, more than any table has
 VOUCHED = ("public", "declared")
@@ -18,18 +22,14 @@ VOUCHED = ("public", "declared")
 def standing(release: str | Path) -> dict[str, int]:
     """By column, how many listed values stand in the synthetic table on somebody's word; nothing else is read.
 
-    Groups of a public rule by first characters do not count. Errors: InputError for an unusable release.
+    Of related tables TABLE.COLUMN. Groups of a public rule by first characters do not count. Errors: InputError for an
+    unusable release.
 
     **Guarantee**: that of the release, from which it follows.
 
     Privacy: released answers only.
     """
-    folder = folder_of(release)
-    schema = _vouched(schemas.load(folder / "schema.json"))
-    if not schema.columns:
-        return {}
-    there = _counts(folder / "synthetic.csv", schema, synthetic=True)
-    return {name: int((counts > 0).sum()) for name, counts in there.items()}
+    return {name: int((counts > 0).sum()) for name, counts in _counts(folder_of(release)).items()}
 
 
 def bounds(release: str | Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ def bounds(release: str | Path) -> dict[str, str]:
     'bounds'
     """
     plain = schemas.read(folder_of(release) / "schema.json")
-    tables = plain["tables"] if datasets.is_related(plain) else {"": plain}
+    tables = plain["tables"] if is_related(plain) else {"": plain}
     named = {f"{t}.{n}".lstrip("."): c for t, s in tables.items() for n, c in s["columns"].items()}
     return {
         n: f"{c['min']} to {c['max']}"
@@ -55,18 +55,13 @@ def bounds(release: str | Path) -> dict[str, str]:
 def standing_rare(release: str | Path, real: str | Path) -> dict[str, int]:
     """By column, how many of those values fewer than 10 real rows have. For the steward alone, never released.
 
-    ``real``: the real table, a file. Errors: InputError for an unusable file or release.
+    ``real``: the real table, a file, or the folder of related ones. Errors: InputError for an unusable file or release.
 
     **Guarantee**: none. The counts are exact.
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    folder = folder_of(release)
-    schema = _vouched(schemas.load(folder / "schema.json"))
-    if not schema.columns:
-        return {}
-    there = _counts(folder / "synthetic.csv", schema, synthetic=True)
-    real_counts = _counts(Path(real), schema, synthetic=False)
+    there, real_counts = _counts(folder_of(release)), _counts(folder_of(release), real)
     return {name: int(((counts > 0) & (real_counts[name] < RARE)).sum()) for name, counts in there.items()}
 
 
@@ -95,10 +90,21 @@ def _listed(column: Column) -> bool:
     return column.type in CATEGORICAL and bool(column.categories) and not by_rule
 
 
-def _counts(path: Path, schema: Schema, *, synthetic: bool) -> dict[str, np.ndarray]:
-    """Rows with each category, (categories,), by column."""
-    found = read(path, schema, limit=ALL, rng=np.random.default_rng(0), synthetic=synthetic)
-    return {
-        n: np.bincount(found.positions[n], minlength=c.cells)[: c.size].astype(np.int64)
-        for n, c in schema.columns.items()
-    }
+def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarray]:
+    """Rows with each vouched category, (categories,), by column; of the ``real`` tables where they are given."""
+    facts, found, paths = load_any(folder / "schema.json"), {}, dict[str, Any]()
+    if real is not None:
+        there: dict[str, Any] = places(real, facts) if isinstance(facts, Dataset) else {}
+        paths = {n: p.path for n, p in there.items()} or {ONE: Path(real)}
+    for table, schema in Dataset.of(facts).tables.items():
+        columns = _vouched(schema)
+        path, start = paths.get(table, folder / f"{table}.csv"), f"{table}." if isinstance(facts, Dataset) else ""
+        positions = dict.fromkeys(columns.columns, np.zeros(0, dtype=np.int64))
+        with suppress(EmptyTableError):  # of related tables one may have no row
+            if columns.columns:
+                rng = np.random.default_rng(0)
+                positions = dict(read(path, columns, limit=ALL, rng=rng, synthetic=real is None).positions)
+        for name, column in columns.columns.items():
+            counted = np.bincount(positions[name], minlength=column.cells)
+            found[start + name] = counted[: column.size].astype(np.int64)
+    return found

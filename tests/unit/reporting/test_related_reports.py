@@ -135,7 +135,10 @@ def test_the_stewards_report_has_a_page_across_and_one_a_table(command, made, tm
     asked = ["report", release, "--real", real, "--out", tmp_path / "r.html", "--rows", "300", "--ledger", ledger]
     code, said, told = command(*asked, "--json")
     assert code == 0, told
-    paths = json.loads(said)["paths"]
+    paths, standing = json.loads(said)["paths"], json.loads(said)["standing"]
+    lists = {f"{t}.{n}": c for t, s in SCHEMA.tables.items() for n, c in s.measured().items() if c.categories}
+    assert {n: 0 < k <= len(lists[n].categories) for n, k in standing.items()} == dict.fromkeys(lists, True)
+    assert json.loads(said)["of_which_in_few_real_rows"].items() <= dict.fromkeys(lists, 0).items()
     page = (tmp_path / "r.steward-only.html").read_text()
     assert "For the steward only" in page
     assert 'href="r.people.steward-only.html"' in page
