@@ -77,11 +77,7 @@ def uses(found: Publishable) -> list[tuple[str, list[str]]]:
         if mean is None:
             care.append(f"{name}: no noisy counts of them were released to compare with")
             continue
-        line = (
-            f"{name}: {percent(mean['distance'])} of the rows away from the noisy counts, of which noise alone "
-            f"explains up to {percent(mean['from_noise'])}"
-        )
-        agrees = mean["distance"] <= NEAR * mean["from_noise"] and mean["from_noise"] <= LITTLE
+        line, agrees = agreement(name, mean["distance"], mean["from_noise"], of="rows")
         (good if agrees else care).append(line)
     noise = [s.table.sigma for s in found.one_way.values()]
     if noise:
@@ -95,6 +91,15 @@ def uses(found: Publishable) -> list[tuple[str, list[str]]]:
     )
     care.append("results that matter: confirm them on the real table, through whoever holds it")
     return sorted_out(good, care, linking="linking with other tables row by row")
+
+
+def agreement(name: str, distance: float, noise: float, *, of: str) -> tuple[str, bool]:
+    """How far synthetic and released counts are apart, in a sentence, and whether noise explains it and is small."""
+    line = (
+        f"{name}: {percent(distance)} of the {of} away from the noisy counts, of which noise alone explains up to "
+        f"{percent(noise)}"
+    )
+    return line, distance <= NEAR * noise and noise <= LITTLE
 
 
 def sorted_out(good: list[str], care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:

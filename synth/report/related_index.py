@@ -1,6 +1,6 @@
 """The first page and the README of a bundle of related tables: what they are, good for, how to join and cite them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,11 @@ from synth.release import markdown
 from synth.release.card import limits
 from synth.report import html, index_page
 from synth.report.bundle_texts import CITED, DOCUMENTS
-from synth.report.html import percent
-from synth.report.publishable import Shown
 from synth.report.related_picture import picture
 from synth.report.related_publish import VIEWS, PublishableTables
 from synth.schema.dataset import Dataset
 
+MEANS = ("distance", "from_noise")
 STARTS = "opens in a spreadsheet; a .parquet file of each for programs"
 
 
@@ -98,28 +97,18 @@ def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
     }
     for name, shown in {**singles, **pairs}.items():
         if shown:
-            line, agrees = _agreement(name, list(shown.values()))
+            distance, noise = (float(np.mean([getattr(s.fit, n) for s in shown.values()])) for n in MEANS)
+            line, agrees = index_page.agreement(name, distance, noise, of="weight")
             (good if agrees else care).append(line)
-    noise = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
-    if noise:
+    sigmas = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
+    if sigmas:
         care.append(
-            f"groups of fewer than about {index_page.TIMES * max(noise):,.0f} rows of {found.schema.root}: the "
-            f"standard deviation of the noise in a count is up to {max(noise):,.0f}"
+            f"groups of fewer than about {index_page.TIMES * max(sigmas):,.0f} rows of {found.schema.root}: the "
+            f"standard deviation of the noise in a count is up to {max(sigmas):,.0f}"
         )
     care.append("relations of three and more columns: no counts of them were released, the model fills them in")
     care.append("results that matter: confirm them on the real tables, through whoever holds them")
     return index_page.sorted_out(good, care, linking="linking with other tables row by row: keys are made up")
-
-
-def _agreement(name: str, shown: Sequence[Shown]) -> tuple[str, bool]:
-    """How far synthetic and released counts are apart, in a sentence, and whether noise explains it and is small."""
-    distance = float(np.mean([s.fit.distance for s in shown]))
-    noise = float(np.mean([s.fit.from_noise for s in shown]))
-    line = (
-        f"{name}: {percent(distance)} of the weight away from the noisy counts, of which noise alone explains up "
-        f"to {percent(noise)}"
-    )
-    return line, distance <= index_page.NEAR * noise and noise <= index_page.LITTLE
 
 
 def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
