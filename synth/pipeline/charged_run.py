@@ -114,8 +114,8 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        learnt = self.schema.learnt
-        return about if learnt is None or learnt.ledger_entry == self.line.number else together(about, learnt)
+        before = self.plan.schema.learnt  # what this run learnt itself is among its own events
+        return about if before is None else together(about, before)
 
     def _session(self, share: float, read: Any, *, failures: bool) -> Curator:
         """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``."""
@@ -135,6 +135,7 @@ class ChargedRun:
             relation=str(grant.adjacency.relation),
             unit=grant.adjacency.unit,
             ledger_entry=self.line.number,
+            ledger_hash=self.line.hash,
             mechanisms=(*(before.mechanisms if before else ()), *(e.plain() for e in session.events)),
         )
 

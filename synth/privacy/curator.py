@@ -100,7 +100,7 @@ class Curator:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All that was answered so far, for the accountant."""
+        """All that was answered so far, for the accountant; an answer counts from its beginning."""
         return tuple(self._events)
 
     @property
@@ -133,10 +133,9 @@ class Curator:
         sampler = self._dry_run(question, asked, mechanism)
         self.open()
         assert self._rows is not None
-        release = mechanism.answer(question, self._rows, self._noise)
-        self._events += asked
+        self._events += asked  # from here on something may be told, whatever becomes of the answer
         self._sampler = sampler
-        return release
+        return mechanism.answer(question, self._rows, self._noise)
 
     def close(self) -> None:
         """Lets go of the rows, and of mechanisms that keep sums of them; no further question is answered."""

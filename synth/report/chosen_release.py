@@ -54,13 +54,14 @@ class Candidate:
 class Book:
     """The ledger as a choice needs it; a ledger that is not there has no lines and is not made.
 
-    A spend counts whatever became of its run, unless the run's outcome says that nothing had been answered.
+    A spend counts whatever became of its run, unless all that is recorded of its end says that nothing was answered.
     """
 
     def __init__(self, ledger: str | Path | None) -> None:
         self.path = _place(ledger)
         lines = Ledger(self.path).entries() if self.path.exists() else []
-        unanswered = {e.run for e in lines if e.kind == "outcome" and _left_nothing(e)}
+        ends = [e for e in lines if e.kind == "outcome"]
+        unanswered = {e.run for e in ends if _left_nothing(e)} - {e.run for e in ends if not _left_nothing(e)}
         self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
 
     def line(self, number: int, seal: str | None = None) -> Entry | None:
@@ -76,12 +77,27 @@ class Book:
         """What a release was charged to. Errors: UsageError where another ledger was charged."""
         paid = self.of(one)
         if paid is None:
-            number = one.card["ledger_entry"]["number"]
-            raise UsageError(
-                f"{one.folder}: its run (line {number}) is not in the ledger {self.path}, so that what was charged "
-                "cannot be added up; name the ledger that paid for it with `ledger=`"
-            )
+            raise self._strange(one, f"its run (line {one.card['ledger_entry']['number']})")
         return paid.dataset
+
+    def schema(self, one: Candidate) -> Entry | None:
+        """The spend that paid for a release's schema, None for one that was not learnt before.
+
+        Errors: UsageError where another ledger was charged.
+        """
+        learnt = one.card.get("of_which_schema")
+        if learnt is None:
+            return None
+        paid = next((e for e in self.spends if choice.pays(e, learnt)), None)
+        if paid is None:
+            raise self._strange(one, f"the learning of its schema (line {learnt['ledger_entry']})")
+        return paid
+
+    def _strange(self, one: Candidate, what: str) -> UsageError:
+        return UsageError(
+            f"{one.folder}: {what} is not in the ledger {self.path}, so that what was charged cannot be added up; "
+            "name the ledger that paid for it with `ledger=`"
+        )
 
 
 def _left_nothing(outcome: Entry) -> bool:
@@ -112,14 +128,16 @@ def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
 def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None) -> int:
     """How many releases of the dataset, other than these, somebody compared with the real rows.
 
-    ``ledger``: as of ``run``.
+    ``ledger``: as of ``run``, the one that paid for them.
 
-    Errors: InputError where the notes cannot be read: they must not read as no look at all.
+    Errors: UsageError for another one, InputError where the notes cannot be read: they must not read as no look at all.
 
     Privacy: public only.
     """
-    found = _looks(_place(ledger), dataset, but=set())
-    known = {(one.line, one.table) for one in map(Candidate.at, releases)} if found else set()
+    book, ours = Book(ledger), [Candidate.at(one) for one in releases]
+    for one in ours:
+        book.dataset(one)
+    found, known = _looks(book.path, dataset, but=set()), {(one.line, one.table) for one in ours}
     return len({(n.line, n.table) for n in found} - known)
 
 
@@ -145,6 +163,8 @@ def settle(
     compared = _compared(one, book)
     if how is not None and how not in CHOICES:
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
+    if how is None and (one.card.get("selection") or {}).get("how") == "releases":
+        how = "releases"  # what was charged since may have decided as well
     if how is None and (told := _told_before(one, compared)) is not None:
         return told
     if how is None and compared:
@@ -153,7 +173,7 @@ def settle(
         )
     charges = _charges(one, how or "unstated", others, compared, paid, book)
     if how is None:
-        how = "unstated" if any(c.number != one.card["ledger_entry"]["number"] for c in charges) else "only"
+        how = "only" if all(choice.counted(c, one.card) for c in charges) else "unstated"
     if how not in ("unstated", "only"):
         _note(one, how, book, charges, others)
     return choice.chosen(one.card, how, charges, [o.table for o in others])
@@ -166,14 +186,13 @@ def _charges(
     if how in ("before", "scores"):
         return []
     if how in ("releases", "unstated", "only"):
-        lines = _everything(one, book)
-        own = {one.card["ledger_entry"]["number"], (one.card.get("of_which_schema") or {}).get("ledger_entry")}
-        if how == "only" and (compared or any(e.number not in own for e in lines)):
+        lines = [_charge(e) for e in _everything(one, book)]
+        if how == "only" and (compared or not all(choice.counted(c, one.card) for c in lines)):
             raise UsageError(
                 "other runs or learnings were charged to this dataset, so it is not the only candidate; say how it was "
                 f"chosen: {WAYS}"
             )
-        return [] if how == "only" else [_charge(e) for e in lines]
+        return [] if how == "only" else lines
     known = {(o.line, o.table) for o in others}
     if missing := {(c.line, c.table) for c in compared} - known:
         raise UsageError(
@@ -187,7 +206,7 @@ def _charges(
 
 def _everything(one: Candidate, book: Book) -> list[Entry]:
     """All that was charged to the release's dataset: whatever was answered may have decided."""
-    mine = book.dataset(one)
+    mine, _ = book.dataset(one), book.schema(one)
     lines = [e for e in book.spends if _same(e.dataset, mine)]
     _alike(one, lines)
     return lines
@@ -197,21 +216,13 @@ def _of(other: Candidate, one: Candidate, book: Book) -> list[Charge]:
     """What another candidate cost: its run, and the schema that was learnt before."""
     if any(other.card.get(n) != one.card.get(n) for n in ("relation", "unit")):
         raise InputError("candidates under different relations or units have guarantees that do not add up")
-    learnt, own = other.card.get("of_which_schema"), choice.own(other.card)
-    line = other.card["ledger_entry"]
-    share = learnt or {"epsilon": 0.0, "delta": 0.0}
+    line, own = other.card["ledger_entry"], choice.own(other.card)
+    share = other.card.get("of_which_schema") or {"epsilon": 0.0, "delta": 0.0}
     epsilon, delta = (_less(own[name], share[name]) for name in ("epsilon", "delta"))
     charges = [Charge(number=int(line["number"]), hash=other.line, epsilon=epsilon, delta=delta)]
-    if learnt:
-        paid = book.line(int(learnt["ledger_entry"]))
-        charges.append(
-            Charge(
-                number=int(learnt["ledger_entry"]),
-                hash=paid.hash if paid else "",
-                epsilon=float(learnt["epsilon"]),
-                delta=float(learnt["delta"]),
-            )
-        )
+    if (paid := book.schema(other)) is not None:  # of a run that learnt and measured, all of it
+        most = {name: max(share[name], getattr(paid, name)) for name in ("epsilon", "delta")}
+        charges.append(Charge(number=paid.number, hash=paid.hash, **most))
     return charges
 
 
@@ -266,8 +277,8 @@ def _told_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
     """The card as it stands, where it states a choice that still takes in all that was compared since."""
     told = one.card.get("selection") or {}
     how = told.get("how", "unstated")
-    if how in ("before", "releases", "scores"):
-        return one.card if how != "releases" or "charges" in told else None
+    if how in ("before", "scores"):
+        return one.card
     if how in ("private", "all") and "charges" in told:
         return one.card if {c.table for c in compared} <= set(told.get("tables", ())) else None
     return None

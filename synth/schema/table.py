@@ -67,6 +67,7 @@ class Learnt(BaseModel):
     relation: str
     unit: str
     ledger_entry: int
+    ledger_hash: str | None = None  # of that line; schemas of earlier versions have the number alone
     mechanisms: tuple[dict[str, float | int | str], ...]
 
 

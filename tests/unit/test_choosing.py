@@ -251,25 +251,3 @@ def test_other_relations_do_not_add_up(at, tmp_path):
         with pytest.raises(InputError, match="do not add up"):
             chosen_release.settle(tmp_path / "z", "all" if others else "releases", candidates=[at / b for b in others])
     assert chosen_release.settle(tmp_path / "z", "before")["epsilon"] == 1.0
-
-
-def test_only_a_run_that_answered_nothing_is_left_out_and_a_learnt_schema_counts_once(at):
-    book = Ledger()
-    from tests.unit.privacy.charges import charge
-
-    failed = book.spend(charge(3.0, dataset="club"))
-    book.outcome(failed.run, state="failed", detail={"answered": False})
-    assert chosen_release.settle(at / "a", "releases")["epsilon"] == 23.5
-    for detail in ({}, {"answered": True}):  # of an older version, and of a run that was told something
-        stopped = book.spend(charge(0.5, dataset="club"))
-        book.outcome(stopped.run, state="cancelled", detail=detail)
-    assert chosen_release.settle(at / "a", "releases")["epsilon"] == 24.5
-    learnt = book.spend(charge(0.25, dataset="club"))
-    book.outcome(learnt.run, state="done", detail={})
-    card = json.loads((at / "a" / "card.json").read_text())
-    before = choice.chosen(
-        {**card, "of_which_schema": {"epsilon": 0.25, "delta": 1e-5, "ledger_entry": learnt.number}},
-        "releases",
-        [chosen_release._charge(e) for e in chosen_release.Book(None).spends],
-    )
-    assert learnt.number not in [c["number"] for c in before["selection"]["charges"]]

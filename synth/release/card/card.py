@@ -139,7 +139,12 @@ def together(about: dict[str, Any], learnt: Learnt) -> dict[str, Any]:
         "epsilon_derived": min(epsilon, about["epsilon_derived"] + learnt.epsilon),
         "meaning": meaning(epsilon, about=whose(about), relation=about["relation"]),
         "mechanisms": [*mechanisms, *about["mechanisms"]],
-        "of_which_schema": {"epsilon": learnt.epsilon, "delta": learnt.delta, "ledger_entry": learnt.ledger_entry},
+        "of_which_schema": {
+            "epsilon": learnt.epsilon,
+            "delta": learnt.delta,
+            "ledger_entry": learnt.ledger_entry,
+            **({"ledger_hash": learnt.ledger_hash} if learnt.ledger_hash else {}),
+        },
     }
 
 

@@ -47,8 +47,7 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
     about["selection"] = selection(how)
     if how not in COUNTED:
         return about
-    counted = {int(about["ledger_entry"]["number"]), (about.get("of_which_schema") or {}).get("ledger_entry")}
-    kept = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if c.number not in counted]
+    kept = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
     before = {name: about[name] for name in TOTALS}
     about["selection"] |= {
         "of_which_this_run": before,
@@ -65,6 +64,28 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
         )
     about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
     return about
+
+
+def counted(charge: Charge, card: Mapping[str, Any]) -> bool:
+    """Whether a card counts a line of its ledger already, as its own or in full as that of its schema."""
+    learnt = card.get("of_which_schema")
+    return charge.number == int(card["ledger_entry"]["number"]) or (
+        learnt is not None
+        and pays(charge, learnt)
+        and charge.epsilon <= learnt["epsilon"]
+        and charge.delta <= learnt["delta"]
+    )
+
+
+def pays(line: Any, learnt: Mapping[str, Any]) -> bool:
+    """Whether a ledger's line is the one that paid for a learnt schema: ledgers number their lines alike.
+
+    Cards of earlier versions have no hash of it; then number and price must be the line's.
+    """
+    if line.number != learnt["ledger_entry"]:
+        return False
+    seal = learnt.get("ledger_hash")
+    return bool(line.hash == seal if seal else (line.epsilon, line.delta) == (learnt["epsilon"], learnt["delta"]))
 
 
 def own(card: Mapping[str, Any]) -> dict[str, Any]:

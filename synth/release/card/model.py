@@ -55,6 +55,7 @@ class OfSchema(Part):
     epsilon: float = Field(gt=0)
     delta: float = Field(gt=0, lt=1)
     ledger_entry: int = Field(ge=1)
+    ledger_hash: str | None = None
 
 
 class Invariant(Part):
