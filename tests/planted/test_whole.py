@@ -14,7 +14,7 @@ from tests.planted.whole_faults import CANARIES, FAULTS, WAYS
 
 ROOT = Path(__file__).resolve().parents[2]
 SURE = 1 - 1e-7  # of sound runs: a false alarm once in 1e7
-CERTAIN = ("numbers parsed as a batch", "an error that quotes a cell")
+CERTAIN = ("numbers parsed as a batch", "an error that quotes a cell", "a cell that ends the run after its spend")
 
 
 def test_every_fault_has_its_canary():

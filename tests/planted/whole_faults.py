@@ -4,14 +4,15 @@ The product has no switch for them. Those of reading, of placing and of keeping 
 """
 
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from synth.errors import InputError
 from synth.mechanisms import counts
@@ -20,6 +21,7 @@ from synth.release import folder
 from synth.schema import codec
 from synth.sources import contribution_bound
 from synth.sources import table_source as places
+from synth.sources.formats import excel_cells, valid_text
 from synth.sources.rows import persons
 from tests.planted.suspects import swapped
 
@@ -146,6 +148,16 @@ def shortened_raw() -> Planted:
     return swapped(persons, "_short", _raw_first)
 
 
+@contextmanager
+def half_a_character() -> Iterator[None]:
+    """A text is handed on as it was read; half a character ends the run where it becomes a column, after the spend."""
+    with (
+        swapped(excel_cells, "whole", lambda text: text),
+        swapped(valid_text, "strings", lambda texts: pa.array(texts, pa.large_string())),
+    ):
+        yield
+
+
 FAULTS: dict[str, Callable[[], Planted]] = {
     "numbers parsed as a batch": batch_parsed,
     "a path by the number of texts": path_by_texts,
@@ -157,6 +169,7 @@ FAULTS: dict[str, Callable[[], Planted]] = {
     "a column's type inferred from all cells": inferred_type,
     "records told in the order of the file": in_the_files_order,
     "identifiers shortened before they are canonical": shortened_raw,
+    "a cell that ends the run after its spend": half_a_character,
 }
 # what is run where a fault does not show in the audit's usual runs
 WAYS: dict[str, dict[str, Any]] = {
@@ -181,4 +194,5 @@ CANARIES = {
     "a column's type inferred from all cells": "a longer decimal, in a frame",
     "records told in the order of the file": "a row moved in a sorted file",
     "identifiers shortened before they are canonical": "a person in two spellings",
+    "a cell that ends the run after its spend": "a formula and a clock, in a workbook",
 }

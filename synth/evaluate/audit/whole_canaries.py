@@ -289,7 +289,7 @@ def _dates() -> list[Canary]:
 
 
 def _workbook() -> Canary:
-    """A formula without a stored result, a text among numbers, a clock among dates, in a workbook."""
+    """A formula without a stored result, half a character in a text, a clock among dates, in a workbook."""
     company: Cells = {**_common(12), "amount": [0, 1] * 6, "day": [dt.datetime(2020, 1, 2)] * 12}
     return Canary(
         name="a formula and a clock, in a workbook",
@@ -297,6 +297,6 @@ def _workbook() -> Canary:
         columns={**COLUMNS, "day": DAY},
         company=company,
         kind="xlsx",
-        odd={"kind": ["=CANARY()"], "amount": ["CANARY 1e999"], "flag": [True], "day": [dt.time(1)]},
+        odd={"kind": ["=CANARY()"], "amount": ["CANARY _xD800_ 1e999"], "flag": [True], "day": [dt.time(1)]},
         instead={"kind": ["c"], "amount": [4], "flag": ["no"], "day": [dt.datetime(2020, 1, 5)]},
     )

@@ -1,6 +1,7 @@
 """The tables of canaries, written where a run takes them from: files, a frame, or an engine that the caller names."""
 
 import secrets
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,8 +60,7 @@ def _written(table: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | No
         table.infer_objects().to_parquet(place / "table.parquet", index=False)
         return place / "table.parquet", None
     if kind == "xlsx":
-        table.to_excel(place / "table.xlsx", index=False)
-        return place / "table.xlsx", None
+        return _workbook(table, place), None
     import duckdb
 
     with duckdb.connect(place / "table.duckdb") as con:
@@ -69,6 +69,16 @@ def _written(table: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | No
         con.register("given", table)
         con.execute("INSERT INTO audited SELECT * FROM given")
     return "audited", f"duckdb:///{place / 'table.duckdb'}"
+
+
+def _workbook(table: pd.DataFrame, place: Path) -> Path:
+    """A workbook in whose texts an escape such as ``_xD800_`` stands for a character, as a text of Excel's does."""
+    table.to_excel(place / "escaped.xlsx", index=False)
+    with zipfile.ZipFile(place / "escaped.xlsx") as plain, zipfile.ZipFile(place / "table.xlsx", "w") as book:
+        for name in plain.namelist():
+            book.writestr(name, plain.read(name).replace(b"_x005F_", b"_"))
+    (place / "escaped.xlsx").unlink()
+    return place / "table.xlsx"
 
 
 def _store(engine: Engine, name: str, table: pd.DataFrame) -> None:
