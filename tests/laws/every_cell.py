@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
+from openpyxl.chart import BarChart
 
 from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
@@ -41,6 +42,10 @@ BROKEN = [b"\xe9", b"a\xff", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", 
 NOON = 1_577_966_400
 
 
+def is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string())
+
+
 def ints(bits: int, *, signed: bool = True) -> list:
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     return [low, low + 1, high, high - 1, None]
@@ -54,11 +59,14 @@ def broken(kind: pa.DataType, cells: list) -> pa.Array:
 
 def column(kind: object, cells: list) -> pa.Array:
     """An Arrow column of these cells: whole numbers for times, bytes for texts."""
+    if isinstance(kind, pa.DictionaryType) and not is_text(kind.value_type):
+        coded = column(kind.value_type, cells).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(coded.indices.cast(kind.index_type), coded.dictionary)
     if isinstance(kind, pa.DictionaryType):
         coded = pa.array(cells, pa.binary()).dictionary_encode()
         texts = broken(kind.value_type, coded.dictionary.to_pylist())
         return pa.DictionaryArray.from_arrays(coded.indices.cast(kind.index_type), texts)
-    if kind in (pa.string(), pa.large_string()):
+    if is_text(kind):
         return broken(kind, cells)
     if pt.is_date32(kind):
         return pa.array(cells, pa.int32()).view(kind)
@@ -93,6 +101,28 @@ ARROW: dict[str, Case] = {
     "struct": (pa.struct([("a", pa.int64())]), [{"a": 1}], [{"a": None}, None]),
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1)]], [[], None]),
     "duration": (pa.duration("us"), [10**6], ENDS),
+    "clock of 32 bits": (pa.time32("ms"), [10**3], [0, 86_399_999, None]),
+    "nothing": (pa.null(), [None], [None, None]),
+    "bytes of one length": (pa.binary(2), [b"ab"], [b"\xff\xfe", b"\0\0", None]),
+    "viewed text": (pa.string_view(), TEXT, ["", "\0", "x" * 100, None]),
+    "listed text, small and large": (pa.dictionary(pa.uint8(), pa.large_string()), TEXT, BROKEN),
+    "listed numbers": (pa.dictionary(pa.int8(), pa.int64()), [1, 3], ints(64)),
+    "listed doubles": (pa.dictionary(pa.int16(), pa.float64()), [1.0, 2.5], FLOATS),
+    "listed times": (pa.dictionary(pa.int32(), pa.timestamp("us")), [NOON * 10**6], ENDS),
+    "listed bytes": (pa.dictionary(pa.int32(), pa.binary()), TEXT, BROKEN),
+    "list of texts": (pa.list_(pa.string()), [["a"]], [["", None], ["\0"], None]),
+    "list of structs": (
+        pa.list_(pa.struct([("a", pa.timestamp("us")), ("b", pa.string())])),
+        [[{"a": 0, "b": "a"}]],
+        [[{"a": 2**63 - 1, "b": None}], [None], [], None],
+    ),
+    "large list": (pa.large_list(pa.float64()), [[1.0]], [[float("nan")], [], None]),
+    "list of one length": (pa.list_(pa.int64(), 2), [[1, 2]], [[None, None], None]),
+    "struct of structs": (
+        pa.struct([("a", pa.struct([("b", pa.list_(pa.int64()))]))]),
+        [{"a": {"b": [1]}}],
+        [{"a": {"b": None}}, {"a": None}, None],
+    ),
 }
 IN_PARQUET = {n: c for n, c in ARROW.items() if n != "time s"}  # it holds milliseconds at the least
 IN_DUCKDB = {n: c for n, c in ARROW.items() if c[0] not in (pa.float16(), pa.decimal256(76, 2)) and "text" not in n}
@@ -313,6 +343,7 @@ SHARED = "".join(
 CASES: dict[str, dict[str, Case]] = {
     "csv": CSV,
     "xlsx": XLSX,
+    "xlsx of several sheets": XLSX,
     "parquet": IN_PARQUET,
     "parquet by duckdb": IN_PARQUET,
     "spark": IN_PARQUET,
@@ -352,10 +383,23 @@ def in_csv(path: Path, name: str, columns: Columns) -> Place:
 
 
 def in_xlsx(path: Path, name: str, columns: Columns) -> Place:
-    """A workbook whose second style is one of dates, with shared texts of every kind."""
+    return workbook(path, name, columns, openpyxl.Workbook())
+
+
+def in_sheets(path: Path, name: str, columns: Columns) -> Place:
+    """The table's sheet is hidden among others that hold no cell, one of them of charts."""
     book = openpyxl.Workbook()
-    book.active.append(["x", 1])
-    book.active["B1"].number_format = "yyyy-mm-dd"
+    book.create_sheet("empty")
+    book.create_chartsheet("chart").add_chart(BarChart())
+    book.active.sheet_state, book.active = "hidden", 1
+    return workbook(path, name, columns, book)
+
+
+def workbook(path: Path, name: str, columns: Columns, book: openpyxl.Workbook) -> Place:
+    """A workbook whose first sheet has the table, whose second style is one of dates; shared texts of every kind."""
+    sheet = book.worksheets[0]
+    sheet.append(["x", 1])
+    sheet["B1"].number_format = "yyyy-mm-dd"
     book.save(path / "empty")
     head = "".join(f'<c t="inlineStr"><is><t>{n}</t></is></c>' for n in columns)
     rows = "".join(f"<row>{r}</row>" for r in [head, *map("".join, rows_of(columns))])
@@ -402,6 +446,7 @@ def in_sqlite(path: Path, name: str, columns: Columns) -> Place:
 WRITERS: dict[str, Writer] = {
     "csv": in_csv,
     "xlsx": in_xlsx,
+    "xlsx of several sheets": in_sheets,
     "parquet": lambda p, n, c: place_of(parquet(p, n, c)),
     "parquet by duckdb": lambda p, n, c: WarehousePlace(Engine("duckdb"), str(parquet(p, n, c))),
     "arrow frame": in_frame,

@@ -58,7 +58,9 @@ def connect(paths: Sequence[Path]) -> duckdb.DuckDBPyConnection:
 def present(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, view: str) -> None:
     """Parquet files of like columns as a view, which Arrow reads; a text that is not UTF-8 is ``UNREADABLE``."""
     types = pa.schema([f.with_type(_taken(f.type)) for f in pq.read_schema(paths[0])])
-    held = dataset.dataset([str(p) for p in paths], schema=types, format="parquet")
+    listed = [f.name for f in types if pt.is_dictionary(f.type) and is_text(f.type)]
+    form = dataset.ParquetFileFormat(dictionary_columns=listed)  # or Arrow looks at their characters (formats/files.py)
+    held = dataset.dataset([str(p) for p in paths], schema=types, format=form)
     con.register(f"{view}_files", held)
     texts = [f.name for f in held.schema if is_text(f.type)]
     turned = ", ".join(f"{sound(n)} AS {DUCKDB.identifier(n)}" for n in texts)
@@ -76,6 +78,8 @@ def _taken(kind: pa.DataType) -> pa.DataType:
     """The type in which Arrow hands such cells over: DuckDB has none for some."""
     if pt.is_float16(kind):
         return pa.float32()
+    if pt.is_dictionary(kind) and is_text(kind):
+        return pa.dictionary(pa.int32(), pa.string())
     return pa.string() if pt.is_decimal256(kind) else kind
 
 

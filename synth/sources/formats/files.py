@@ -13,6 +13,7 @@ from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from synth.errors import EmptyTableError, InputError
 from synth.schema import whole_files
@@ -209,13 +210,21 @@ def read_parquet(path: Path, wanted: list[str]) -> pa.Table:
     for name in wanted:
         arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
     with _damage_named(path):
-        return file.read(columns=wanted)
+        return _as_listed(file, path).read(columns=wanted)
 
 
 def parquet_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     """The columns of a Parquet file, some rows at a time. Errors: InputError."""
     with _damage_named(path):
-        yield from pq.ParquetFile(path).iter_batches(columns=wanted)
+        yield from _as_listed(pq.ParquetFile(path), path).iter_batches(columns=wanted)
+
+
+def _as_listed(file: pq.ParquetFile, path: Path) -> pq.ParquetFile:
+    """The same file; texts that it lists keep their list. Left to make another kind of list, Arrow looks at the
+    characters of all of them, and one that is not UTF-8 ends the reading.
+    """
+    listed = [f.name for f in file.schema_arrow if pt.is_dictionary(f.type) and valid_text.is_text(f.type)]
+    return pq.ParquetFile(path, read_dictionary=listed) if listed else file
 
 
 @contextmanager
