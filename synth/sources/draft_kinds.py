@@ -94,7 +94,8 @@ def _integers(cells: Cells, notes: Notes) -> Column | None:
         notes.codes.append(cells.name)
     if max(-bounds[0], bounds[1]) >= literals.MAX_WHOLE:
         return None
-    low, high = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
+    wide = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
+    low, high = round_bounds.within(draft_risks.words(cells.name), bounds, wide)
     return _made(cells, "integer", min=low, max=high)
 
 
@@ -110,7 +111,8 @@ def _floats(cells: Cells) -> Column | None:
     if grid is None:
         return None
     step = grid.resolution or 10.0**-grid.decimals
-    low, high = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
+    wide = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
+    low, high = round_bounds.within(draft_risks.words(cells.name), (grid.low, grid.high), wide)
     return _made(cells, "float", min=low, max=high, decimals=grid.decimals, resolution=grid.resolution)
 
 

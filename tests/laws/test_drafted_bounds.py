@@ -62,6 +62,26 @@ def test_no_bound_is_a_value_of_the_table_and_none_follows_the_extreme(values):
     assert (moved.min, moved.max) == (column.min, column.max)
 
 
+@pytest.mark.parametrize(("name", "ends"), round_bounds.NATURAL.items())
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_bound_passes_what_a_name_says_unless_a_value_does(name, ends, whole):
+    """The bounds are the natural range's ends or the grid's; a draft's own bounds need no reason."""
+    low, high = ends
+    for share in (0.2, 0.5, 0.91, 0.97, 1.0):
+        values = [low + (high - low) * share * part for part in (0.0, 0.1, 0.35, 0.6, 0.8, 1.0)]
+        cells = [int(v) if whole else round(v, 2) for v in values] * 20
+        for named in (f"x_{name}", f"{name.title()}OfSomething", "x"):
+            found = synth.draft(pd.DataFrame({named: cells, "g": ["a"] * len(cells)})).schema
+            column = found.columns[named]
+            if column.min is None:  # few values are a list
+                continue
+            assert float(column.min) <= min(cells) <= max(cells) <= float(column.max)
+            assert not synth.app_api.alone(found)
+            assert named == "x" or (low <= float(column.min) and float(column.max) <= high)
+    cells = [*cells, high + 3]
+    assert synth.draft(pd.DataFrame({name: cells, "g": ["a"] * len(cells)})).schema.columns[name].max > high
+
+
 def test_a_scale_that_many_rows_use_to_its_ends_stays():
     column = drafted([1, 2, 3, 4, 5] * 20)
     assert (column.min, column.max) == (1, 5)
