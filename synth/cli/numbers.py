@@ -1,6 +1,6 @@
 """Numbers of options as people write them: Python would read 1_0 as ten."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,18 +12,16 @@ def check(arguments: Sequence[str], command: Any) -> None:
 
     Errors: UsageError naming the option.
     """
-    numeric = set(_options(command, numbers=True)) - set(_options(command, numbers=False))
+    for word in arguments:
+        if word not in getattr(command, "commands", {}):
+            break
+        command = command.commands[word]
+    numeric = {name for param in command.params if _is_number(param) for name in param.opts}
     given = [*pairwise(arguments), *(tuple(a.split("=", 1)) for a in arguments if a.startswith("--") and "=" in a)]
     for option, value in given:
         if option in numeric and "_" in value:
             raise UsageError(f"{option} {value}: is not a number; write it without underscores")
 
 
-def _options(command: Any, *, numbers: bool) -> Iterator[str]:
-    """Names of options that take numbers, or of those that do not, of the command and all below it."""
-    for param in command.params:
-        kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-        if (kind in (int, float)) == numbers:
-            yield from param.opts
-    for one in getattr(command, "commands", {}).values():
-        yield from _options(one, numbers=numbers)
+def _is_number(param: Any) -> bool:
+    return getattr(getattr(param, "type_descriptor", None), "annotation", None) in (int, float)

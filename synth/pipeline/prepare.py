@@ -62,7 +62,7 @@ def prepare(
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
-    if said := caution(request.delta, request.num_rows):
+    if said := caution(request.delta):
         note(said)
     if plan.book.policy(plan.dataset) is None:
         new = "" if plan.book.known(plan.dataset) else "nothing was charged to it before; "

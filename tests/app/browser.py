@@ -62,10 +62,11 @@ def server(home: Path, port: int, *flags: str, env: dict[str, str] | None = None
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
+    base = (env or os.environ).get("STREAMLIT_SERVER_BASE_URL_PATH", "")
     try:
         for _ in range(600):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/{base}{'/' if base else ''}_stcore/health", timeout=2)
                 break
             except OSError:
                 time.sleep(0.1)

@@ -8,7 +8,7 @@ import pytest
 from streamlit import config
 
 from app.session import door, uploads
-from tests.app.browser import environment, server
+from tests.app.browser import environment, installation, server
 from tests.app.ports import free_port
 
 
@@ -95,6 +95,30 @@ def test_what_is_forgotten_is_freed_by_the_clock(monkeypatch):
     held.file_storage["one"]["b"] = File(1)
     uploads.forget(seen, uploads.KEPT + 1)
     assert held.gone == [("one", "a")]
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_real_server_below_a_base_path_keeps_media_and_uploads_to_those_who_signed_in(tmp_path, monkeypatch):
+    """Without the door these are 404, and 204 or 400: whoever knew an address had the file, or left one."""
+    monkeypatch.setenv("STREAMLIT_SERVER_BASE_URL_PATH", "below")
+    file = "/_stcore/upload_file/session/file"
+    with installation(tmp_path, "[roles]\nsteward = ['ann@example.org']\n") as (url, _):
+        assert urllib.request.urlopen(f"{url}/below/").status == 200
+        for method, closed in (
+            ("GET", f"/media/{'0' * 64}.csv"),
+            ("GET", f"//media/{'0' * 64}.csv"),
+            ("HEAD", f"/media/{'0' * 64}.csv"),
+            ("PUT", file),
+            ("PUT", f"//{file}"),
+            ("DELETE", file),
+            ("GET", "/_stcore/metrics"),
+            ("GET", "/_stcore/agent/x"),
+        ):
+            for cookie in ("", "_streamlit_user=forged"):
+                asked = urllib.request.Request(f"{url}/below{closed}", b"x" if method == "PUT" else None, method=method)
+                asked.add_header("Cookie", cookie)
+                with pytest.raises(urllib.error.HTTPError, match="403"):
+                    urllib.request.urlopen(asked)
 
 
 @pytest.mark.xdist_group("browser")

@@ -141,6 +141,9 @@ def test_the_file_of_roles_sets_the_budget_and_the_ledger_keeps_it(signed, start
         ("[roles]\nking = ['a']", "roles.king: is not known here"),
         ("[roles]\nsteward = 'ann'", "roles.steward: must be a valid list"),
         ("[approval]\nepsilon_above = 'much'", "epsilon_above"),
+        ("[approval]\nepsilon_above = nan", "approval.epsilon_above: must be a finite number"),
+        ("[datasets.club]\nepsilon_above = nan", "datasets.club.epsilon_above: must be a finite number"),
+        ("[approval]\nepsilon_above = inf", "approval.epsilon_above: must be a finite number"),
     ],
 )
 def test_a_faulty_file_of_roles_is_refused(tmp_path, text, words):

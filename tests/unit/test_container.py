@@ -237,6 +237,27 @@ def test_every_service_has_few_rights_and_dumps_no_memory(services):
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["ulimits"]["core"] == 0, name
         assert service["read_only"], name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+    app = services["facsimile"]
+    assert {"noexec", "nosuid", "nodev"} <= set(app["tmpfs"][0].partition(":")[2].split(","))
+    assert app["pids_limit"]
+    assert app["mem_limit"]
+    assert [v for v in app["volumes"] if not str(v).endswith(":ro")] == ["state:/state"]
+    assert all(str(v).endswith(":ro") for n in ("proxy", "provider") for v in services[n]["volumes"])
+    assert not any({"privileged", "network_mode", "pid", "ipc", "devices", "cap_add"} & set(s) for s in (app,))
+    assert set(services["proxy"]["cap_add"]) <= {"NET_BIND_SERVICE", "SETGID", "SETUID", "CHOWN", "DAC_OVERRIDE"}
+
+
+@pytest.mark.parametrize("files", [["compose.yaml"], ["compose.yaml", "compose.gpu.yaml"]])
+def test_docker_reads_the_compose_files(files):
+    asked = [word for name in files for word in ("-f", str(PLACE / name))]
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    ):
+        pytest.skip("docker compose is not installed")
+    done = subprocess.run(["docker", "compose", *asked, "config", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

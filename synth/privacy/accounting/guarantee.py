@@ -42,18 +42,20 @@ def check_promise(epsilon: float, delta: float) -> None:
         )
 
 
-def caution(delta: float, rows: int | None = None) -> str:
-    """What to say of a delta that is large, by itself or for so many ``rows``; empty for a usual one.
+def caution(delta: float) -> str:
+    """What to say of a large delta; empty for a usual one. How many rows the table has may be private: it says nothing.
 
-    >>> caution(1e-6, 1000), caution(0.01)[:45]
+    >>> caution(1e-6), caution(0.01)[:45]
     ('', 'delta 0.01: with this probability nothing is ')
 
     Privacy: public only.
     """
-    if delta <= MUCH_DELTA and (rows is None or delta * rows < 1):
+    if delta <= MUCH_DELTA:
         return ""
-    whole = "" if rows is None or delta * rows < 1 else f"; of {rows:,} rows that is about {delta * rows:.3g}"
-    return f"delta {delta:g}: with this probability nothing is promised{whole}; 1e-5 or less is usual"
+    return (
+        f"delta {delta:g}: with this probability nothing is promised; 1e-5 or less, and well below one in the number "
+        "of the table's rows, is usual"
+    )
 
 
 def _short(value: object) -> str:
