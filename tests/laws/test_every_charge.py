@@ -245,9 +245,10 @@ TREE = {
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A release of related tables, and another run of them whose process was killed while it was writing."""
+    from synth.pipeline.related_run import Nested
+
     from synth.generators.nested_mixture.options import Options
     from synth.pipeline import related_run
-    from synth.pipeline.related_run import Nested
 
     place = tmp_path_factory.mktemp("tree")
     (place / "tables").mkdir()
