@@ -66,6 +66,18 @@ CandidatesOpt = Annotated[
     typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
 ]
 PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts by which it was chosen, from `synth statistics`.")]
+PriorOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior",
+        help="Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
+        "used as far as the noisy answers bear it out; repeatable.",
+    ),
+]
+PriorReasonOpt = Annotated[
+    str | None,
+    typer.Option("--prior-reason", help="Why the prior's file is public, and who vouches for it; goes on the card."),
+]
 DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
 
 RawTextOpt = Annotated[

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
+from synth.questions.tables import Bins
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
@@ -60,6 +61,37 @@ class Enough(Exception):
     """
 
 
+class PublicRows(Protocol):
+    """A public table, encoded under the private one's schema.
+
+    Privacy: public only.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called on the card."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """The digest of its file."""
+        ...
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that it has."""
+        ...
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The measured columns that it has."""
+        ...
+
+    def counts(self, tables: Sequence[Sequence[Bins]]) -> list[np.ndarray]:
+        """Its counts, flat, of tables on these groupings."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """The public circumstances of a run; all a generator may base its choices on besides releases.
@@ -71,7 +103,8 @@ class Setting:
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
     ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
     as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``. ``tree``: the tables,
-    where there are several; ``schema`` is then the root's.
+    where there are several; ``schema`` is then the root's. ``priors``: public tables like the private one, there only
+    while questions are asked.
 
     Privacy: public only; no field depends on a row, but by released answers.
     """
@@ -86,6 +119,7 @@ class Setting:
     epsilon: float = 0.0
     slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
     step_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
+    priors: Sequence[PublicRows] = field(default=(), compare=False, repr=False)
 
     def sigma(self, share: float, *, signed: bool = False) -> float:
         """Noise of one table of counts (or sum of vectors) that takes this share of mu**2, rounded up."""

@@ -14,12 +14,13 @@ class Method:
     """A generator's checks. ``ranges``: what each of its options may be, by name; every option has one.
 
     ``tables``: ``one``, or ``tree`` for related ones. ``by_torch``: whether its fit is torch's work; where it is not,
-    a run does not wait for torch to load.
+    a run does not wait for torch to load. ``takes_priors``: whether it uses public tables like the private one.
     """
 
     ranges: ClassVar[Mapping[str, Range]] = {}
     tables: ClassVar[str] = "one"
     by_torch: ClassVar[bool] = True
+    takes_priors: ClassVar[bool] = False
 
     def check(self, ask: Ask, setting: Setting) -> None:
         """All that this method has to say against a run in this setting, before the spend.

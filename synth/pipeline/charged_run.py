@@ -15,6 +15,7 @@ from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
+from synth.pipeline.priors import encoded
 from synth.pipeline.read_rows import RowReader
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.run_plan import RunPlan
@@ -42,6 +43,7 @@ class ChargedRun:
         self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
         self.schema = plan.schema
         self.line: Entry | None = None
+        self.priors: list[dict[str, Any]] = []  # as the card names them
         self._sessions: list[Curator] = []
 
     @property
@@ -75,7 +77,10 @@ class ChargedRun:
         public = session.public_rows() if isinstance(self.schema, Schema) else None
         circumstances = setting(self.schema, session.grant, public_rows=public)
         self.reporter.stage("measure")
-        releases = self.plan.questions.measure(session.ask, circumstances, progress=self.reporter.progress)
+        known = encoded(self.plan.priors, self.schema)
+        self.priors = [p.on_card() for p in known]
+        asked = replace(circumstances, priors=known)
+        releases = self.plan.questions.measure(session.ask, asked, progress=self.reporter.progress)
         session.close()
         return releases, circumstances
 
@@ -114,6 +119,7 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
+        about |= {"priors": self.priors} if self.priors else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
         return about if before is None else together(about, before)
 

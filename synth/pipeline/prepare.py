@@ -1,13 +1,14 @@
 """Everything about a run that can be refused before its spend; what comes out is a finished plan."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
 from synth.jobs import give_back
-from synth.pipeline import same_rows
+from synth.pipeline import priors, same_rows
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.request import Note, RunRequest
@@ -60,6 +61,8 @@ def prepare(
     """
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
+    known = priors.found(request.prior, request.prior_reason, plan.schema, plan.questions)
+    plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
     if said := caution(request.delta):
@@ -71,6 +74,8 @@ def prepare(
     for name, table in plan.rows.items():
         with allowed_empty(plan.schema, name):
             table.check_form()
+        if may_spend(plan.dataset):
+            priors.check_apart(known, table, plan.book.row_key())
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):

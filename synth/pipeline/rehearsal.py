@@ -6,7 +6,7 @@ are answered as a uniform, independent table would; adaptive questions may diffe
 of the precision is held back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
-from synth.generators.base import Enough, Questions
+from synth.generators.base import Enough, PublicRows, Questions
 from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -65,7 +65,12 @@ Asked = list[tuple[Any, int]]
 
 
 def check(
-    generator: Questions | None, schema: Schema | Dataset, grant: Grant, *, learnt: tuple[Grant, float] | None = None
+    generator: Questions | None,
+    schema: Schema | Dataset,
+    grant: Grant,
+    *,
+    learnt: tuple[Grant, float] | None = None,
+    priors: Sequence[PublicRows] = (),
 ) -> None:
     """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
 
@@ -75,10 +80,17 @@ def check(
     if learnt is not None and isinstance(schema, Schema):
         schema = _learnt(generator, schema, *learnt)
     if generator is not None:
-        rehearse(generator, schema, grant)
+        rehearse(generator, schema, grant, priors=priors)
 
 
-def rehearse(generator: Questions, schema: Schema | Dataset, grant: Grant, *, rows: int = ROWS) -> Asked:
+def rehearse(
+    generator: Questions,
+    schema: Schema | Dataset,
+    grant: Grant,
+    *,
+    rows: int = ROWS,
+    priors: Sequence[PublicRows] = (),
+) -> Asked:
     """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
 
     Errors: UsageError for whatever the method or the curator refuse.
@@ -91,7 +103,7 @@ def rehearse(generator: Questions, schema: Schema | Dataset, grant: Grant, *, ro
         public, what = rows if grant.adjacency.rows_are_public else None, f"{len(schema.measured())} columns"
         session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
     try:
-        generator.check(session.ask, setting(schema, grant, public_rows=public))
+        generator.check(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors))
     except BudgetError as error:
         raise UsageError(
             f"method {generator.name} on {what}: {error}; or choose fewer columns or other "

@@ -1,7 +1,7 @@
 """One run as it is asked for, from page or command line to ledger: immutable, checked, stored in the job's folder."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ from synth.sources import named_databases
 
 VERSION = 1
 MOST_ROWS = 1_000_000_000  # of a synthetic table
-TEXTS = ("dataset", "target", "unit", "actor", "approved_by")
+TEXTS = ("dataset", "target", "unit", "actor", "approved_by", "prior_reason")
 PATHS = ("table", "schema", "schema_file", "out", "ledger")
 Note = Callable[[str], None]
 
@@ -33,6 +33,8 @@ class RunRequest(BaseModel):
     identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random; without it a row
     is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out (categories, bounds,
     presence of missing values); 1 where nothing else is asked. ``ask``: statistics instead of a table.
+    ``prior``: public tables like the private one: files, or folders of earlier releases; ``prior_reason``: why the
+    files are public, and who vouches for it, which goes onto the card (priors.py).
     ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
     initialisation and sampling, never privacy noise.
 
@@ -67,6 +69,8 @@ class RunRequest(BaseModel):
     max_rows: int | None = None
     learn_share: float | None = None
     ask: tuple[str, ...] = ()
+    prior: tuple[str, ...] = ()
+    prior_reason: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     num_rows: int | None = None
     out: str | None = None
@@ -98,6 +102,10 @@ class RunRequest(BaseModel):
         """Paths as text and numpy's numbers as Python's; an epsilon or delta that is none is refused first."""
         check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
         paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
+        if isinstance(prior := facts.get("prior"), str | os.PathLike):
+            facts = {**facts, "prior": (prior,)}
+        if isinstance(facts.get("prior"), Sequence):
+            paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
         numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}
         return {
             **{n: v for n, v in facts.items() if not (n in ("options", "reasons") and v is None)},

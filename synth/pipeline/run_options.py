@@ -19,6 +19,8 @@ class RunOptions(TypedDict, total=False):
     max_rows: int | None
     learn_share: float | None
     ask: Sequence[str]
+    prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    prior_reason: str | None
     options: Mapping[str, Any] | None
     num_rows: int | None
     out: str | os.PathLike[str] | None

@@ -9,6 +9,7 @@ from synth.generators.base import Generator, Questions
 from synth.mechanisms import counts
 from synth.pipeline import rehearsal
 from synth.pipeline.methods import is_gaussian
+from synth.pipeline.priors import Prior, PriorRows
 from synth.pipeline.private_rows import Rows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
@@ -22,7 +23,8 @@ from synth.sources.formats.text_table import Table
 class RunPlan:
     """A checked request: ``questions`` of the complete schema, within ``grant``, charged to ``dataset`` in ``book``.
 
-    ``rows``: by table; ``public``: tables to which private rows refer.
+    ``rows``: by table; ``public``: tables to which private rows refer. ``priors``: public tables like the private one,
+    encoded where the schema was complete before the run.
     """
 
     request: RunRequest
@@ -35,6 +37,7 @@ class RunPlan:
     device: str
     book: Ledger
     public: Mapping[str, Table] = field(default_factory=dict)
+    priors: tuple[Prior | PriorRows, ...] = ()
 
     @property
     def generator(self) -> Generator:
@@ -53,7 +56,9 @@ class RunPlan:
         if share > 0:
             learnt = rehearsal.share(self.grant, share, failures=True, alone=alone), self.grant.mu * sqrt(share)
         measured = rehearsal.share(self.grant, 1 - share, failures=False, alone=alone)
-        rehearsal.check(self.questions if share < 1 else None, self.schema, measured, learnt=learnt)
+        priors = tuple(p for p in self.priors if isinstance(p, PriorRows))
+        asked = self.questions if share < 1 else None
+        rehearsal.check(asked, self.schema, measured, learnt=learnt, priors=priors)
 
     def spend(self, *, noise_source: str) -> Spend:
         """The ledger line that pays for the whole run."""

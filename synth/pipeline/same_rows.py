@@ -58,6 +58,15 @@ def mark(rows: Rows, key: bytes) -> bytes | None:
     return sketch.mark()
 
 
+def alike(rows: Rows, other: Rows, key: bytes) -> bool:
+    """Whether two tables hold the same rows, or nearly all of them; False where either is too long to be compared.
+
+    Privacy: reads rows, exact: the answer is for who may see both.
+    """
+    marks = mark(rows, key), mark(other, key)
+    return None not in marks and _alike(*marks)  # type: ignore[arg-type]
+
+
 def unlike(rows: Rows) -> bytes:
     """A mark of the same length that no table's is like. Privacy: public only."""
     nothing = np.full(KEPT, NOTHING, np.uint64)

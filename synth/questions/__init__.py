@@ -9,6 +9,7 @@ from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.kernels import GaussianKernel, ProductKernel
 from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
+from synth.questions.public import PublicCounts
 from synth.questions.pulls import Pulls, PullsRelease
 from synth.questions.scores import Score
 from synth.questions.search import Search, SearchRelease
@@ -50,6 +51,7 @@ Release = (
     | VotesRelease
     | TaughtRelease
     | NearestRelease
+    | PublicCounts
     | PullsRelease
     | WeightedCountsRelease
 )
@@ -79,6 +81,7 @@ __all__ = [
     "Nearest",
     "NearestRelease",
     "ProductKernel",
+    "PublicCounts",
     "Pulls",
     "PullsRelease",
     "Question",

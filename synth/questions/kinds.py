@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable
 
-ON_CARDS = {"functional": "path", "weightedcounts": "weighted counts"}  # the first was named after cards were written
+ON_CARDS = {
+    "functional": "path",
+    "publiccounts": "public counts",
+    "weightedcounts": "weighted counts",
+}  # the first was named after cards were written
 
 
 def kinds_of(releases: Iterable[type]) -> list[str]:

@@ -14,7 +14,7 @@ from synth.generators.marginals.candidates import FINE, Candidates, candidates, 
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
 from synth.generators.marginals.pair_queries import PURPOSE, Plan, coarser, ladders_of, spread
-from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
+from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.questions.search import MAX_COUNT
 
 SEARCH = "tables missed"
@@ -90,6 +90,7 @@ def ask_beyond(
     found: Mapping[str, Histogram],
     total: float,
     setting: Setting,
+    publics: Sequence[PublicCounts],
     *,
     first: float,
     share: float,
@@ -100,7 +101,8 @@ def ask_beyond(
     """The releases of all rounds, within ``share`` of the budget.
 
     ``first``: the share that the groupings of pairs followed from, so that these tables' bins fit theirs. ``fitted``:
-    whether the model follows the answers; without, it is that of independent columns.
+    whether the model follows the answers; without, it is that of independent columns. ``publics``: what public tables
+    say of all that was asked so far.
     """
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE]
     pairs = [m.columns for m in tables[0].question.marginals]
@@ -120,7 +122,7 @@ def ask_beyond(
     for turn in range(rounds.rounds):
         if listed is None:
             break
-        model = interim_fit.fit(found, [*tables, *made], total, fitted=fitted)
+        model = interim_fit.fit(found, [*tables, *made], publics, total, fitted=fitted)
         listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, plain)])
         if listed is None:
             break

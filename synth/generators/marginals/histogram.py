@@ -1,13 +1,14 @@
 """Estimated one-way counts: what noisy counts, level after level, say of a column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import project, shrink
-from synth.questions import Counts, CountsRelease, Marginal
+from synth.generators.marginals.prior_variance import Known, variances
+from synth.questions import Counts, CountsRelease, Marginal, PublicCounts
 from synth.schema.table import Column
 
 PURPOSE = "one-way"
@@ -16,13 +17,16 @@ AGAIN = "one-way, again"
 CALENDAR = "one-way, calendar"
 STANDS_OUT = 4.0  # deviations above the median part
 HEAPS = "one-way, round numbers"
+LEAVES = "prior, single columns"  # of a public table's counts
+SPREAD = 1.0  # rows of a public column that are spread evenly over its cells
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
     """Estimated counts of one column: leaf i holds positions from ``starts[i]`` on and ``mass[i]`` >= 0 rows.
 
-    ``sigma``: deviation of a leaf's mass, about. ``calendar``: of dates, counts by weekday and by month.
+    ``sigma``: deviation of a leaf's mass, about. ``counts`` (L,): as counted, where every position was counted by
+    itself. ``calendar``: of dates, counts by weekday and by month.
     ``heaps``: of wide ranges of whole numbers, by how round they are.
     """
 
@@ -31,6 +35,7 @@ class Histogram:
     starts: np.ndarray
     mass: np.ndarray
     sigma: float
+    counts: np.ndarray | None = None
     calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
     heaps: tuple[tuple[Marginal, np.ndarray], ...] = ()
 
@@ -70,7 +75,7 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
                 found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPS:
                 found[name] = replace(found[name], heaps=((marginal, counts),))
-    return total, found
+    return total, with_columns(found, [r for r in releases if isinstance(r, PublicCounts)], total)
 
 
 def _level(question: Counts) -> int:
@@ -99,7 +104,9 @@ def _first(marginal: Marginal, counts: np.ndarray, total: float, column: Column)
     # Only categories: a prior that knows no order would blur a distribution over numbers.
     numeric = column.is_numeric
     mass = project(counts, total=total) if numeric else shrink(counts, total=total, sigma=marginal.sigma)
-    return Histogram(column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=marginal.sigma)
+    return Histogram(
+        column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=marginal.sigma, counts=counts
+    )
 
 
 def _pooled(one: Marginal, a: np.ndarray, two: Marginal, b: np.ndarray) -> tuple[Marginal, np.ndarray]:
@@ -112,7 +119,7 @@ def _average(found: Histogram, marginal: Marginal, counts: np.ndarray, total: fl
     """The leaves' masses averaged, by precision, with a second count of them."""
     weight = found.sigma**2 / (found.sigma**2 + marginal.sigma**2)
     mass = project(found.mass + weight * (counts - found.mass), total=total)
-    return replace(found, mass=mass, sigma=marginal.sigma * weight**0.5)
+    return replace(found, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5)
 
 
 def _refine(found: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:
@@ -135,7 +142,7 @@ def _refine(found: Histogram, marginal: Marginal, values: np.ndarray, *, level: 
     leaves, mass = (np.concatenate(x) for x in zip(*pieces, strict=True))
     order = np.argsort(leaves)
     mass = mass[order] * (found.mass.sum() / max(mass.sum(), 1e-9))
-    return replace(found, starts=leaves[order], mass=mass, sigma=marginal.sigma)
+    return replace(found, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma)
 
 
 def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.ndarray:
@@ -170,3 +177,28 @@ def _spikes(
     if rest.any():
         mass[rest] = (whole - heights.sum()) * width[rest] / width[rest].sum()
     return leaves, mass
+
+
+def with_columns(found: Mapping[str, Histogram], publics: Sequence[PublicCounts], total: float) -> dict[str, Histogram]:
+    """The histograms, each drawn to what public tables say of it as far as the private counts bear them out."""
+    out = dict(found)
+    for public in (p for p in publics if p.question.purpose == LEAVES and p.num_rows > 0):
+        said = {
+            m.columns[0]: values
+            for m, values in zip(public.question.marginals, public.values, strict=True)
+            if not set(m.columns) & set(public.missing) and len(out[m.columns[0]].mass) == m.cells > 1
+        }
+        known = [_beside(out[n], values, total) for n, values in said.items()]
+        spread = variances(known, least=total / public.num_rows) if known else []
+        for name, (counts, target, noise), variance in zip(said, known, spread, strict=True):
+            way = noise / (noise + variance)
+            mass = project(counts + way * (target - counts), total=total)
+            sigma = out[name].sigma * float(np.mean(1 - way)) ** 0.5
+            out[name] = replace(out[name], mass=mass, counts=None, sigma=sigma)
+    return out
+
+
+def _beside(found: Histogram, public: np.ndarray, total: float) -> Known:
+    """A column's counts, what a public table makes of them, and the variance of their noise."""
+    target = (public + SPREAD * found.widths / found.cells) / (public.sum() + SPREAD) * total
+    return found.mass if found.counts is None else found.counts, target, found.sigma**2

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals import layout
+from synth.generators.marginals import layout, prior
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
-from synth.questions import Bins, CountsRelease
+from synth.questions import Bins, CountsRelease, PublicCounts
 from synth.schema.lazy import Lazy
 
 networks = Lazy("synth.questions.numeric.networks")
@@ -46,15 +46,23 @@ class Interim:
         return (whole.T @ views[-1]).reshape([b.size for b in axes])
 
 
-def fit(found: Mapping[str, Histogram], releases: Sequence[Any], total: float, *, fitted: bool) -> Interim:
+def fit(
+    found: Mapping[str, Histogram],
+    releases: Sequence[Any],
+    publics: Sequence[PublicCounts],
+    total: float,
+    *,
+    fitted: bool,
+) -> Interim:
     """The mixture; with ``fitted`` false that of independent columns, on the same groups.
 
     Its start is drawn from a fixed seed: it decides what is asked, and nothing of it is private.
     """
     tables = [r for r in releases if isinstance(r, CountsRelease)]
     sharper = sharpen(found, tables, total)
-    groups = layout.refine(sharper, tables)
-    problem, spans = layout.problem(sharper, groups, tables, total)
+    targets = prior.targets(tables, publics, sharper, total) if fitted else []
+    groups = layout.refine(sharper, tables, targets)
+    problem, spans = layout.problem(sharper, groups, tables, total, targets)
     if not fitted:
         weights, probs = np.ones(1), np.maximum(problem.mass, 0.0)[None, :]
     else:

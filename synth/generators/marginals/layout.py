@@ -8,18 +8,22 @@ import numpy as np
 
 from synth.generators.marginals.fit_mixture import Block, Problem
 from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.prior import Target
 from synth.questions import Bins, CountsRelease, Marginal
 
 WASTE = 500  # cells of a matrix that may stay empty when a table joins it, besides three times its own
 
 Sides = dict[tuple[str, ...], tuple[Bins, ...]]
-Answer = tuple[Marginal, np.ndarray]
+Answer = tuple[Marginal, np.ndarray, np.ndarray]  # counts, and the deviation of each
 
 
-def refine(found: Mapping[str, Histogram], tables: Sequence[CountsRelease]) -> dict[str, np.ndarray]:
+def refine(
+    found: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[Target] = ()
+) -> dict[str, np.ndarray]:
     """For each column the group of each leaf, (L,): the coarsest that all tables' bins are made of."""
     groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in found.items()}
-    for bins in {id(b): b for r in tables for m in r.question.marginals for b in m.bins}.values():
+    marginals = [*(m for r in tables for m in r.question.marginals), *(t.marginal for t in targets)]
+    for bins in {id(b): b for m in marginals for b in m.bins}.values():
         both = np.stack([groups[bins.column], bins.groups])
         groups[bins.column] = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
     return groups
@@ -30,17 +34,19 @@ def problem(
     groups: Mapping[str, np.ndarray],
     tables: Sequence[CountsRelease],
     total: float,
+    targets: Sequence[Target] = (),
 ) -> tuple[Problem, dict[str, slice]]:
-    """The fit's problem, and each column's slice of its groups."""
+    """The fit's problem, and each column's slice of its groups; ``targets``: of public tables."""
     sizes = np.array([int(groups[n].max()) + 1 for n in found])
     ends = np.cumsum(sizes)
     spans = {n: slice(int(e - s), int(e)) for n, s, e in zip(found, sizes, ends, strict=True)}
     mass = [np.bincount(groups[n], weights=h.mass) / total for n, h in found.items()]
     precision = [total**2 / (np.bincount(groups[n]) * max(h.sigma, 1.0) ** 2) for n, h in found.items()]
     views = _Views(spans=spans, groups=groups)
-    answers, sheets = _square([(m, v) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)])
-    for marginal, values in sorted(answers, key=lambda a: -a[0].cells):
-        _place(sheets, marginal, values)
+    answers = [(m, v, _even(m)) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)]
+    answers, sheets = _square([*answers, *((t.marginal, t.values, np.sqrt(t.variance)) for t in targets)])
+    for answer in sorted(answers, key=lambda a: -a[0].cells):
+        _place(sheets, *answer)
     for sheet in sheets:
         views.add_plain(sheet)
     blocks = [_block(sheet, views, total) for sheet in sheets]
@@ -52,6 +58,7 @@ def problem(
         joint=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.joint], axis=1),
         blocks=blocks,
         total=total,
+        eased=float(sum(t.cells for t in targets)),
     )
     return laid, spans
 
@@ -85,25 +92,25 @@ def _square(answers: list[Answer]) -> tuple[list[Answer], list[_Sheet]]:
     """
     sides: Sides = {}
     alike = []
-    for marginal, _ in answers:
+    for marginal, _, _ in answers:
         pair = len(marginal.bins) == 2
         alike.append(pair and all(_agrees(sides, (b,)) for b in marginal.bins))
         if pair:
             for bins in marginal.bins:
                 sides.setdefault(_key((bins,)), (bins,))
     inside = [a for a, met in zip(answers, alike, strict=True) if met]
-    if not inside or 2 * sum(m.cells for m, _ in inside) < _length(sides) ** 2 / 2:
+    if not inside or 2 * sum(m.cells for m, _, _ in inside) < _length(sides) ** 2 / 2:
         return answers, []
-    tables = [(_key(m.bins[:1]), _key(m.bins[1:]), v, m.sigma) for m, v in inside]
+    tables = [(_key(m.bins[:1]), _key(m.bins[1:]), v, s) for m, v, s in inside]
     sheet = _Sheet(rows=sides, cols=sides, tables=tables, mirrored=True)
     return [a for a, met in zip(answers, alike, strict=True) if not met], [sheet]
 
 
-def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray) -> None:
+def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray, sigma: np.ndarray) -> None:
     """Puts a table where it wastes least, upright or turned; opens a new sheet rather than waste much."""
     half = max(len(marginal.bins) // 2, 1)
     row, col = marginal.bins[:half], marginal.bins[half:]
-    flat = values.reshape(prod(b.size for b in row), -1)
+    flat, apart = (x.reshape(prod(b.size for b in row), -1) for x in (values, sigma))
     options = [
         (s.growth(*sides), i, turned)
         for i, s in enumerate(sheets)
@@ -115,10 +122,15 @@ def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray) -> None
         sheets.append(_Sheet())
         at, turned = -1, 0
     if turned:
-        row, col, flat = col, row, flat.T
+        row, col, flat, apart = col, row, flat.T, apart.T
     sheets[at].rows.setdefault(_key(row), row)
     sheets[at].cols.setdefault(_key(col), col)
-    sheets[at].tables.append((_key(row), _key(col), flat, marginal.sigma))
+    sheets[at].tables.append((_key(row), _key(col), flat, apart))
+
+
+def _even(marginal: Marginal) -> np.ndarray:
+    """The same noise in every cell."""
+    return np.broadcast_to(np.array(marginal.sigma), marginal.shape)
 
 
 def _block(sheet: _Sheet, views: "_Views", total: float) -> Block:

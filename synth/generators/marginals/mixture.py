@@ -14,6 +14,7 @@ from synth.generators.marginals import (
     layout,
     oneway_queries,
     pair_queries,
+    prior,
     second_round,
     smoothness,
     wide_queries,
@@ -28,7 +29,7 @@ from synth.generators.method import Method
 from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import SHARE, Between, Range
-from synth.questions import Counts, CountsRelease, SearchRelease
+from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 NOISY = 1 / 1800  # noise of a single count, part of the rows, from which on one-ways take all of their share:
@@ -54,7 +55,7 @@ class Mixture(Method):
     name: str = "mixture"
     barrier: str = "before the fit"
     summary: str = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
-    reads: tuple[type, ...] = (CountsRelease, SearchRelease)
+    reads: tuple[type, ...] = (CountsRelease, SearchRelease, PublicCounts)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     oneway_share: float = 0.33
     order: int = 4
@@ -62,6 +63,7 @@ class Mixture(Method):
     plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
+    takes_priors: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
         "order": Between(2, 4),
@@ -88,6 +90,8 @@ class Mixture(Method):
         if not alone and setting.sigma(1.0) > NOISY * total:
             releases += oneway_queries.once_more(ask, setting, share=SAFE * self.oneway_share * SURER)
             total, found = estimate(releases, setting)
+        releases += prior.of_columns(setting.priors, found)
+        total, found = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
         if wide_queries.many(found, self.plan):
             releases.append(ask(wide_queries.question(found, setting, share=left, plan=self.plan)))
@@ -112,6 +116,8 @@ class Mixture(Method):
     ) -> list[Any]:
         """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
         total, found = estimate(releases, setting)
+        publics: list[PublicCounts] = []
+        ask = prior.beside(ask, setting.priors, publics, found)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
         kept = beyond.kept(setting, total, share)
         first = ask(second_round.noisier(question, sqrt(share / (share - kept))))
@@ -122,11 +128,21 @@ class Mixture(Method):
         if kept:
             progress(0.5)
             made += higher_order.ask_beyond(
-                ask, made, found, total, setting, first=share, share=kept, plan=self.plan, rounds=beyond, fitted=fitted
+                ask,
+                made,
+                found,
+                total,
+                setting,
+                publics,
+                first=share,
+                share=kept,
+                plan=self.plan,
+                rounds=beyond,
+                fitted=fitted,
             )
             left = share * SAFE - oneway_queries.spent(made, setting)
             made += [ask(second_round.again(first.question, setting, left))] if left > LEFT * share else []
-        return made
+        return [*made, *publics]
 
     def fit(
         self,
@@ -141,24 +157,26 @@ class Mixture(Method):
         total, found = estimate(releases, setting)
         tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
         found = sharpen(found, tables, total)
-        groups = layout.refine(found, tables)
+        publics = [r for r in releases if isinstance(r, PublicCounts)]
+        targets = prior.targets(tables, publics, found, total)
+        groups = layout.refine(found, tables, targets)
         many = wide_queries.many(found, self.plan)
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
         calmer, moved, eased = (tables, 0.0, 0.0) if many or few else calmed(tables, found, total)
-        problem, spans = layout.problem(found, groups, calmer, total)
+        problem, spans = layout.problem(found, groups, calmer, total, targets)
         sizes = {n: c.size for n, c in setting.schema.measured().items() if setting.schema.columns[n].is_numeric}
         three = smoothness.neighbours(found, groups, spans, sizes)
-        problem = replace(problem, moved=moved, eased=eased, neighbours=three)
+        problem = replace(problem, moved=moved, eased=problem.eased + eased, neighbours=three)
         ensembles = min(FEWER, self.options.ensembles) if many else self.options.ensembles
         options = replace(self.options, ensembles=ensembles)
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         progress(1.0)
-        own = problem if calmer is tables else layout.problem(found, groups, tables, total)[0]
+        own = problem if calmer is tables and not targets else layout.problem(found, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        return headed(made, groups, tables, setting.schema.target, rng=rng)
+        return headed(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:

@@ -9,7 +9,7 @@ import numpy as np
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals import calendar, heaps
 from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPS, PURPOSE, Histogram, cut_purpose, estimate
-from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
+from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.schema.table import Column
 
 FLAT_NUMBERS = 256  # numbers with no more positions than this are counted one by one
@@ -83,7 +83,7 @@ def _told(setting: Setting) -> dict[str, Column]:
 
 def spent(releases: Sequence[Any], setting: Setting) -> float:
     """Share of mu**2 that has been spent."""
-    return sum(_price(r.question, setting) for r in releases)
+    return sum(_price(r.question, setting) for r in releases if not isinstance(r, PublicCounts))
 
 
 def _price(question: Counts | Search, setting: Setting) -> float:

@@ -1,0 +1,279 @@
+"""What a public table says of cells that were counted under noise, and how far it may be believed.
+
+A prior is never trusted by itself: how far a table's target is off the truth is estimated from the released answers,
+table by table, and the target enters the fit as one more answer with that variance. Of pairs and larger tables only the
+dependence is borrowed: the target has the single columns that the private answers say. All of it is post-processing of
+releases and public facts.
+
+Privacy: public tables and released answers only; nothing here asks private rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.generators.base import Ask, PublicRows
+from synth.generators.marginals.histogram import LEAVES, Histogram
+from synth.generators.marginals.merging import merge, split
+from synth.generators.marginals.prior_variance import TINY, shape, variances
+from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
+
+FINER = "prior, finer pairs"  # purpose of the public counts of pairs on finer bins than private rows are asked on
+CELLS, FINEST = 240_000, 64  # most cells of these together, and bins of a column
+SMOOTH = 20.0  # rows of a public table of more columns that are spread as independent columns would be
+WEAK = 0.2  # mean weight up to which a target is left out
+SURER = 0.5  # mean weight of a target's cells from which on it says more than the counts
+FAR = 1e6  # times the noise's variance, of a cell of which the target says nothing
+RAKES = 30  # rounds of proportional fitting of a public table to the private single columns
+
+Answer = tuple[Marginal, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A public table's expectation of a marginal's cells, in rows, each with ``variance`` around the truth.
+
+    ``values``, ``variance``: of the marginal's shape; an infinite variance says nothing of its cell.
+    """
+
+    marginal: Marginal
+    values: np.ndarray
+    variance: np.ndarray
+
+    @property
+    def weight(self) -> float:
+        """Its cells' mean weight beside the noise of counts."""
+        noise = self.marginal.sigma**2
+        return float(np.mean(noise / (noise + self.variance)))
+
+    @property
+    def cells(self) -> int:
+        """Cells of which it says something."""
+        return int(np.isfinite(self.variance).sum())
+
+
+def of_columns(priors: Sequence[PublicRows], found: Mapping[str, Histogram]) -> list[PublicCounts]:
+    """What public tables say of every column's leaves."""
+    bins = [Bins(column=n, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))) for n, h in found.items()]
+    question = Counts(purpose=LEAVES, marginals=tuple(Marginal(bins=(b,), sigma=1.0) for b in bins))
+    return [counted(p, question) for p in priors]
+
+
+def beside(
+    ask: Ask,
+    priors: Sequence[PublicRows],
+    publics: list[PublicCounts],
+    found: Mapping[str, Histogram],
+) -> Ask:
+    """An ``ask`` that puts into ``publics`` what public tables say of the cells of each question of counts.
+
+    Beside the first question of pairs they say what they have of the same pairs on finer bins.
+    """
+
+    def both(question: Any) -> Any:
+        release = ask(question)
+        if isinstance(question, Counts):
+            more = [] if publics else [finer_pairs(question, found)]
+            publics.extend(counted(p, q) for p in priors for q in (*more, question))
+        return release
+
+    return both if priors else ask
+
+
+def counted(rows: PublicRows, question: Counts) -> PublicCounts:
+    """The public table's counts at a question's cells."""
+    missing = tuple(sorted({c for m in question.marginals for c in m.columns} - rows.columns))
+    known = [not set(m.columns) & set(missing) for m in question.marginals]
+    exact = iter(rows.counts([m.bins for m, there in zip(question.marginals, known, strict=True) if there]))
+    values = tuple(
+        next(exact).reshape(m.shape) if there else np.zeros(m.shape, dtype=np.int64)
+        for m, there in zip(question.marginals, known, strict=True)
+    )
+    return PublicCounts(
+        question=question,
+        values=values,
+        name=rows.name,
+        sha256=rows.sha256,
+        num_rows=rows.num_rows,
+        missing=missing,
+    )
+
+
+def targets(
+    tables: Sequence[CountsRelease], publics: Sequence[PublicCounts], found: Mapping[str, Histogram], total: float
+) -> list[Target]:
+    """What each public table says of two and more columns, its variance estimated from the tables that were asked.
+
+    Of two columns it tells more than was asked: the cells of its own finer bins, spread as the asked ones are.
+    """
+    released = averaged_by_bins(a for r in tables for a in zip(r.question.marginals, r.values, strict=True))
+    out = []
+    for name in dict.fromkeys(p.sha256 for p in publics):
+        own = [p for p in publics if p.sha256 == name and p.question.purpose != LEAVES]
+        out += _of_table(
+            released,
+            [p for p in own if p.question.purpose != FINER],
+            [p for p in own if p.question.purpose == FINER],
+            found,
+            total,
+        )
+    return out
+
+
+def _of_table(
+    released: Mapping[tuple, Answer],
+    asked: Sequence[PublicCounts],
+    finer: Sequence[PublicCounts],
+    found: Mapping[str, Histogram],
+    total: float,
+) -> list[Target]:
+    """One public table's targets."""
+    known = {_key(m): (m, v) for p in asked for m, v in _said(p)}
+    held = [(*released[k], _raked(v, m, found, total)) for k, (m, v) in known.items() if k in released]
+    if not held:
+        return []
+    least = total / asked[0].num_rows
+    alone = [_alone(m, found, total) for m, _, _ in held]
+    spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
+    pairs = {m.columns: (m, s / shape(t)) for (m, _, t), s in zip(held, spread, strict=True) if len(m.bins) == 2}
+    fine = [
+        _finer(Target(marginal=m, values=_raked(v, m, found, total), variance=v), *pairs[m.columns])
+        for p in finer
+        for m, v in _said(p)
+        if m.columns in pairs
+    ]
+    done = {t.marginal.columns for t in fine}
+    made = fine + [
+        Target(marginal=m, values=t, variance=s)
+        for (m, _, t), s in zip(held, spread, strict=True)
+        if m.columns not in done
+    ]
+    return [t for t in made if t.weight > WEAK]  # others would hide from the fit how far it has followed the counts
+
+
+def believed(tables: Sequence[CountsRelease], targets: Sequence[Target]) -> list[CountsRelease]:
+    """The tables, those of two columns replaced by what they and a target together say where the target says more.
+
+    Of several targets of a pair the surest. What has no target stays as it was counted.
+    """
+    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
+    surest: dict[tuple[str, ...], Target] = {}
+    for target in (t for t in targets if len(t.marginal.bins) == 2 and t.weight > SURER):
+        before = surest.get(target.marginal.columns)
+        if before is None or target.weight > before.weight:
+            surest[target.marginal.columns] = target
+    if not surest:
+        return list(tables)
+    counted = averaged_by_bins(a for a in answers if a[0].columns in surest)
+    made = [_posterior(t, [a for a in counted.values() if a[0].columns == n]) for n, t in surest.items()]
+    whole = [*(a for a in answers if a[0].columns not in surest), *made]
+    question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in whole))
+    return [CountsRelease(question=question, values=tuple(v for _, v in whole))]
+
+
+def _posterior(target: Target, answers: Sequence[Answer]) -> Answer:
+    """The target's cells, moved to agree with the counts of what they make up, each as far as it is unsure."""
+    wild = target.marginal.sigma**2 * FAR * shape(target.values) / shape(target.values).max()
+    values, variance = target.values, np.where(np.isfinite(target.variance), target.variance, wild)
+    for marginal, counts in answers:
+        inside = np.ix_(*(_parents(f, c) for f, c in zip(target.marginal.bins, marginal.bins, strict=True)))
+        cells = np.arange(marginal.cells).reshape(marginal.shape)[inside].ravel()
+        whole, unsure = (np.bincount(cells, weights=x.ravel(), minlength=marginal.cells) for x in (values, variance))
+        moved = variance / (unsure + marginal.sigma**2)[cells].reshape(values.shape)
+        values = values + moved * (counts.ravel() - whole)[cells].reshape(values.shape)
+        variance = variance * (1 - moved)
+    return replace(target.marginal, sigma=sqrt(float(variance.mean()))), values
+
+
+def _alone(marginal: Marginal, found: Mapping[str, Histogram], total: float) -> np.ndarray:
+    """The table of independent columns, in rows."""
+    table = np.array(total)
+    for bins in marginal.bins:
+        table = np.multiply.outer(table, _margin(found[bins.column], bins, total) / total)
+    return table
+
+
+def _said(public: PublicCounts) -> Iterator[Answer]:
+    """Its tables of more columns, but for those of columns that it lacks."""
+    for marginal, values in zip(public.question.marginals, public.values, strict=True):
+        if len(marginal.bins) > 1 and not set(marginal.columns) & set(public.missing):
+            yield marginal, values
+
+
+def _finer(target: Target, asked: Marginal, loose: np.ndarray) -> Target:
+    """A target on finer bins than the table that tells of its variance."""
+    inside = [_parents(f, c) for f, c in zip(target.marginal.bins, asked.bins, strict=True)]
+    spread = shape(target.values) * loose[np.ix_(*inside)]
+    return replace(target, marginal=replace(target.marginal, sigma=asked.sigma), variance=spread)
+
+
+def _parents(finer: Bins, coarser: Bins) -> np.ndarray:
+    """The coarser bin of each finer one; both are groupings of the same leaves."""
+    out = np.zeros(finer.size, dtype=np.int64)
+    out[finer.groups] = coarser.groups
+    return out
+
+
+def _as_fine(mass: np.ndarray, most: int) -> np.ndarray:
+    """At most so many bins of leaves, the heavier ones alone."""
+    for parts in 2.0 ** np.arange(12, 0, -1):
+        groups = merge(mass, least=mass.sum() / (most * parts))
+        if groups.max() < most:
+            return groups
+    return np.zeros(len(mass), dtype=np.int64)
+
+
+def finer_pairs(asked: Counts, found: Mapping[str, Histogram]) -> Counts:
+    """All pairs asked, on bins as fine as a public table may tell of: ``CELLS`` cells together at most, about."""
+    pairs = [m for m in asked.marginals if len(m.bins) == 2]
+    names = dict.fromkeys(c for m in pairs for c in m.columns)
+    most = min(FINEST, int(sqrt(CELLS / max(len(pairs), 1))))
+    bins = {}
+    for name in names:
+        groups = _as_fine(found[name].mass, most)
+        for other in (b for m in pairs for b in m.bins if b.column == name):
+            groups = split(groups, other.groups)
+        h = found[name]
+        bins[name] = Bins(column=name, cells=h.cells, starts=h.starts, groups=groups)
+    return Counts(
+        purpose=FINER, marginals=tuple(Marginal(bins=tuple(bins[c] for c in m.columns), sigma=1.0) for m in pairs)
+    )
+
+
+def averaged_by_bins(answers: Iterable[Answer]) -> dict[tuple, Answer]:
+    """Each table once, on its bins: the precision-weighted mean where it was asked more than once."""
+    out: dict[tuple, Answer] = {}
+    for marginal, values in (a for a in answers if len(a[0].bins) > 1):
+        key = _key(marginal)
+        if key in out:
+            before, mean = out[key]
+            weight = before.sigma**2 / (before.sigma**2 + marginal.sigma**2)
+            out[key] = replace(before, sigma=marginal.sigma * sqrt(weight)), mean + weight * (values - mean)
+        else:
+            out[key] = marginal, values.astype(float)
+    return out
+
+
+def _key(marginal: Marginal) -> tuple:
+    return tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in marginal.bins)
+
+
+def _raked(public: np.ndarray, marginal: Marginal, found: Mapping[str, Histogram], total: float) -> np.ndarray:
+    """The public table with the private single columns: smoothed by independence, then fitted in proportion."""
+    margins = [_margin(found[b.column], b, total) for b in marginal.bins]
+    alone = _alone(marginal, found, total) / total
+    table = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
+    for _ in range(RAKES):
+        for axis, margin in enumerate(margins):
+            others = tuple(i for i in range(table.ndim) if i != axis)
+            scale = margin / np.maximum(table.sum(axis=others), TINY)
+            table = table * scale.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+    return table
+
+
+def _margin(found: Histogram, bins: Bins, total: float) -> np.ndarray:
+    mass = np.bincount(bins.groups, weights=found.mass, minlength=bins.size)
+    return mass * (total / max(mass.sum(), TINY))

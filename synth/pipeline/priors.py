@@ -1,0 +1,162 @@
+"""Public tables that a run takes as prior knowledge: checked before the spend, encoded under the table's schema."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth.errors import InputError, UsageError
+from synth.generators.base import Questions
+from synth.pipeline import same_rows
+from synth.pipeline.private_rows import Rows
+from synth.privacy.noise import SeededNoise
+from synth.release import folder
+from synth.schema.dataset import Dataset
+from synth.schema.regular_files import is_folder
+from synth.schema.table import Schema
+from synth.sources.engines.duckdb import parquet_files
+from synth.sources.formats import files
+from synth.sources.rows.encoded import parts
+from synth.sources.rows.marginals import MarginalCounter, count
+from synth.sources.table_source import FramePlace, ParquetPlace, Place, place_of
+
+CARD, TABLE = "card.json", "synthetic.csv"  # of a release
+BEFORE = "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}"
+NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
+NO_REASON = "prior {}: say why it is public, and who vouches for it, with --prior-reason; it goes onto the card"
+SHARED = (
+    "prior {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. Take an "
+    "older table, another region's, or an earlier release made by this program"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior:
+    """A public table, as a file or as the folder of an earlier release of this program.
+
+    ``reason``: why it is public; of a release its own card says it. ``columns``: those that the schema has too.
+    """
+
+    path: Path
+    release: bool
+    reason: str
+    place: Place
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The last part of its path: a card tells no folders."""
+        return self.path.name
+
+    @property
+    def file(self) -> Path:
+        """The table itself."""
+        return self.path / TABLE if self.release else self.path
+
+    def encoded(self, schema: Schema) -> "PriorRows":
+        """Its rows under the private table's schema, complete by now."""
+        known = _only(schema, self.columns)
+        rows = self.place.under(known).encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded.positions
+        return PriorRows(name=self.name, sha256=_digest(self.file), rows=rows, reason=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriorRows:
+    """A public table's rows, encoded. ``rows``: positions (n,) by column."""
+
+    name: str
+    sha256: str
+    rows: Mapping[str, np.ndarray]
+    reason: str
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it has."""
+        return frozenset(self.rows)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that it has."""
+        return len(self.rows[next(iter(self.rows))])
+
+    def counts(self, tables: Sequence[Sequence[Any]]) -> list[np.ndarray]:
+        """Its counts, int64 (cells,), of tables on these groupings."""
+        if not tables:
+            return []
+        counter = MarginalCounter(tables)
+        return count(parts(self.rows, counter.columns, counter.step), counter)
+
+    def on_card(self) -> dict[str, Any]:
+        """What the card says of it."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "rows": self.num_rows,
+            "columns": sorted(self.columns),
+            "reason": self.reason,
+        }
+
+
+def encoded(priors: Sequence[Prior | PriorRows], schema: Schema | Dataset) -> tuple[PriorRows, ...]:
+    """Their rows, under a complete schema of one table."""
+    assert isinstance(schema, Schema) or not priors
+    return tuple(p.encoded(schema) if isinstance(p, Prior) else p for p in priors)  # type: ignore[arg-type]
+
+
+def found(
+    paths: Sequence[str], reason: str | None, schema: Schema | Dataset, questions: Questions
+) -> tuple[Prior, ...]:
+    """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
+    if paths and not getattr(questions, "takes_priors", False):
+        raise UsageError(NO_METHOD.format(questions.name))
+    return tuple(_found(Path(path), reason, schema) for path in paths if isinstance(schema, Schema))
+
+
+def _found(path: Path, reason: str | None, schema: Schema) -> Prior:
+    release = is_folder(path) and (path / CARD).exists()
+    if not release and not (reason or "").strip():
+        raise UsageError(NO_REASON.format(path.name))
+    place: Place
+    if release:
+        stored = folder.load_release(path)
+        texts = folder.read_texts(path / TABLE, stored.setting.schema)
+        place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
+        reason, held = BEFORE.format(**stored.card), set(texts)
+    else:
+        place = place_of(path)
+        first = place.paths[0] if isinstance(place, ParquetPlace) else path
+        held = set(files.header(first, dialect=schema.dialect if place.delimited else None))
+    columns = tuple(n for n in schema.measured() if n in held)
+    if not columns:
+        raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
+    place = place if release else place.under(_only(schema, columns))
+    place.check_form(columns)
+    return Prior(path=path, release=release, reason=str(reason).strip(), place=place, columns=columns)
+
+
+def check_apart(priors: Sequence[Prior], rows: Rows, key: bytes) -> None:
+    """Errors: UsageError for a prior that holds the private rows; for callers who may spend on these, and so look at them."""
+    for prior in priors:
+        common = list(prior.columns)
+        if not prior.release and same_rows.alike(
+            Rows(place=rows.place, columns=common), Rows(place=prior.place, columns=common), key
+        ):
+            raise UsageError(SHARED.format(prior.name))
+
+
+def _only(schema: Schema, columns: Sequence[str]) -> Schema:
+    """The schema of these columns alone."""
+    return Schema.model_construct(dialect=schema.dialect, columns={n: schema.columns[n] for n in columns})
+
+
+def _digest(path: Path) -> str:
+    """Of the file, or of all those of a folder in the order of their names."""
+    digest = hashlib.sha256()
+    for one in parquet_files(path) if is_folder(path) else [path]:
+        with open(one, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
