@@ -42,6 +42,7 @@ from synth.cli.report import report
 from synth.cli.restore import ledger_backup, ledger_restore
 from synth.cli.run import run
 from synth.cli.schema import schema_app
+from synth.cli.series import series_app
 from synth.cli.statistics import statistics
 from synth.errors import COMMITTED, SynthError, UsageError
 
@@ -70,6 +71,7 @@ app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(card_app, name="card")
 app.add_typer(audit_app, name="audit")
+app.add_typer(series_app, name="series")
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,10 @@ from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FramePlace, ParquetPlace, Place, place_of
 
 CARD, TABLE = "card.json", "synthetic.csv"  # of a release
-BEFORE = "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}"
+BEFORE = (
+    "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}, to which this release's are "
+    "added for whoever is in both"
+)
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
 NO_REASON = "prior {}: say why it is public, and who vouches for it, with --prior-reason; it goes onto the card"
 SHARED = (
@@ -46,6 +49,7 @@ class Prior:
     reason: str
     place: Place
     columns: tuple[str, ...]
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -61,17 +65,18 @@ class Prior:
         """Its rows under the private table's schema, complete by now."""
         known = _only(schema, self.columns)
         rows = self.place.under(known).encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded.positions
-        return PriorRows(name=self.name, sha256=_digest(self.file), rows=rows, reason=self.reason)
+        return PriorRows(name=self.name, sha256=_digest(self.file), rows=rows, reason=self.reason, spent=self.spent)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PriorRows:
-    """A public table's rows, encoded. ``rows``: positions (n,) by column."""
+    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``spent``: what an earlier release cost."""
 
     name: str
     sha256: str
     rows: Mapping[str, np.ndarray]
     reason: str
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -98,6 +103,7 @@ class PriorRows:
             "rows": self.num_rows,
             "columns": sorted(self.columns),
             "reason": self.reason,
+            **self.spent,
         }
 
 
@@ -121,11 +127,13 @@ def _found(path: Path, reason: str | None, schema: Schema) -> Prior:
     if not release and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
     place: Place
+    spent: dict[str, float] = {}
     if release:
         stored = folder.load_release(path)
         texts = folder.read_texts(path / TABLE, stored.setting.schema)
         place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
         reason, held = BEFORE.format(**stored.card), set(texts)
+        spent = {n: stored.card[n] for n in ("epsilon", "delta")}
     else:
         place = place_of(path)
         first = place.paths[0] if isinstance(place, ParquetPlace) else path
@@ -135,11 +143,11 @@ def _found(path: Path, reason: str | None, schema: Schema) -> Prior:
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
     place = place if release else place.under(_only(schema, columns))
     place.check_form(columns)
-    return Prior(path=path, release=release, reason=str(reason).strip(), place=place, columns=columns)
+    return Prior(path=path, release=release, reason=str(reason).strip(), place=place, columns=columns, spent=spent)
 
 
 def check_apart(priors: Sequence[Prior], rows: Rows, key: bytes) -> None:
-    """Errors: UsageError for a prior that holds the private rows; for callers who may spend on these, and so look at them."""
+    """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them."""
     for prior in priors:
         common = list(prior.columns)
         if not prior.release and same_rows.alike(

@@ -1,0 +1,115 @@
+"""A run with a public table beside the private one: what is refused before the spend, what the card and files say."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.errors import InputError, UsageError
+from synth.pipeline.refit import refit
+from synth.questions import PublicCounts
+from synth.release import folder
+
+SCHEMA = synth.Schema.parse(
+    {
+        "columns": {
+            "age": {"type": "integer", "min": 0, "max": 99},
+            "sex": {"type": "categorical", "categories": ["f", "m"]},
+            "ill": {"type": "categorical", "categories": ["no", "yes"], "nullable": True},
+        }
+    }
+)
+FACTS = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-5, "dataset": "d"}
+WHY = "the yearbook's sample, says the office"
+
+
+def people(num_rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 100, num_rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["f", "m"], num_rows),
+            "ill": np.where(rng.random(num_rows) < age / 120, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def older(tmp_path):
+    path = tmp_path / "older.csv"
+    people(400, 1).to_csv(path, index=False)
+    return path
+
+
+def spends():
+    return [e for e in synth.Ledger().entries() if e.kind == "spend"]
+
+
+def test_the_card_names_the_prior_and_the_release_can_be_fitted_again_without_it(older, tmp_path):
+    out = tmp_path / "out"
+    result = synth.run(people(500, 0), **FACTS, prior=older, prior_reason=WHY, out=out, seed=1)
+    (told,) = json.loads((out / "card.json").read_text())["priors"]
+    assert (told["name"], told["rows"], told["reason"]) == ("older.csv", 400, WHY)
+    assert told["columns"] == ["age", "ill", "sex"]
+    assert "public counts" in result.card["release_kinds"]
+    older.unlink()
+    stored = folder.load_release(out)
+    assert {type(r) for r in stored.releases} >= {PublicCounts}
+    again = refit(out, seed=1)
+    assert again.frame.equals(result.frame)
+
+
+def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
+    synth.run(people(500, 0), **FACTS, out=tmp_path / "first")
+    later = synth.run(people(500, 2), **FACTS | {"dataset": "e"}, prior=tmp_path / "first", separate=True)
+    (told,) = later.card["priors"]
+    assert told["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, to which")
+    assert (told["epsilon"], told["delta"]) == (1.0, 1e-5)
+
+
+def test_a_prior_with_other_spellings_is_read_by_the_schema(tmp_path):
+    path = tmp_path / "other.parquet"
+    people(300, 1).assign(sex=lambda t: t.sex.str.upper().str.lower(), more=1).drop(columns="ill").to_parquet(path)
+    result = synth.run(people(500, 0), **FACTS, prior=[path], prior_reason=WHY)
+    assert result.card["priors"][0]["columns"] == ["age", "sex"]
+
+
+def test_what_cannot_be_a_prior_is_refused_before_the_spend(older, tmp_path):
+    private = tmp_path / "private.csv"
+    people(500, 0).to_csv(private, index=False)
+    strange = tmp_path / "strange.csv"
+    pd.DataFrame({"a": [1]}).to_csv(strange, index=False)
+
+    def refused(error, words, **options):
+        with pytest.raises(error, match=words):
+            synth.run(private, **FACTS, **options)
+
+    refused(UsageError, "older.csv: say why it is public", prior=older)
+    refused(UsageError, "older.csv: say why it is public", prior=older, prior_reason=" ")
+    refused(UsageError, "method aim takes no prior", prior=older, prior_reason=WHY, method="aim")
+    refused(InputError, "strange.csv: it has none of the schema's columns", prior=strange, prior_reason=WHY)
+    refused(InputError, "nowhere.csv", prior=tmp_path / "nowhere.csv", prior_reason=WHY)
+    refused(UsageError, "private.csv: it holds the private table's rows", prior=private, prior_reason=WHY)
+    assert not spends()
+
+
+def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path):
+    private = tmp_path / "private.csv"
+    people(500, 0).to_csv(private, index=False)
+    options = {**FACTS, "prior": private, "prior_reason": WHY}
+    synth.run(private, **options, may_spend=lambda _: False)
+    assert len(spends()) == 1
+
+
+def test_facts_that_are_learnt_in_the_run_meet_a_prior_afterwards(older):
+    facts = synth.Schema.parse(
+        {"columns": {"age": {"type": "integer"}, "sex": {"type": "categorical", "categories": ["f", "m"]}}},
+        complete=False,
+    )
+    result = synth.run(
+        people(3000, 0), **{**FACTS, "schema": facts, "epsilon": 5.0}, learn_share=0.2, prior=older, prior_reason=WHY
+    )
+    assert result.card["priors"][0]["columns"] == ["age", "sex"]

@@ -1,0 +1,50 @@
+"""Waves of one table: the sum of their budgets, and what changed between them beyond noise and chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.pipeline.series import changes, plan
+
+SCHEMA = synth.Schema.parse(
+    {
+        "columns": {
+            "region": {"type": "categorical", "categories": ["n", "s", "w"]},
+            "ill": {"type": "categorical", "categories": ["no", "yes"]},
+        }
+    }
+)
+
+
+def wave(out, *, ill: float, seed: int, **options):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {"region": rng.choice(["n", "s", "w"], 4000), "ill": np.where(rng.random(4000) < ill, "yes", "no")}
+    )
+    synth.run(rows, schema=SCHEMA, epsilon=1.0, delta=1e-6, dataset="d", out=out, separate=True, **options)
+    return out
+
+
+def test_the_waves_of_a_plan_add_up_to_the_whole_and_compose_to_less():
+    found = plan(waves=5, epsilon=1.0, delta=1e-5)
+    assert found.each * 5 == pytest.approx(1.0)
+    assert found.each_delta * 5 == pytest.approx(1e-5)
+    assert found.each < found.exact < 0.7
+    with pytest.raises(UsageError, match="waves 0: must be 1 to"):
+        plan(waves=0, epsilon=1.0, delta=1e-5)
+
+
+def test_a_change_is_seen_through_noise_and_a_prior_does_not_hide_it(tmp_path):
+    """False alarms have a chance of 6e-7 at this level; the change is of twenty standard errors."""
+    first = wave(tmp_path / "one", ill=0.2, seed=1)
+    same = wave(tmp_path / "same", ill=0.2, seed=2, prior=first)
+    other = wave(tmp_path / "other", ill=0.5, seed=3, prior=first)
+    level = 1 - 6e-7
+    assert not any(row["sure"] for row in changes(first, same, level=level))
+    found = changes(first, other, level=level)
+    assert {(row["column"], row["value"]) for row in found if row["sure"]} == {("ill", "yes"), ("ill", "no")}
+    assert found[0]["low"] < found[0]["change"] < found[0]["high"]
+    with pytest.raises(UsageError, match="age: is not a measured column of both"):
+        changes(first, other, columns=["age"])
