@@ -3,10 +3,11 @@
     python benchmarks/priors.py [--epsilons 0.1,1] [--seeds 3] [--tables adult,acs] [--json FILE]
 
 Adult: 32,384 private rows and public tables of 3,238 rows from fair (`025`) to strongly biased (`100`), splits
-published by the authors of JAM-PGM; the mean L1 distance (twice the total variation) of all tables of three columns, delta 1e-9,
-replace_one. `permuted`: the fair one with each column shuffled by itself, which tells nothing of columns together.
-ACSIncome: a tenth of the rows set apart as public; the mean total variation of pairs, add_remove. Every run goes
-through the command line with fresh noise. Needs the public tables in ../shared. Prints Markdown, which docs/prior.md holds.
+published by the authors of JAM-PGM; the mean L1 distance (twice the total variation) of all tables of three columns,
+delta 1e-9, replace_one. `permuted`: the fair one with each column shuffled by itself, which tells nothing of columns
+together. ACSIncome: a tenth of the rows set apart as public; the mean total variation of pairs, add_remove. Every run
+goes through the command line with fresh noise. Needs the public tables in ../shared. Prints Markdown, which
+docs/prior.md holds.
 """
 
 import gzip
