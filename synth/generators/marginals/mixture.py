@@ -10,6 +10,7 @@ import numpy as np
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import (
     calendar,
+    dependence,
     higher_order,
     layout,
     oneway_queries,
@@ -34,6 +35,7 @@ from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 NOISY = 1 / 1800  # noise of a single count, part of the rows, from which on one-ways take all of their share:
 SURER = 0.25  # below, this part of it serves tables better, which tell of single columns too
+SCOUT = 0.15  # of the tables' budget, where noise is much: finds out whether columns can be seen to depend at all
 LEFT = 1e-4  # of the tables' budget: less is not worth another question
 MIXTURES = 16  # fitted to the same tables, whose errors from noise and from the start are averaged
 RICHER = 8000  # cells of all tables above which components are twice as many, and tables are drawn in before the fit
@@ -98,6 +100,17 @@ class Mixture(Method):
             progress(1.0)
             return releases
         question = None if alone else pair_queries.question(found, total, setting, share=left, plan=self.plan)
+        faint = 0.0 if question is None or setting.priors else dependence.faint(len(question.marginals), total, setting)
+        if question is not None and faint > dependence.HIDDEN:
+            releases += oneway_queries.again(ask, setting, releases, left * SAFE)
+            question = None
+        elif question is not None and faint > dependence.FAINT:
+            releases.append(ask(second_round.again(question, setting, left * SCOUT)))
+            off, cells = dependence.excess(releases[-1:], found, total)
+            left = SAFE * (1 - oneway_queries.spent(releases, setting))
+            if off / SCOUT < dependence.LEAST * cells:
+                releases += oneway_queries.again(ask, setting, releases, left * SAFE)
+                question = None
         if question is not None:
             releases += self._tables(ask, question, releases, setting, progress, share=left, fitted=fitted)
         progress(1.0)
@@ -156,8 +169,10 @@ class Mixture(Method):
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, found = estimate(releases, setting)
         tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
-        found = sharpen(found, tables, total)
         publics = [r for r in releases if isinstance(r, PublicCounts)]
+        found = sharpen(found, tables, total)
+        if not publics and dependence.hidden(tables, found, total, setting):
+            tables = []  # a fit would follow their noise
         targets = prior.targets(tables, publics, found, total)
         groups = layout.refine(found, tables, targets)
         many = wide_queries.many(found, self.plan)
