@@ -88,7 +88,7 @@ class PublicRows(Protocol):
         ...
 
     def counts(self, tables: Sequence[Sequence[Bins]]) -> list[np.ndarray]:
-        """Its counts, flat, of tables on these groupings."""
+        """Its counts, int64 (cells,), of tables on these groupings."""
         ...
 
 

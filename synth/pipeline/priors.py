@@ -30,7 +30,7 @@ BEFORE = (
     "added for whoever is in both"
 )
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
-NO_REASON = "prior {}: say why it is public, and who vouches for it, with --prior-reason; it goes onto the card"
+NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
 SHARED = (
     "prior {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. Take an "
     "older table, another region's, or an earlier release made by this program"

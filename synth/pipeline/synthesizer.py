@@ -3,7 +3,7 @@
 import inspect
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -58,6 +58,8 @@ class Synthesizer:
         unit: str | None = None,
         max_rows: int | None = None,
         learn_share: float | None = None,
+        prior: str | Path | Sequence[str | Path] = (),
+        prior_reason: str | None = None,
         num_rows: int | None = None,
         seed: int | None = None,
         device: str = "auto",
@@ -83,6 +85,8 @@ class Synthesizer:
         self.unit = unit
         self.max_rows = max_rows
         self.learn_share = learn_share
+        self.prior = prior
+        self.prior_reason = prior_reason
         self.num_rows = num_rows
         self.seed = seed
         self.device = device

@@ -36,6 +36,8 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "ledger",
         "max_categories",
         "most_children",
+        "prior_reason",
+        "schema",
     ),
     *("most_children", "out", "paid", "seconds", "seed", "table", "table_name"),
     *("curves", "draws", "only", "related", "scale", "strategy", "whole"),  # of audits

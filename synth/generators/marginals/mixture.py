@@ -167,14 +167,14 @@ class Mixture(Method):
         progress: Progress,
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
-        total, found = estimate(releases, setting)
-        tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
-        publics = [r for r in releases if isinstance(r, PublicCounts)]
-        found = sharpen(found, tables, total)
-        if not publics and dependence.hidden(tables, found, total, setting):
-            tables = []  # a fit would follow their noise
-        targets = prior.targets(tables, publics, found, total)
+        total, found, tables, targets = said(releases, setting)
         groups = layout.refine(found, tables, targets)
+        if not targets and dependence.hidden(tables, found, total, setting):  # a fit would follow their noise
+            alone = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in found.items()}
+            progress(1.0)
+            return Product(
+                total=total, weights=np.ones(1), axes=tuple(axis(h, groups[n], alone[n]) for n, h in found.items())
+            )
         many = wide_queries.many(found, self.plan)
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
         calmer, moved, eased = (tables, 0.0, 0.0) if many or few else calmed(tables, found, total)
@@ -192,6 +192,17 @@ class Mixture(Method):
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
         return headed(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
+
+
+def said(
+    releases: Sequence[Any], setting: Setting
+) -> tuple[float, dict[str, Histogram], list[CountsRelease], list[prior.Target]]:
+    """What a fit is made of: rows, the columns' histograms, the tables of more columns, what public tables add."""
+    total, found = estimate(releases, setting)
+    tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
+    found = sharpen(found, tables, total)
+    publics = [r for r in releases if isinstance(r, PublicCounts)]
+    return total, found, tables, prior.targets(tables, publics, found, total)
 
 
 def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:

@@ -12,11 +12,10 @@ import numpy as np
 from synth.generators.base import Progress, Setting
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals import layout
-from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.denoise import project
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.marginals.mixture import axis, rake
-from synth.generators.marginals.pair_queries import PURPOSE
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.mixture import axis, rake, said
+from synth.generators.marginals.prior import Target
 from synth.generators.marginals.surface import Surface
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease
@@ -41,17 +40,16 @@ class Redraws:
     total: float
     found: Mapping[str, Histogram]
     tables: tuple[CountsRelease, ...]
+    targets: tuple[Target, ...] = ()
 
     @classmethod
     def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "Redraws":
         """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
-        total, found = estimate(releases, setting)
-        tables = tuple(r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE)
-        found = sharpen(found, tables, total)
-        problem, _ = layout.problem(found, layout.refine(found, tables), tables, total)
+        total, found, tables, targets = said(releases, setting)
+        problem, _ = layout.problem(found, layout.refine(found, tables, targets), tables, total, targets)
         probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
         centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
-        return cls(centre=centre, total=total, found=found, tables=tables)
+        return cls(centre=centre, total=total, found=found, tables=tuple(tables), targets=tuple(targets))
 
     def models(self, many: int, *, rng: np.random.Generator, progress: Progress = lambda _: None) -> Iterator[Product]:
         """So many models, each fitted to the tables under noise of its own."""
@@ -71,13 +69,21 @@ class Redraws:
             for r in self.tables
         ]
         found = {n: _shaken(h, self.total, rng) for n, h in self.found.items()}
-        groups = layout.refine(found, tables)
-        problem, spans = layout.problem(found, groups, tables, self.total)
+        targets = [replace(t, values=_moved(t, rng)) for t in self.targets]
+        groups = layout.refine(found, tables, targets)
+        problem, spans = layout.problem(found, groups, tables, self.total, targets)
         weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
         return Product(total=self.total, weights=weights, axes=axes)
+
+
+def _moved(target: Target, rng: np.random.Generator) -> np.ndarray:
+    """A public table's cells, each as far off as the truth may be."""
+    spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
+    moved: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
+    return moved
 
 
 def _shaken(found: Histogram, total: float, rng: np.random.Generator) -> Histogram:

@@ -71,8 +71,8 @@ def test_the_fit_depends_on_releases_and_its_rng_only():
 
 
 def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
-    """At epsilon 0.2 tables are few and small, and drawn in they lost pairs."""
-    setting, rng = Setting(schema=SCHEMA, mu=0.2, sensitivity=1.0), np.random.default_rng(0)
+    """Where budgets are small tables are few and small, and drawn in they lost pairs."""
+    setting, rng = Setting(schema=SCHEMA, mu=2.0, sensitivity=1.0), np.random.default_rng(0)
     releases = Mixture(order=2).measure(OpenSession(table(rows=500), setting), setting, progress=quiet)
     seen = []
     monkeypatch.setattr("synth.generators.marginals.mixture.calmed", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0))
