@@ -10,6 +10,7 @@ from synth import at_home
 if TYPE_CHECKING:
     from synth import jobs
     from synth.errors import spelled
+    from synth.evaluate.column_numbers import lines as column_lines
     from synth.evaluate.examination import appraise
     from synth.evaluate.related_fidelity import appraise_related
     from synth.jobs import looks, roles
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from synth.report.private_selection import distances as choice_distances
     from synth.report.private_selection import questions as choice_questions
     from synth.report.private_selection import shared as choice_columns
+    from synth.report.publish import verdict as released_verdict
     from synth.report.publish import write as write_publishable_report
     from synth.report.result_page import render as result_page
     from synth.report.steward.write import examine
@@ -78,6 +80,7 @@ _HOME = {
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
+    "column_lines": "evaluate.column_numbers:lines",
     "compared_elsewhere": "report.chosen_release",
     "count_intervals": "pipeline.count_intervals",
     "databases": "sources.named_databases:",
@@ -105,6 +108,7 @@ _HOME = {
     "parse_related": "schema.dataset:parse",
     "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.refit",
+    "released_verdict": "report.publish:verdict",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",

@@ -69,6 +69,7 @@ def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
 
 
 def _across(found: Any) -> None:
+    verdict.uses(found.verdict)
     st.subheader("Across tables", anchor=False)
     st.table(
         {

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.result import verdict
 from app.session import charts, frame, multiples
+from synth import app_api
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
@@ -46,6 +47,9 @@ def _one(found: Any) -> None:
     st.altair_chart(charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
+    if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
+        lines = [f"| {' | '.join(frame.escape(cell) for cell in row)} |" for row in rows]
+        st.markdown("\n".join(["| | real | synthetic |", "|:---|---:|---:|", *lines]))
     notes = [
         f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
         f"(mean over all columns {100 * found.one_way_mean:.1f} %)."

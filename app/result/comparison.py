@@ -41,8 +41,8 @@ def section(job: jobs.Job, release: Path) -> None:
         if found is not None:
             said = st.session_state.get("verdicts", {}).get(str(job.path))
             if said is not None:
-                verdict.section(said)
-            parts(found, said)
+                verdict.section(said[0], said[1])
+            parts(found, said and said[0])
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
@@ -60,15 +60,14 @@ def make(job: jobs.Job, release: Path) -> Any:
             app_api.note_look(
                 release
             )  # beside the ledger, as the command line does: what it cannot note it does not show
-            paths = (str(table), str(release / "synthetic.csv"), str(release / "schema.json"))
-            found, said = worker.ask("compared", *paths, seconds=PATIENCE)
+            found, said, leaving = worker.ask("compared", str(table), str(release), seconds=PATIENCE)
             standing.counted(release)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError("the comparison takes too long here; use `synth report`") from None
     jobs.looks.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
-    st.session_state.setdefault("verdicts", {})[str(job.path)] = said
+    st.session_state.setdefault("verdicts", {})[str(job.path)] = (said, leaving)
     st.session_state.setdefault("rare", {})[str(job.path)] = rare
     return found
 

@@ -13,28 +13,47 @@ SHOWN = {
     "not for": ("Not for", "cancel", "red"),
 }
 NARROW = "\u00a0"  # a space at which no line is broken
-HEAD = ("what for", "this table", "a second real sample")
+HEAD = ("what for", "this table", "a second real sample", "why")
 
 
-def section(found: Any) -> None:
-    """The verdict, the figures that it rests on, and the worst places. ``found``: a ``Verdict``."""
-    for level, (title, icon, colour) in SHOWN.items():
-        if uses := found.at(level):
-            said = "; ".join(frame.escape(u.use) for u in uses)
-            st.markdown(f":{colour}[:material/{icon}:] **{title}** {said}.")
-    st.markdown(_table(found))
+def section(found: Any, leaving: Any = None) -> None:
+    """The verdict, the figures that it rests on, and the worst places. ``found``: a ``Verdict``.
+
+    ``leaving``: the verdict that recipients read, from the release alone.
+    """
+    uses(found)
+    if leaving is not None:
+        said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
+        st.caption(f"What recipients read, from the release alone: {said}.")
     if found.reconciled:
         st.caption(frame.escape(found.reconciled))
     _worst(found)
 
 
+def uses(found: Any) -> None:
+    """What for, in words, and the figures. ``found``: ``Uses``."""
+    if found.unsure:
+        st.warning(frame.escape(frame.sentence(found.unsure)), icon=":material/warning:")
+    for level, (title, icon, colour) in SHOWN.items():
+        for _, words in _named(found, level):
+            st.markdown(f":{colour}[:material/{icon}:] **{title}** {words}.")
+    st.markdown(_table(found))
+
+
+def _named(found: Any, only: str | None = None) -> list[tuple[str, str]]:
+    """Each level's title and what it is said of."""
+    named = {level: "; ".join(frame.escape(u.use) for u in found.at(level)) for level in SHOWN if only in (None, level)}
+    return [(SHOWN[level][0], words) for level, words in named.items() if words]
+
+
 def _table(found: Any) -> str:
     """The figures beside a second sample's, as a table of Markdown."""
-    lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|"]
+    lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|:---|"]
     for use in found.uses:
         _, icon, colour = SHOWN[use.level]
         what = f":{colour}[:material/{icon}:] {frame.escape(use.use)} :small[({frame.escape(use.measure)})]"
-        lines.append(f"| {what} | {' | '.join(v.replace(' ', NARROW) for v in use.shown)} |")
+        figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
+        lines.append(f"| {what} | {figures} | {frame.escape(use.reason).replace('|', ' ')} |")
     return "\n".join(lines)
 
 

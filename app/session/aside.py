@@ -141,9 +141,13 @@ def sampled_into(model: str, out: str, **asked: Any) -> tuple[dict[str, int], fl
     return app_api.sample_to(model, out, **asked)[:2]
 
 
-def compared(table: str, synthetic: str, schema: str) -> Any:
-    """``app_api.appraise`` on files."""
-    return app_api.appraise(table, synthetic, synth.Schema.load(schema))
+def compared(table: str, release: str) -> Any:
+    """``app_api.appraise`` on a release, with what its card says of the fit; and the verdict that leaves with it."""
+    place = Path(release)
+    card = json.loads((place / "card.json").read_text(encoding="utf-8"))
+    schema = synth.Schema.load(place / "schema.json")
+    found, said = app_api.appraise(table, place / "synthetic.csv", schema, fit=card.get("fit"))
+    return found, said, app_api.released_verdict(release)
 
 
 def sampled(model: str, **asked: Any) -> tuple[int, float]:

@@ -7,6 +7,7 @@ import typer
 
 from synth.cli.answer import say
 from synth.cli.options import JsonOpt, LedgerOpt
+from synth.cli.verdict import in_words, tell_publishable, verdict
 from synth.errors import UsageError
 
 
@@ -55,13 +56,14 @@ def report(
         ledger=ledger,
     )
     if real is None:
-        say({"kind": "publishable", "epsilon_spent": 0.0, "paths": paths}) if as_json else print(paths["report"])
+        tell_publishable(paths, as_json=as_json)
         return
     there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:
         told = {"standing": there, "of_which_in_few_real_rows": rare}
-        say({"kind": "steward only, not for release", "paths": paths, **told})
+        say({"kind": "steward only, not for release", "verdict": verdict(paths), "paths": paths, **told})
     else:
+        print("\n".join(in_words(verdict(paths))))
         for line in last_look.in_words(there, rare):
             print(f"on your word, {line} (for the steward only)")
         print("\n".join(f"{p} (for the steward only, not for release)" for n, p in paths.items() if "json" not in n))

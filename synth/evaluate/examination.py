@@ -34,13 +34,15 @@ STAGES = {"open": 0.1, "compare": 0.3, "predict": 0.15, "detect": 0.15, "copies"
 class Limits:
     """Most rows used of each table; above it a sample is drawn with ``seed``, and the report says so.
 
+    Each part draws with a generator of its own, so that the same limits give the same figures on every page.
+
     ``attacks``: of each kind on each table; 0 for none.
     """
 
     rows: int = 50_000
     quality: int = 5_000
-    models: int = 25_000
-    classifier: int = 10_000
+    models: int = 10_000
+    classifier: int = 5_000
     nearest: int = 10_000
     attacked: int = 10_000
     attacks: int = attack.ATTACKS
@@ -71,37 +73,84 @@ class Examination:
     own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
     risks: attack.Risks | None = field(repr=False, default=None)
     shadows: "tuple[Shadow, ...]" = field(repr=False, default=())
+    verdict: Verdict = field(repr=False)
     marking: str = STEWARD_ONLY
 
-    @property
-    def verdict(self) -> Verdict:
-        """What the table is good for, in words."""
-        return judge(self.comparison, utility=self.utility, told=self.two_sample, groups=self.subgroups)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Appraisal:
+    """A comparison, what was measured beside it, and the verdict on all of it."""
+
+    comparison: Comparison
+    utility: Utility | None
+    two_sample: TwoSample | None
+    subgroups: tuple[Subgroup, ...]
+    verdict: Verdict
 
 
 def appraise(
-    real: str | Path, synthetic: str | Path, schema: Schema, *, limits: Limits | None = None
+    real: str | Path,
+    synthetic: str | Path,
+    schema: Schema,
+    *,
+    limits: Limits | None = None,
+    fit: Mapping[str, float] | None = None,
 ) -> tuple[Comparison, Verdict]:
     """A comparison and what the table is good for: the part of ``examine`` that is done in seconds.
 
-    ``real``, ``synthetic``: CSV or Parquet files with the columns of ``schema``; ``limits``: how many rows are used.
-    Errors: InputError for an unusable file, UsageError for a schema of identifiers.
+    ``real``, ``synthetic``: CSV or Parquet files with the columns of ``schema``; ``limits``: how many rows are used;
+    ``fit``: of the release's card. Errors: InputError for an unusable file, UsageError for a schema of identifiers.
     **Guarantee**: none; for the steward alone.
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
     check_schema(schema)
-    limits = limits or Limits(models=10_000, classifier=5_000)
+    limits = limits or Limits()
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
+    found = _appraised(*_opened(real, synthetic, schema, limits), schema, limits=limits, fit=fit)
+    return found.comparison, found.verdict
+
+
+def _opened(real: str | Path, synthetic: str | Path, schema: Schema, limits: Limits) -> tuple[Sample, Sample]:
     rng = np.random.default_rng(limits.seed)
     ours = read(real, schema, limit=limits.rows, rng=rng)
-    theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
-    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng, weight=schema.weight)
-    few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
-    used = _trained(*few, schema, target=None, test=None, rng=rng)
-    told = _told_apart(ours, theirs, rows=limits.classifier, rng=rng)
-    return found, judge(found, utility=used, told=told, groups=subgroups(found, _dividers(ours, ())))
+    return ours, read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
+
+
+def _appraised(
+    ours: Sample,
+    theirs: Sample,
+    schema: Schema,
+    *,
+    limits: Limits,
+    target: str | None = None,
+    test: Sample | None = None,
+    groups: tuple[str, ...] = (),
+    fit: Mapping[str, float] | None = None,
+    stage: Callable[[str], None] = lambda _: None,
+) -> Appraisal:
+    """What every page says of a table alike: each part draws with a generator of its own."""
+    compared, trained, recognised = _draws(limits)[:3]
+    stage("compare")
+    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=compared, weight=schema.weight)
+    stage("predict")
+    few = (ours.at_most(limits.models, trained), theirs.at_most(limits.models, trained))
+    used = _trained(*few, schema, target=target, test=test, rng=trained)
+    stage("detect")
+    told = _told_apart(ours, theirs, rows=limits.classifier, rng=recognised)
+    served = tuple(subgroups(found, _dividers(ours, groups)))
+    return Appraisal(
+        comparison=found,
+        utility=used,
+        two_sample=told,
+        subgroups=served,
+        verdict=judge(found, utility=used, told=told, groups=served, fit=fit),
+    )
+
+
+def _draws(limits: Limits) -> list[np.random.Generator]:
+    return [np.random.default_rng([limits.seed, part]) for part in range(1, 5)]
 
 
 def _told_apart(ours: Sample, theirs: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample | None:
@@ -121,6 +170,7 @@ def examine(
     target: str | None = None,
     groups: tuple[str, ...] = (),
     forecast: Mapping[str, float | None] | None = None,
+    fit: Mapping[str, float] | None = None,
     limits: Limits | None = None,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Examination:
@@ -128,40 +178,37 @@ def examine(
 
     ``target``: column to be predicted, default the schema's. ``groups``: columns that divide people into groups,
     default those of few categories. ``forecast``: expected errors ``one_way`` and ``two_way`` from noise alone.
-    ``stage``: is told of each of ``STAGES`` as it begins. Same arguments, same figures. Errors: InputError for an
-    unusable file, UsageError for a name that is not a column.
+    ``fit``: of the release's card. ``stage``: is told of each of ``STAGES`` as it begins. Same arguments, same figures.
+    Errors: InputError for an unusable file, UsageError for a name that is not a column.
 
     **Guarantee**: none; for the steward alone.
     """
     limits = limits or Limits()
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
-    rng = np.random.default_rng(limits.seed)
     stage("open")
-    ours = read(real, schema, limit=limits.rows, rng=rng)
-    theirs = read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)
+    ours, theirs = _opened(real, synthetic, schema, limits)
+    rng = _draws(limits)[-1]
     held = read(test, schema, limit=limits.rows, rng=rng) if test is not None else None
-    stage("compare")
-    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=rng, weight=schema.weight)
+    said = _appraised(
+        ours, theirs, schema, limits=limits, target=target, test=held, groups=groups, fit=fit, stage=stage
+    )
+    told = said.two_sample or two_sample(ours, theirs, rows=limits.classifier, rng=rng)  # says what is not installed
     again = ours.resampled(theirs.used, rng)
     alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
     base = compare_samples(ours, again, quality_rows=None, rng=rng, weight=schema.weight)
-    few = (ours.at_most(limits.models, rng), theirs.at_most(limits.models, rng))
-    stage("predict")
-    used = _trained(*few, schema, target=target, test=held, rng=rng)
-    stage("detect")
-    told = two_sample(ours, theirs, rows=limits.classifier, rng=rng)
     stage("copies")
     near = nearness(ours, theirs, test=held, rows=limits.nearest, rng=rng)
     scored = plugin_scores.measure(ours, theirs, schema)
     stage("attack")
     return Examination(
-        comparison=found,
+        comparison=said.comparison,
         similarity=alike,
-        figures=tuple(_figures(found, base, alike, used, told, forecast or {})),
-        subgroups=tuple(subgroups(found, _dividers(ours, groups))),
-        utility=used,
+        figures=tuple(_figures(said.comparison, base, alike, said.utility, told, forecast or {})),
+        subgroups=said.subgroups,
+        utility=said.utility,
         two_sample=told,
+        verdict=said.verdict,
         nearness=near,
         limits=limits,
         weighted_floor=base.weighted,
@@ -282,7 +329,7 @@ def plain(found: Examination) -> dict[str, Any]:
         },
         "limits": vars(found.limits),
         "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in found.figures],
-        "verdict": [vars(u) for u in found.verdict.uses],
+        "verdict": [u.plain() for u in found.verdict.uses],
         "worst_triples": [{"columns": list(names), "distance": d} for *names, d in found.verdict.triples],
         "associations": {
             "columns": list(c.columns),
@@ -290,6 +337,7 @@ def plain(found: Examination) -> dict[str, Any]:
             "synthetic": c.associations[1].tolist(),
         },
         "columns": {n: o.distance for n, o in c.one_way.items()},
+        "numbers": {n: vars(o.numbers) for n, o in c.one_way.items() if o.numbers is not None},
         "weighted": None if c.weighted is None else vars(c.weighted),
         "pairs": {
             "columns": list(c.columns),

@@ -12,7 +12,10 @@ from synth.errors import UsageError
 from synth.evaluate import chart_data
 from synth.evaluate.association import cramers_v
 from synth.evaluate.chart_data import Matrix, Shares
+from synth.evaluate.column_numbers import Numbers, numbers
+from synth.evaluate.joint_scores import mean, scored
 from synth.evaluate.quality import Quality, measure, unscored
+from synth.evaluate.rating import Scored
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
@@ -29,6 +32,7 @@ class OneWay:
     """Shares of one column's groups in both tables, each (m,), and their total variation distance.
 
     ``kind``: "bars" for categories, "histogram" for numbers, "dates". ``edges``: as in ``grouping.Groups``.
+    ``numbers``: means, spreads and the like, of whole columns.
     """
 
     column: str
@@ -38,6 +42,7 @@ class OneWay:
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
+    numbers: Numbers | None = field(repr=False, default=None)
 
     @property
     def pooled(self) -> bool:
@@ -76,7 +81,8 @@ class Comparison:
     diagonal, all of at most 12 groups a column (and missing codes). ``pairs_by_chance``: the mean
     distance (off the diagonal) that two independent draws of these sizes from one population would show.
     ``associations``: Cramer's V (d, d) of the same joint tables, real and synthetic. ``weighted``: the same distances
-    of weighted rows, where the schema names a weight.
+    of weighted rows, where the schema names a weight. ``filled`` and ``scored``: which cells hold a value, and the mean
+    distance of pairs among the rows of which both do, as verdicts take it.
     """
 
     columns: tuple[str, ...]
@@ -92,6 +98,8 @@ class Comparison:
     marking: str = STEWARD_ONLY
     groups: Mapping[str, Groups] = field(repr=False)
     codes: tuple[Codes, Codes] = field(repr=False)
+    filled: tuple[Codes, Codes] = field(repr=False)
+    scored: Scored | None = field(repr=False, default=None)
     weighted: Weighted | None = field(repr=False, default=None)
 
     @property
@@ -230,7 +238,11 @@ def compare_samples(
     one_way = {n: _one_way(n, c, tables[0][n], tables[1][n]) for n, c in measured.items()}
     groups = {n: grouping.coarse(c, np.concatenate([t[n] for t in tables])) for n, c in measured.items()}
     codes = tuple({n: groups[n].take(t[n]).astype(np.int32) for n in measured} for t in tables)
+    filled = tuple({n: t[n] < c.size for n, c in measured.items()} for t in tables)
     pairs, chance, associations = _pairs(groups, codes)
+    sizes = {n: len(g.labels) for n, g in groups.items()}
+    both = (codes[0], codes[1]), (filled[0], filled[1])
+    scores = [scored(p, [sizes[n] for n in p], *both) for p in combinations(measured, 2)]
     return Comparison(
         columns=tuple(measured),
         real_rows=real.rows,
@@ -243,8 +255,10 @@ def compare_samples(
         associations=associations,
         quality=measure(*tables, measured, rows=quality_rows, rng=rng) if quality_rows else None,
         groups=groups,
-        codes=(codes[0], codes[1]),
-        weighted=None if weight is None else weighted(real, synthetic, groups, (codes[0], codes[1]), weight),
+        codes=both[0],
+        filled=both[1],
+        scored=mean(scores),
+        weighted=None if weight is None else weighted(real, synthetic, groups, both[0], weight),
     )
 
 
@@ -260,6 +274,7 @@ def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray)
         real=shares[0],
         synthetic=shares[1],
         distance=_distance(*shares),
+        numbers=numbers(name, column, groups, real, synthetic),
     )
 
 

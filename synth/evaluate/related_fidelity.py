@@ -7,12 +7,14 @@ rows of one root are no separate draws.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import numpy as np
 
 from synth.evaluate.fidelity import STEWARD_ONLY
+from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping
@@ -23,6 +25,7 @@ from synth.sources.rows.forest import Forest
 
 STEP = 1 << 18  # rows or pairs looked at at a time
 AGAIN, MOST_AGAIN = 4, 4_000_000  # times that roots are drawn again; fewer where there are more rows in all
+PARTS = ("distance", "by_chance", "independent")
 ROW = "\0row"  # of the root, as a column of its table; no table has one of that name
 
 
@@ -51,6 +54,16 @@ class Pair:
     by_chance: float = field(repr=False)
     independent: float = field(repr=False)
 
+    @property
+    def lost(self) -> bool:
+        """Whether the relation is worse than lost: independent columns would be no farther off."""
+        limit = DISTANCES["across"]
+        return rate(limit, self.distance, second=self.by_chance, independent=self.independent)[1] == WORSE
+
+
+def _lost(pair: Pair) -> float:
+    return pair.independent - pair.distance
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Across:
@@ -65,10 +78,31 @@ class Across:
     pairs: Mapping[str, list[Pair]]
     marking: str = STEWARD_ONLY
 
+    @cached_property
+    def verdict(self) -> Uses:
+        """What the tables are good for, across tables: numbers of children by key, and each kind of relation."""
+        numbers = [
+            use_of(
+                "children",
+                f"numbers of {n.child} of one {n.parent}",
+                Scored(distance=n.distance, by_chance=n.by_chance),
+            )
+            for n in self.numbers
+        ]
+        relations = [
+            use_of(
+                "across",
+                f"relations: {about}",
+                Scored(**dict(zip(PARTS, self.mean(about), strict=True))),
+                but={f"{p.first} and {p.second}": WORSE for p in sorted(pairs, key=_lost) if p.lost},
+            )
+            for about, pairs in self.pairs.items()
+        ]
+        return Uses(uses=best_first([*numbers, *relations]))
+
     def mean(self, about: str) -> tuple[float, float, float]:
         """Mean distance of pairs, that of a second real sample, and that of independence."""
-        names = ("distance", "by_chance", "independent")
-        distance, chance, alone = (float(np.mean([getattr(p, n) for p in self.pairs[about]])) for n in names)
+        distance, chance, alone = (float(np.mean([getattr(p, n) for p in self.pairs[about]])) for n in PARTS)
         return distance, chance, alone
 
 
@@ -222,6 +256,7 @@ def plain(found: Across) -> dict[str, object]:
     """The comparison as JSON data: for the steward alone."""
     return {
         "marking": found.marking,
+        "verdict": found.verdict.plain(),
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in found.rows.items()},
         "numbers of children": [
             {

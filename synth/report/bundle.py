@@ -29,7 +29,6 @@ from synth.report import (
     chosen_release,
     index_page,
     publish,
-    publishable,
     related_index,
     related_publish,
 )
@@ -41,7 +40,7 @@ from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table
 
-ASIDE = {"selection", "deployment", "registry", *complete({})}  # what a card may add after the release was stored
+ASIDE = {"selection", "deployment", "registry", "verdict", *complete({})}  # what a card may add after it was stored
 AS_STORED = ("schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
 SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
@@ -66,6 +65,7 @@ class Bundled:
             **told,
             "choice": self.how,
             "counted": self.counted,
+            "verdict": self.card["verdict"],
         }
 
     @property
@@ -143,11 +143,13 @@ def _packed(
         )
     verify.check(card)
     card["registry"] = registry(card)
+    found = related_publish.gather(folder) if isinstance(stored.schema, Dataset) else publish.gather(folder)
+    card["verdict"] = publish.judged(found, card).plain()
     twin = [dialect_copy.NAME] if dialect_copy.DIGEST in card else []
     parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
-    parts |= _made(folder, stored, card)
+    parts |= _made(folder, stored, card, found)
     parts |= pack.parts(stored, card, parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
@@ -280,7 +282,7 @@ def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
     return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
-def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
+def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], found: Any) -> dict[str, bytes]:
     """The parts that are written anew, all from the release and the card."""
     made = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
@@ -288,13 +290,11 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any]) -> dict[
         "card.html": card_page.render_html(card),
     }
     if isinstance(stored.schema, Dataset):
-        trees = related_publish.gather(folder)
-        report, plain = related_publish.page(trees, card=card), related_publish.plain(trees)
-        made["index.html"] = related_index.render(trees, card)
+        report, plain = related_publish.page(found, card=card), related_publish.plain(found)
+        made["index.html"] = related_index.render(found, card)
         made["README.md"] = related_index.readme(card, stored.schema)
     else:
-        found = publish.gather(folder)
-        report, plain = publish.publishable_page(found, folder, card=card), publishable.plain(found)
+        report, plain = publish.publishable_page(found, folder, card=card), publish.plainly(found, card)
         made["index.html"] = index_page.render(found, stored.schema, card)
         made["README.md"] = bundle_texts.readme(card)
         made["reproduce.py"] = bundle_texts.REPRODUCE

@@ -17,11 +17,17 @@ def readme(card: Mapping[str, Any]) -> str:
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows. It is no copy: {MADE_UP}. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
         f"({markdown.text(card['relation_in_words'])}): "
-        f"{markdown.text(card['meaning'])}.\n\n| file | |\n|---|---|\n{files_of}\n\n"
+        f"{markdown.text(card['meaning'])}.\n\n{good_for(card)}| file | |\n|---|---|\n{files_of}\n\n"
         "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
         "\n"
         "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
     )
+
+
+def good_for(card: Mapping[str, Any]) -> str:
+    """The verdict as a list, from what was released alone."""
+    lines = [f"- {u['level']} {markdown.text(u['sentence'])}" for u in card.get("verdict", ())]
+    return "From what was released alone, it is\n\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 
 DOCUMENTS = (

@@ -110,6 +110,8 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
             ("schema SHA-256", about["schema_sha256"]),
         ],
     )
+    if "verdict" in about:
+        yield "What it is good for", (_verdict(about["verdict"]))
     if "keys" in about:
         yield "Tables", list(_tables(about))
     yield (
@@ -135,6 +137,14 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
             ("versions", ", ".join(f"{n} {v}" for n, v in about["versions"].items())),
         ],
     )
+
+
+def _verdict(uses: Iterable[Mapping[str, Any]]) -> Rows:
+    """The uses by level, as the release alone can tell."""
+    levels: dict[str, list[str]] = {}
+    for use in uses:
+        levels.setdefault(str(use["level"]), []).append(str(use["sentence"]))
+    return [(level, "; ".join(lines)) for level, lines in levels.items()]
 
 
 def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

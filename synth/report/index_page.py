@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from synth.evaluate.rating import CARE, LEVELS, NOT, Uses
 from synth.release.card import limits
-from synth.report import bundle_texts, html, publishable
-from synth.report.html import percent
+from synth.report import bundle_texts, html, released_verdict
 from synth.report.publishable import Publishable
 from synth.schema.table import Column, Schema
 
-NEAR = 1.25  # times what noise explains, up to which synthetic counts agree with the released ones
-LITTLE = 0.15  # share of rows that noise may displace in a table that is called good
-TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
 KINDS = {
     "categorical": "one of a list",
     "ordinal": "one of an ordered list",
@@ -40,7 +37,7 @@ def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
         about=card,
         made_up=limits.MADE_UP,
         limits=limits.sentences(card),
-        uses=uses(found),
+        uses=uses(found, card),
         cite=cite(named, card),
         draws=card.get("method") in BY_DRAWS,
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
@@ -67,49 +64,25 @@ def columns(schema: Schema) -> list[tuple[str, ...]]:
     ]
 
 
-def uses(found: Publishable) -> list[tuple[str, list[str]]]:
+def uses(found: Publishable, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """What the table is good for, usable with care for, and not for, as far as what was released can tell."""
-    told = publishable.means(found)
-    good: list[str] = []
-    care: list[str] = []
-    for what, name in (("one_way", "shares and averages of single columns"), ("two_way", "tables of two columns")):
-        mean = told[what]
-        if mean is None:
-            care.append(f"{name}: no noisy counts of them were released to compare with")
-            continue
-        line, agrees = agreement(name, mean["distance"], mean["from_noise"], of="rows")
-        (good if agrees else care).append(line)
     noise = [s.table.sigma for s in found.one_way.values()]
-    if noise:
-        care.append(
-            f"groups of fewer than about {TIMES * max(noise):,.0f} rows of the source: the standard deviation "
-            f"of the noise in a count is up to {max(noise):,.0f} rows"
-        )
-    larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
-    care.append(
-        f"relations of three and more columns{larger}: no counts of them were released, the model fills them in"
-    )
-    care.append("results that matter: confirm them on the real table, through whoever holds it")
-    return sorted_out(good, care, linking="linking with other tables row by row")
+    care = [
+        *released_verdict.small_groups(noise, "the source"),
+        "results that matter: confirm them on the real table, through whoever holds it",
+    ]
+    return sorted_out(released_verdict.verdict(found, card), care, linking="linking with other tables row by row")
 
 
-def agreement(name: str, distance: float, noise: float, *, of: str) -> tuple[str, bool]:
-    """How far synthetic and released counts are apart, in a sentence, and whether noise explains it and is small."""
-    line = (
-        f"{name}: {percent(distance)} of the {of} away from the noisy counts, of which noise alone explains up to "
-        f"{percent(noise)}"
-    )
-    return line, distance <= NEAR * noise and noise <= LITTLE
-
-
-def sorted_out(good: list[str], care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:
-    """Uses by heading, with those that no synthetic table has. ``linking``: why rows cannot be linked."""
+def sorted_out(said: Uses, care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:
+    """Uses by heading, with ``care`` and those that no synthetic table has. ``linking``: why rows cannot be linked."""
     never = [
         "anything about a single person: no row is anybody's record",
         linking,
         "rare cases, extremes and outliers, which noise hides on purpose",
     ]
-    parts = [("Good for", good), ("Usable with care for", care), ("Not for", never)]
+    more = {CARE: [*([said.unsure] if said.unsure else []), *care], NOT: never}
+    parts = [(level.capitalize(), [u.sentence for u in said.at(level)] + more.get(level, [])) for level in LEVELS]
     return [(title, lines) for title, lines in parts if lines]
 
 

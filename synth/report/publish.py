@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError, UsageError
+from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import read
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.statistics_file import load
-from synth.report import publishable, related_publish
+from synth.report import publishable, related_publish, released_verdict
 from synth.report.publishable import Publishable
 from synth.schema import whole_files
 
@@ -53,7 +54,8 @@ def publishable_page(
         raise InputError(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
         )
-    return publishable.render(found, schema=stored.setting.schema, about=card, paid=statistics)
+    said = released_verdict.verdict(found, card)
+    return publishable.render(found, schema=stored.setting.schema, about=card, said=said, paid=statistics)
 
 
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
@@ -74,10 +76,38 @@ def write(release: str | Path, out: str | Path, *, statistics: str | Path | None
     else:
         found, paid = gather(release), None if statistics is None else load(statistics)
         text = publishable_page(found, release, statistics=paid)
-        plain = publishable.plain(found) | ({} if paid is None else {"further": paid})
+        plain = plainly(found, about(folder_of(release))) | ({} if paid is None else {"further": paid})
     _write(page, text)
     _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+
+
+def plainly(found: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
+    """The report as JSON data, with its verdict. ``card``: whose fit takes part.
+
+    Privacy: released answers only.
+    """
+    return {"verdict": released_verdict.verdict(found, card).plain(), **publishable.plain(found)}
+
+
+def verdict(release: str | Path) -> Uses:
+    """What the table is good for as far as a ``release``, a folder, can tell. Errors: InputError for an unusable one.
+
+    **Guarantee**: that of the release. Privacy: released answers only.
+    """
+    if bundle.is_related(release):
+        return related_publish.verdict(related_publish.gather(release))
+    return judged(gather(release), about(folder_of(release)))
+
+
+def judged(found: Any, card: Mapping[str, Any]) -> Uses:
+    """The verdict on what was gathered of one table or of related ones.
+
+    Privacy: released answers only.
+    """
+    if isinstance(found, related_publish.PublishableTables):
+        return related_publish.verdict(found)
+    return released_verdict.verdict(found, card)
 
 
 def in_words(release: str | Path) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.rating import Uses
 from synth.questions.kinds import kinds_of
 from synth.report import html, svg_charts
 from synth.report.html import figure, percent
@@ -71,9 +72,9 @@ def gather(
 
 
 def render(
-    found: Publishable, *, schema: Schema, about: Mapping[str, Any], paid: Mapping[str, Any] | None = None
+    found: Publishable, *, schema: Schema, about: Mapping[str, Any], said: Uses, paid: Mapping[str, Any] | None = None
 ) -> str:
-    """The page. ``about``: the release card. ``paid``: further statistics, of a spend of their own."""
+    """The page. ``about``: the release card. ``said``: the verdict. ``paid``: further statistics, paid for apart."""
     ordered = sorted(found.one_way.items(), key=lambda item: -item[1].fit.distance)
     return html.render(
         "publishable.html",
@@ -89,9 +90,16 @@ def render(
         columns=[[name, *fit_in_words(shown)] for name, shown in ordered],
         pairs=_several(found.two_way),
         larger=_several(found.larger),
+        uses=lines(said),
+        unsure=said.unsure,
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
     )
+
+
+def lines(said: Uses) -> list[tuple[str, ...]]:
+    """A verdict as a table: the level, what for, the figure, a second sample's, and the reason."""
+    return [(u.level.capitalize(), u.use, *u.shown, u.reason) for u in said.uses]
 
 
 def _source_rows(found: Publishable) -> str:

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from synth.release import markdown
 from synth.release.card import limits
-from synth.report import html, index_page
-from synth.report.bundle_texts import CITED, DOCUMENTS
+from synth.report import html, index_page, related_publish, released_verdict
+from synth.report.bundle_texts import CITED, DOCUMENTS, good_for
 from synth.report.related_picture import picture
-from synth.report.related_publish import VIEWS, PublishableTables
+from synth.report.related_publish import PublishableTables
 from synth.schema.dataset import Dataset
 
 MEANS = ("distance", "from_noise")
@@ -87,28 +85,15 @@ def joined(schema: Dataset) -> str:
 
 
 def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
-    """What the tables are good for, usable with care for, and not for, as far as what was released can tell."""
-    good: list[str] = []
-    care: list[str] = []
-    singles = {f"single columns of {t}": s for t, s in found.singles.items()}
-    pairs = {
-        f"{'single columns' if VIEWS['first'] in n else 'tables of two columns'}, {n}": p
-        for n, p in found.pairs.items()
-    }
-    for name, shown in {**singles, **pairs}.items():
-        if shown:
-            distance, noise = (float(np.mean([getattr(s.fit, n) for s in shown.values()])) for n in MEANS)
-            line, agrees = index_page.agreement(name, distance, noise, of="weight")
-            (good if agrees else care).append(line)
-    sigmas = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
-    if sigmas:
-        care.append(
-            f"groups of fewer than about {index_page.TIMES * max(sigmas):,.0f} rows of {found.schema.root}: the "
-            f"standard deviation of the noise in a count is up to {max(sigmas):,.0f}"
-        )
-    care.append("relations of three and more columns: no counts of them were released, the model fills them in")
-    care.append("results that matter: confirm them on the real tables, through whoever holds them")
-    return index_page.sorted_out(good, care, linking="linking with other tables row by row: keys are made up")
+    """The verdict by heading, with what holds of all synthetic tables."""
+    noise = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
+    care = [
+        *released_verdict.small_groups(noise, found.schema.root),
+        "results that matter: confirm them on the real tables, through whoever holds them",
+    ]
+    return index_page.sorted_out(
+        related_publish.verdict(found), care, linking="linking with other tables row by row: keys are made up"
+    )
 
 
 def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
@@ -145,7 +130,9 @@ def readme(card: Mapping[str, Any], schema: Dataset) -> str:
         f"# {markdown.text(name_of(card))}\n\nSynthetic tables that belong together. They are no copies: no row "
         "was taken from a private table; each was drawn from a model of noisy answers. Made from private tables with "
         f"differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g}; the unit "
-        f"is {markdown.text(card['unit_in_words'])}.\n\n| file | |\n|---|---|\n" + "\n".join(lines) + "\n\n"
+        f"is {markdown.text(card['unit_in_words'])}.\n\n{good_for(card)}| file | |\n|---|---|\n"
+        + "\n".join(lines)
+        + "\n\n"
         "To draw more: install the library in the version that the card names, then\n\n"
         "    synth sample . --num-roots 1000 --out more\n    synth card check card.json\n"
     )

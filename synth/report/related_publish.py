@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.mechanisms import linked
 from synth.questions.linked import placed
 from synth.release import folder as folders
-from synth.report import html, publishable
+from synth.report import html, publishable, released_verdict
 from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
@@ -78,6 +79,19 @@ def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
     return f"{question.table} with {', '.join(above)}" if above else f"within {question.table}", names
 
 
+def verdict(found: PublishableTables) -> Uses:
+    """What the tables are good for as far as what was released can tell.
+
+    Privacy: released answers only.
+    """
+    singles = {t: s.values() for t, s in found.singles.items() if s}
+    first = {n: p.values() for n, p in found.pairs.items()}
+    across = {
+        ("single columns, " if VIEWS["first"] in n else "tables of two columns, ") + n: s for n, s in first.items()
+    }
+    return released_verdict.of_tables(singles, across, rows=found.roots)
+
+
 def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
     """The report as one HTML page. ``card``: with how the release was chosen."""
     singles = []
@@ -98,6 +112,7 @@ def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
         head=HEAD,
         tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
         groups=[(about, _lines(shown)) for about, shown in found.pairs.items()],
+        uses=publishable.lines(verdict(found)),
     )
 
 
@@ -118,6 +133,7 @@ def plain(found: PublishableTables) -> dict[str, Any]:
 
     return {
         "publishable": "made from releases only",
+        "verdict": verdict(found).plain(),
         "roots": found.roots,
         "one_way": {
             t: {

@@ -278,7 +278,10 @@ def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alo
     assert "Small &lt;b&gt;survey&lt;/b&gt;" in page, "what the steward states is escaped"
     for title in ("Usable with care for", "Not for", "How to analyse it", "How to cite it"):
         assert title in page
-    assert f"{100 * report['means']['one_way']['distance']:.1f} %" in page
+    assert report["verdict"]
+    for use in report["verdict"]:
+        assert use["value"] is None or f"up to {100 * use['value']:.1f} %" in page
+        assert use["use"] in page
     assert f"epsilon {made.epsilon:g}" in page
     assert set(re.findall(r'href="([^"#]+)"', page)) - {"data:,"} <= names
     assert "steward only" not in page.lower()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate import column_numbers
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.report import html, svg_charts
@@ -92,6 +93,7 @@ def _column(one: OneWay, place: int) -> dict[str, Any]:
         "chart": chart,
         "rows": rows,
         "rest": rows[len(shown.labels) :],
+        "numbers": column_numbers.lines(one.numbers, date=one.kind == "dates"),
     }
 
 

@@ -9,12 +9,14 @@ from typing import Any
 from synth.errors import EmptyTableError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
+from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related
 from synth.evaluate.related_fidelity import plain as told_plainly
 from synth.release import folder as folders
 from synth.report import html, svg_charts
 from synth.report.html import percent
+from synth.report.publishable import lines
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.write import private_text
@@ -71,15 +73,18 @@ def examine(
     _check_target(schema, target)
     found = compare_related(forest(real, schema), forest(folder, schema), schema)
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
-    words: dict[str, str] = {"report_json": json.dumps(told_plainly(found), indent=1, ensure_ascii=False) + "\n"}
-    pages = []
+    words: dict[str, str] = {}
+    pages, verdicts = [], {}
     for table, place in places(real, schema).items():
         own = target.partition(".")[2] if target is not None and target.partition(".")[0] == table else None
         if (alone := _alone(place, table, folder, stored, own, limits)) is not None:
             name, at = f"report of {table}", _page_of(page, table)
-            paths[name], words[name] = at, alone
+            paths[name] = at
+            words[name], verdicts[table] = alone
             pages.append((table, at.name))
     words["report"] = render(found, schema, about=stored.card, pages=pages)
+    told = {**told_plainly(found), "tables": {t: said.plain() for t, said in verdicts.items()}}
+    words["report_json"] = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
     return Pages(paths=paths, words=words)
 
 
@@ -100,15 +105,16 @@ def _alone(
     stored: folders.StoredRelease,
     target: str | None,
     limits: Limits | None,
-) -> str | None:
-    """A table's own report, None where one side has no row: all rows of the real file, as a run on it alone."""
+) -> tuple[str, Uses] | None:
+    """A table's report and verdict, None where one side has no row: all rows of the real file, as a run on it alone."""
     try:
         found = examination.examine(
             place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target, limits=limits
         )
     except EmptyTableError:
         return None
-    return steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
+    page = steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
+    return page, found.verdict
 
 
 def render(found: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
@@ -121,6 +127,7 @@ def render(found: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequ
         about=about,
         picture=picture(schema),
         pages=pages,
+        uses=lines(found.verdict),
         tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in found.rows.items()],
         numbers=[_numbers(n) for n in found.numbers],
         groups=[(title, *found.mean(title), _lines(pairs)) for title, pairs in found.pairs.items()],

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from synth.evaluate.examination import Examination
+from synth.report.publishable import lines
 
 
 def data(found: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
@@ -20,7 +21,8 @@ def data(found: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
         "groups of people": [place(f"{g.column} {g.group}", g.distance or 0.0) for g in said.groups],
     }
     return {
-        "uses": [(u.level.capitalize(), u.use, u.measure, *u.shown) for u in said.uses],
+        "uses": lines(said),
+        "unsure": said.unsure,
         "worst": [(what, places) for what, places in worst.items() if places],
         "looked_at": said.triples_looked_at,
         "reconciled": said.reconciled,

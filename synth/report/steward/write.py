@@ -58,6 +58,7 @@ def examine(
         target=target,
         groups=tuple(groups),
         forecast=forecast(folder),
+        fit=stored.card.get("fit"),
         limits=limits,
         stage=stage,
     )

@@ -6,8 +6,9 @@ from samples import SCHEMA, sample, write
 
 from synth.evaluate.examination import appraise
 from synth.evaluate.fidelity import compare_samples
+from synth.evaluate.rating import CARE, GOOD, NOT
 from synth.evaluate.read_sample import Sample
-from synth.evaluate.verdict import CARE, GOOD, NOT, judge
+from synth.evaluate.verdict import judge
 from synth.schema import table as schemas
 
 COLUMNS = {n: {"type": "categorical", "categories": ["0", "1", "2", "3"]} for n in "abcde"}

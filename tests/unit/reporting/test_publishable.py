@@ -10,7 +10,7 @@ from report_release import report_release  # noqa: F401
 
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
 from synth.release import folder
-from synth.report import publish, publishable
+from synth.report import publish, publishable, released_verdict
 from synth.report.noisy_tables import NoisyTable, agreement, tables, total
 from synth.schema import table as schemas
 
@@ -94,7 +94,8 @@ def test_one_hot_slices_tell_noisy_counts():
 def test_a_release_without_counts_says_so(release):
     stored = folder.load_release(release[0])
     found = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
-    text = publishable.render(found, schema=stored.setting.schema, about=stored.card)
+    said = released_verdict.verdict(found, stored.card)
+    text = publishable.render(found, schema=stored.setting.schema, about=stored.card, said=said)
     check(text)
     assert "released embedding, not tables of counts" in text
 
@@ -114,7 +115,8 @@ def test_texts_are_escaped_wherever_they_stand(release):
     mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
     card = {**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}}
     paid = {"card": card, "level": 0.95, "statistics": [counted, mean]}
-    text = publishable.render(shown, schema=schemas.parse(plain), about=card, paid=paid)
+    said = released_verdict.verdict(shown, card)
+    text = publishable.render(shown, schema=schemas.parse(plain), about=card, said=said, paid=paid)
     check(text)
     assert text.count("&lt;script&gt;") > 50
     assert "<script" not in text

@@ -1,0 +1,66 @@
+"""How far joint tables of two or three columns are apart, as verdicts take it. For the steward alone.
+
+Rows with an empty cell among them say little of a relation and agree by themselves, so they are left out where enough
+rows remain.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+
+from synth.evaluate.column_numbers import apart
+from synth.evaluate.rating import Scored
+
+THIN = 0.35  # a second sample's distance, above which the rows with every cell are too few to be scored by themselves
+Cells = Mapping[str, np.ndarray]
+
+
+def mean(several: Sequence[Scored]) -> Scored | None:
+    """The mean of several; None of none. Of independent columns where each has such a figure."""
+    if not several:
+        return None
+    alone = [s.independent for s in several if s.independent is not None]
+    return Scored(
+        distance=float(np.mean([s.distance for s in several])),
+        by_chance=float(np.mean([s.by_chance for s in several])),
+        independent=float(np.mean(alone)) if len(alone) == len(several) else None,
+    )
+
+
+def scored(
+    names: Sequence[str], sizes: Sequence[int], codes: tuple[Cells, Cells], filled: tuple[Cells, Cells]
+) -> Scored:
+    """The joint table of columns ``names`` of ``sizes`` groups, among the rows that hold a value in each of them.
+
+    ``codes``, ``filled``: of the real and of the synthetic rows the group (rows,), and whether there is a value.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    kept = [np.logical_and.reduce([f[n] for n in names]) for f in filled]
+    whole = compared(*(_counts(c, names, sizes, None) for c in codes))
+    if all(k.all() for k in kept):
+        return whole
+    few = compared(*(_counts(c, names, sizes, k) for c, k in zip(codes, kept, strict=True)))
+    return whole if few.by_chance > max(THIN, whole.by_chance) else few
+
+
+def compared(real: np.ndarray, synthetic: np.ndarray) -> Scored:
+    """Two tables of counts of one shape.
+
+    >>> compared(np.array([[50, 0], [0, 50]]), np.array([[25, 25], [25, 25]])).independent
+    0.5
+    """
+    distance, chance = apart(real, synthetic)
+    shares = real / max(int(real.sum()), 1)
+    axes = range(real.ndim)
+    sides = [shares.sum(axis=tuple(a for a in axes if a != k)) for k in axes]
+    alone = reduce(np.multiply.outer, sides)
+    return Scored(distance=distance, by_chance=chance, independent=float(0.5 * np.abs(shares - alone).sum()))
+
+
+def _counts(codes: Cells, names: Sequence[str], sizes: Sequence[int], kept: np.ndarray | None) -> np.ndarray:
+    flat = codes[names[0]].astype(np.int64)
+    for name, size in zip(names[1:], sizes[1:], strict=True):
+        flat = flat * size + codes[name]
+    return np.bincount(flat if kept is None else flat[kept], minlength=int(np.prod(sizes))).reshape(tuple(sizes))

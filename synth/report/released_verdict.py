@@ -1,0 +1,88 @@
+"""What a table is good for, as far as the release itself can tell: the rule of ``rating``, without a real row.
+
+A released count has noise, so how far the synthetic table is from the real one is known between two ends only: at least
+what noise cannot explain, at most what noise may hide. Good is what is good at the far end, and bad what is bad at the
+near one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from synth.evaluate.rating import CARE, DISTANCES, Use, Uses, best_first, rate_between
+from synth.generators.marginals import misfit
+from synth.report.publishable import Publishable, Shown
+
+NO_COUNTS = "no noisy counts of them were released to compare with"
+FILLED_IN = "no counts of them were released, the model fills them in"
+COLUMNS, PAIRS = "shares and averages of single columns", "tables and correlations of two columns"
+MORE = "relations of three and more columns"
+TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
+
+
+def verdict(found: Publishable, card: Mapping[str, Any]) -> Uses:
+    """The verdict on one table. ``card``: whose ``fit`` takes part.
+
+    **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
+
+    Privacy: released answers only.
+    """
+    unsure = misfit.in_words(card.get("fit")) or ""
+    larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
+    return Uses(
+        uses=best_first(
+            [
+                use("columns", COLUMNS, found.one_way.values(), rows=found.rows, fitted=not unsure),
+                use("pairs", PAIRS, found.two_way.values(), rows=found.rows, fitted=not unsure),
+                _unknown("triples", f"{MORE}{larger}", FILLED_IN),
+            ]
+        ),
+        unsure=unsure,
+    )
+
+
+def of_tables(singles: Mapping[str, Iterable[Shown]], across: Mapping[str, Iterable[Shown]], *, rows: float) -> Uses:
+    """The verdict on related tables. ``singles``: by table; ``across``: by what they are about; ``rows``: roots."""
+    parts = [use("columns", f"single columns of {t}", s, rows=rows) for t, s in singles.items()]
+    parts += [use("across", about, s, rows=rows) for about, s in across.items()]
+    return Uses(uses=best_first([*parts, _unknown("triples", MORE, FILLED_IN)]))
+
+
+def use(name: str, what: str, shown: Iterable[Shown], *, rows: float | None, fitted: bool = True) -> Use:
+    """A use by its released tables of ``rows`` rows of the source."""
+    known = list(shown)
+    if not known or not rows:
+        return _unknown(name, what, NO_COUNTS)
+    low, high = (float(np.mean([ends(s)[k] for s in known])) for k in (0, 1))
+    second = float(np.mean([_by_chance(s, rows) for s in known]))
+    level, why = rate_between(DISTANCES[name], low, high, second=second, fitted=fitted)
+    return Use(name=name, use=what, level=level, why=why, value=high, second=second, at_most=True)
+
+
+def ends(shown: Shown) -> tuple[float, float]:
+    """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
+    distance, noise = shown.fit.distance, shown.fit.from_noise
+    return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
+
+
+def _by_chance(shown: Shown, rows: float) -> float:
+    """What a second sample of so many rows would show, by the synthetic shares."""
+    shares = shown.synthetic / max(float(shown.synthetic.sum()), 1e-9)
+    return min(1.0, 0.5 * sqrt(4 / pi / rows) * float(np.sqrt(shares * (1 - shares)).sum()))
+
+
+def _unknown(name: str, what: str, why: str) -> Use:
+    return Use(name=name, use=what, level=CARE, why=why, value=None)
+
+
+def small_groups(noise: Sequence[float], of: str) -> list[str]:
+    """From which size on groups are told, by the largest ``noise`` of a count; nothing where there is none."""
+    if not noise:
+        return []
+    most = max(noise)
+    return [
+        f"groups of fewer than about {TIMES * most:,.0f} rows of {of}: the standard deviation of the noise in a count "
+        f"is up to {most:,.0f} rows"
+    ]

@@ -1,0 +1,213 @@
+"""One verdict: the rule says what a statistician would, and every page, file and command says what the rule does."""
+
+import json
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.evaluate.rating import (
+    CARE,
+    DETECTION,
+    DISTANCES,
+    GOOD,
+    LEVELS,
+    NOT,
+    WORSE,
+    Limit,
+    rate,
+    rate_between,
+    rate_score,
+)
+from synth.generators.marginals import misfit
+
+CASES = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))["case"]
+
+
+def _rated(case):
+    ratio = case.get("fit")
+    fitted = ratio is None or misfit.in_words({"ratio": ratio, "pairs": ratio}) is None
+    if case["use"] == "prediction":
+        found = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
+        return ("-", "") if found is None else found
+    if case["use"] == "detection":
+        return rate(DETECTION, case["figure"], digits=2, fitted=fitted)
+    limit, second = DISTANCES[case["use"]], case["second"]
+    if "low" in case:
+        return rate_between(limit, case["low"], case["figure"], second=second, fitted=fitted)
+    return rate(limit, case["figure"], second=second, independent=case.get("independent"), fitted=fitted)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{c['use']}: {c['why']}" for c in CASES])
+def test_the_verdict_is_a_statistician_s(case):
+    assert _rated(case)[0] == case["verdict"]
+
+
+def test_there_are_thirty_cases_and_each_use_has_some():
+    assert len(CASES) >= 30
+    assert {c["use"] for c in CASES} == {*DISTANCES, "prediction", "detection"}
+    assert {c["verdict"] for c in CASES} == {*LEVELS, "-"}
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_a_verdict_never_gets_better_as_the_figure_gets_worse_or_the_second_sample_better(name):
+    levels = {
+        (v, s): LEVELS.index(rate(DISTANCES[name], v, second=s)[0])
+        for v in np.linspace(0, 1, 101)
+        for s in (0.0, 0.02, 0.1, 0.3, 1.0)
+    }
+    for s in (0.0, 0.02, 0.1, 0.3, 1.0):
+        ranks = [levels[v, s] for v in np.linspace(0, 1, 101)]
+        assert ranks == sorted(ranks)
+    for v in np.linspace(0, 1, 101):
+        ranks = [levels[v, s] for s in (1.0, 0.3, 0.1, 0.02, 0.0)]
+        assert ranks == sorted(ranks)
+    assert rate(DISTANCES[name], 0.5, second=0.5)[0] == NOT, "no second sample makes a half of the rows good"
+
+
+def test_figures_that_are_shown_alike_are_rated_alike():
+    limit = Limit(0.02, 0.08, 0.10, 0.20)
+    assert rate(limit, 0.02049) == rate(limit, 0.0200)
+    assert rate_score("auc", 0.9251, 0.9549) == rate_score("auc", 0.93, 0.95)
+
+
+PEOPLE = {
+    "dataset": "one",
+    "target": "smokes",
+    "columns": {
+        "age": {"type": "integer", "min": 0, "max": 99, "source": "public"},
+        "days": {"type": "integer", "min": 0, "max": 400, "nullable": True, "source": "public"},
+        "smokes": {"type": "boolean", "categories": ["no", "yes"], "source": "public"},
+    },
+}
+
+
+def _people(rows=3000, *, seed=0, times=1):
+    """Nine of ten ``days`` are empty; ``times``: by how much the others are multiplied."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, rows)
+    days = np.where(rng.random(rows) < 0.9, "", (rng.poisson(40, rows) * times).astype(str))
+    return pd.DataFrame({"age": age, "days": days, "smokes": np.where(rng.random(rows) < age / 120, "yes", "no")})
+
+
+def test_a_column_that_is_mostly_empty_does_not_hide_behind_its_empty_cells(tmp_path):
+    schema = synth.Schema.parse(PEOPLE)
+    _people(seed=0).to_csv(tmp_path / "real.csv", index=False)
+    for times, level in ((1, GOOD), (2, CARE)):
+        _people(seed=1, times=times).to_csv(tmp_path / "made.csv", index=False)
+        found, said = synth.app_api.appraise(tmp_path / "real.csv", tmp_path / "made.csv", schema)
+        (use,) = (u for u in said.uses if u.name == "columns")
+        numbers = found.one_way["days"].numbers
+        assert numbers.missing == pytest.approx((0.9, 0.9), abs=0.03)
+        assert numbers.mean[1] / numbers.mean[0] == pytest.approx(times, rel=0.05)
+        assert any("days" in b for b in use.but) == (times == 2)
+        assert use.level == level or times == 2
+        if times == 2:
+            assert use.level != GOOD
+            assert said.columns[0][0] == "days"
+            assert said.columns[0][1] > 0.5
+            assert found.one_way["days"].distance < 0.15, "of all rows it is little"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    home = tmp_path_factory.mktemp("verdicts")
+    _people().to_csv(home / "real.csv", index=False)
+    synth.run(
+        home / "real.csv",
+        schema=synth.Schema.parse(PEOPLE),
+        epsilon=3.0,
+        delta=1e-5,
+        method="mixture",
+        out=home / "release",
+        ledger=home / "ledger.sqlite",
+    )
+    return home
+
+
+def test_page_report_and_command_say_the_same_of_one_release(made, command, tmp_path):
+    release, real = made / "release", made / "real.csv"
+    schema = synth.Schema.load(release / "schema.json")
+    card = json.loads((release / "card.json").read_text())
+    _, page = synth.app_api.appraise(real, release / "synthetic.csv", schema, fit=card.get("fit"))
+    out = tmp_path / "report.html"
+    options = ("--real", str(real), "--out", str(out), "--ledger", str(made / "ledger.sqlite"))
+    told = json.loads(command("report", str(release), *options, "--json")[1])
+    stored = json.loads(Path(told["paths"]["report_json"]).read_text())
+    assert json.loads(json.dumps(page.plain())) == told["verdict"] == stored["verdict"]
+    words = Path(told["paths"]["report"]).read_text()
+    for use in page.uses:
+        assert use.shown[0] in words
+
+
+def test_all_that_leaves_says_the_same_of_one_release(made, command, tmp_path):
+    release = made / "release"
+    told = json.loads(command("report", str(release), "--publishable", "--out", str(tmp_path / "r.html"), "--json")[1])
+    synth.bundle(release, tmp_path / "b.zip", how="only", ledger=made / "ledger.sqlite")
+    with zipfile.ZipFile(tmp_path / "b.zip") as file:
+        parts = {n: file.read(n).decode() for n in file.namelist() if n.endswith((".json", ".html", ".md"))}
+    said = json.loads(json.dumps(synth.app_api.released_verdict(release).plain()))
+    assert said == told["verdict"] == json.loads(parts["card.json"])["verdict"]
+    assert said == json.loads(parts["report.json"])["verdict"]
+    for name in ("card.md", "README.md"):
+        for use in said:
+            assert use["use"] in parts[name], (name, use)
+    for use in said:
+        assert use["use"] in parts["index.html"]
+        assert use["use"] in parts["report.html"]
+
+
+def test_what_leaves_follows_from_the_release_alone(made, tmp_path):
+    """The same verdict without the real table: it cannot have been looked at."""
+    before = synth.app_api.released_verdict(made / "release")
+    (made / "real.csv").rename(tmp_path / "away.csv")
+    try:
+        assert synth.app_api.released_verdict(made / "release") == before
+    finally:
+        (tmp_path / "away.csv").rename(made / "real.csv")
+
+
+def test_a_fit_that_did_not_reach_its_answers_is_nowhere_called_good(made):
+    schema = synth.Schema.load(made / "release" / "schema.json")
+    real = made / "real.csv"
+    _, said = synth.app_api.appraise(real, real, schema, fit={"ratio": 3.0, "pairs": 1.0})
+    assert not said.at(GOOD)
+    assert "3.00 times" in said.unsure
+    _, said = synth.app_api.appraise(real, real, schema, fit={"ratio": 1.1, "pairs": 1.1})
+    assert said.at(GOOD)
+    assert not said.unsure
+
+
+def test_related_tables_whose_children_are_anybody_s_are_not_to_be_used(tmp_path):
+    key = {"type": "identifier"}
+    colour = {"type": "categorical", "categories": ["red", "blue"], "source": "public"}
+    schema = synth.app_api.parse_related(
+        {
+            "dataset": "pairs",
+            "tables": {
+                "homes": {"columns": {"home": key, "a": colour}},
+                "people": {"columns": {"home": key, "b": colour}},
+            },
+            "keys": [{"parent": "homes", "child": "people", "columns": ["home"], "most_children": 2}],
+        }
+    )
+    rng = np.random.default_rng(5)
+    a = rng.choice(["red", "blue"], 900)
+    other = np.where(a == "red", "blue", "red")
+    for name, b in (("real", a), ("opposed", other), ("anybody", rng.permutation(a)), ("alike", a)):
+        (tmp_path / name).mkdir()
+        homes = pd.DataFrame({"home": range(900), "a": a})
+        homes.to_csv(tmp_path / name / "homes.csv", index=False)
+        people = pd.DataFrame({"home": np.repeat(range(900), 2), "b": np.repeat(b, 2)})
+        people.to_csv(tmp_path / name / "people.csv", index=False)
+    levels = {}
+    for name in ("opposed", "anybody", "alike"):
+        said = synth.app_api.appraise_related(tmp_path / "real", tmp_path / name, schema).verdict
+        levels[name] = {u.use: (u.level, u.why) for u in said.uses}["relations: people with tables above"]
+    assert levels["opposed"] == (NOT, WORSE)
+    assert levels["anybody"][0] == NOT
+    assert levels["alike"][0] == GOOD
