@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.naming import dataset_of
+    from synth.schema.related_names import shared as shared_keys
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -113,6 +114,7 @@ _HOME = {
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",
     "sample_to": "pipeline.sample",
+    "shared_keys": "schema.related_names:shared",
     "spelled": "errors",
     "standing": "report.last_look",
     "standing_bounds": "report.last_look:bounds",

@@ -28,9 +28,9 @@ def section() -> None:
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
     frame.fold(
         "Learn values or bounds privately, with budget",
-        f"learn_{w.edition}_{bool(lists)}",
+        f"learn_{w.edition}_{bool(lists) and answered(w)}",
         lambda: _ask(w, names, lists),
-        expanded=bool(lists),
+        expanded=bool(lists) and answered(w),
     )
 
 

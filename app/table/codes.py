@@ -17,13 +17,13 @@ def section() -> None:
         return
     with st.container(border=True):
         st.markdown(
-            "**Numbers, or codes?** These columns hold few different whole numbers. If 1 and 2 mean yes "
+            "These columns hold few different whole numbers. If 1 and 2 mean yes "
             "and no, or regions, they are codes: each value is then a group of its own."
         )
         chosen = st.multiselect(
             "Columns of codes",
             names,
-            default=names,
+            default=[n for n in names if not _counts(own(w)["columns"][n])],
             key=f"codes_{w.edition}",
             placeholder="Choose columns",
             help="Take out those that count or measure: ages, years, visits.",
@@ -32,15 +32,25 @@ def section() -> None:
             if st.button(
                 "These are codes",
                 key="are_codes",
-                type="primary",
+                type="primary" if chosen else "secondary",
                 disabled=not chosen,
                 icon=":material/check:",
                 help="All numbers between the smallest and the largest are then "
                 "possible values; change the list below where some are not.",
             ):
                 _settle(w, chosen)
-            if st.button("All are numbers", key="are_numbers", help="They stay as they are."):
+            if st.button(
+                "All are numbers",
+                key="are_numbers",
+                type="secondary" if chosen else "primary",
+                help="They stay as they are.",
+            ):
                 _settle(w, [])
+
+
+def _counts(column: dict) -> bool:
+    """Whether its whole numbers begin at 0 and go beyond 1, as counts do; codes mostly begin at 1."""
+    return column.get("min") == 0 and (column.get("max") or 0) > 1
 
 
 def asked(w: Wizard) -> list[str]:

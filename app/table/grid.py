@@ -11,28 +11,36 @@ from app.table import facts
 
 HEIGHT = 35
 COLUMNS = {
-    "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=60),
+    "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=55),
     "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
     "kind": st.column_config.SelectboxColumn(
         "Kind",
-        width=165,
+        width=150,
         options=list(words.KINDS),
         format_func=lambda k: words.KINDS[str(k)],
         required=True,
         help="What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
         "is never learnt: the result counts from 1.",
     ),
-    "min": st.column_config.TextColumn("Smallest", help="The smallest value possible, not the smallest in the table."),
-    "max": st.column_config.TextColumn("Largest", help="The largest value possible. Larger ones count as this one."),
+    "min": st.column_config.TextColumn(
+        "Smallest", width=88, help="The smallest value possible, not the smallest in the table."
+    ),
+    "max": st.column_config.TextColumn(
+        "Largest", width=88, help="The largest value possible. Larger ones count as this one."
+    ),
     "step": st.column_config.TextColumn(
-        "Step", help="Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."
+        "Step",
+        width=60,
+        help="Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day.",
     ),
-    "values": st.column_config.TextColumn("Values", disabled=True, help="How many categories; edit them below."),
-    "empty": st.column_config.CheckboxColumn("May be empty", width=110, help="Whether an empty cell means missing."),
+    "values": st.column_config.TextColumn(
+        "Values", width=60, disabled=True, help="How many categories; edit them below."
+    ),
+    "empty": st.column_config.CheckboxColumn("Empty", width=60, help="Whether an empty cell means missing."),
     "missing": st.column_config.TextColumn(
-        "Missing codes", help="Other texts that mean a missing value, with commas between: N, ?, -9."
+        "Missing", width=75, help="Other texts that mean a missing value, with commas between: N, ?, -9."
     ),
-    "description": st.column_config.TextColumn("Note", help="For readers of the result. Optional."),
+    "description": st.column_config.TextColumn("Note", width=75, help="For readers of the result. Optional."),
 }
 
 
@@ -67,7 +75,7 @@ def _config(base: pd.DataFrame) -> dict[str, Any]:
 def _source(options: list[str]) -> Any:
     return st.column_config.SelectboxColumn(
         "Who vouches",
-        width=125,
+        width=105,
         options=options,
         required=True,
         format_func=lambda s: words.SOURCES[str(s)],

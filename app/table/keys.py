@@ -22,7 +22,6 @@ def section() -> None:
     _unit(w)
     _parents(w)
     _keys(w)
-    _vouch(w)
 
 
 def undecided(w: Wizard) -> bool:
@@ -170,20 +169,6 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
     if {k: key.get(k) for k in told} != told:
         w.plain["keys"][i] = {k: v for k, v in {**key, **told}.items() if v is not None}
         st.rerun()  # the picture above shows the bound
-
-
-def _vouch(w: Wizard) -> None:
-    waiting = [k for k in w.plain.get("keys", ()) if k.get("source") == "unconfirmed"]
-    if not waiting or facts_of(w)[0] is None:
-        return
-    mine = st.checkbox(
-        "I have checked keys and bounds, and I vouch that they are public knowledge",
-        key=f"keys_mine_{w.edition}",
-        help="From knowledge of the field, not from a look at the rows.",
-    )
-    if st.button("Confirm all keys", key="confirm_keys", disabled=not mine, type="primary"):
-        keys = [{**k, "source": "declared"} if k in waiting else k for k in w.plain["keys"]]
-        intake.replace({**w.plain, "keys": keys}, "All keys are confirmed on your word.")
 
 
 def waiting(w: Wizard) -> bool:

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app.session import frame, labels
-from app.session.state import Wizard, alone, own, several, wizard
-from app.table import facts
+from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
+from app.table import facts, intake
 from synth import app_api
 
 WAYS = {
@@ -16,24 +16,59 @@ WAYS = {
 }
 
 
-def section() -> tuple[dict, str] | None:
-    """What to do with each such list. Returns the changed description and what to say, once something is decided."""
+def section() -> None:
+    """What to do with each such list, of all tables in one place; what is decided is taken over at once."""
     w = wizard()
+    open_table = w.at
+    for table in w.plain["tables"] if several(w) else [""]:
+        w.at = table or open_table
+        decided = _section(w)
+        if decided is not None:
+            plain, words = decided
+            plain, w.at = with_own(w, plain), open_table
+            intake.replace(plain, words)
+    w.at = open_table
+
+
+def _section(w: Wizard) -> tuple[dict, str] | None:
+    """The lists of one table. Returns its changed description and what to say, once something is decided."""
     waiting = alone(w)
     if not waiting:
         return None
     with st.container(border=True):
         lists = "1 column" if len(waiting) == 1 else f"{len(waiting)} columns"
         st.markdown(
-            f"**{lists} cannot be confirmed together with the others.** A long list, one with values that few rows "
-            "have, or a bound that is no round number may tell of persons."
-            + ("" if several(w) else " Those that you leave at the safe choice are learnt below, all at once.")
+            f"**{_of(w)}{lists} cannot be confirmed together with the others.** A long list, one with values that few "
+            "rows have, or a bound that is no round number may tell of persons."
+            + (
+                " Those that you leave at the safe choice are left out when you confirm."
+                if several(w)
+                else " Those that you leave at the safe choice are learnt below, all at once."
+            )
         )
         for name, why in waiting.items():
             found = _column(w, name, why)
             if found is not None:
                 return found
     return None
+
+
+def _of(w: Wizard) -> str:
+    return f"{frame.escape(opened(w))}: " if several(w) else ""
+
+
+def _key(w: Wizard, name: str) -> str:
+    """What the buttons of a column are called: two tables may have columns of one name."""
+    return f"{opened(w)}_{name}" if several(w) else name
+
+
+def _way(w: Wizard, name: str) -> str:
+    return f"way_{w.edition}_{_key(w, name)}"
+
+
+def to_omit(w: Wizard) -> list[str]:
+    """The columns that stand at "leave out" in what is open, of several tables; confirming leaves them out."""
+    return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), "omit") == "omit"]
 
 
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
@@ -47,8 +82,9 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     way = st.radio(
         f"{name}: {what}; {why}",
         ways,
+        index=ways.index("omit") if several(w) else 0,
         horizontal=True,
-        key=f"way_{w.edition}_{name}",
+        key=_way(w, name),
         format_func=WAYS.__getitem__,
         help="What becomes of this column. Of its own values nothing is published but by the last.",
     )
@@ -56,7 +92,11 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         return _group(w, name, length)
     if way == "list":
         return _listed(w, name)
-    if way == "omit" and st.button(f"Leave {name} out", key=f"omit_{name}", icon=":material/visibility_off:"):
+    if (
+        way == "omit"
+        and not several(w)
+        and st.button(f"Leave {name} out", key=f"omit_{_key(w, name)}", icon=":material/visibility_off:")
+    ):
         return facts.left_out(own(w), name), f"{shown} is left out: it is neither read nor made."
     if way == "publish":
         st.caption(
@@ -67,13 +107,13 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         )
         reason = st.text_input(
             f"Why may these {count} values be public?" if count else f"Why may {what} be public?",
-            key=f"reason_{w.edition}_{name}",
+            key=f"reason_{w.edition}_{_key(w, name)}",
             max_chars=300,
             placeholder="the national list of diagnosis codes" if count else "the questionnaire says so",
             help="It goes onto the card of every result, with the name of the column.",
         )
         vouch = f"I vouch for the {count} values of {name}" if count else f"I vouch for {what} of {name}"
-        if st.button(vouch, key=f"alone_{name}", disabled=not reason.strip()):
+        if st.button(vouch, key=f"alone_{_key(w, name)}", disabled=not reason.strip()):
             return facts.alone(own(w), name, reason), f"What is said of {shown} is public on your word."
     return None
 
@@ -87,14 +127,14 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
                 1,
                 most,
                 most,
-                key=f"length_{w.edition}_{name}",
+                key=f"length_{w.edition}_{_key(w, name)}",
                 help="What comes after them is cut off in every cell, before anything is counted.",
             )
         )
     found = app_api.grouped(own(w)["columns"][name], length)
     count = len(found["categories"]) if found else 0
     st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
-    if found is None or not st.button(f"Group {name}", key=f"group_{name}", icon=":material/unfold_less:"):
+    if found is None or not st.button(f"Group {name}", key=f"group_{_key(w, name)}", icon=":material/unfold_less:"):
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: {**found, "source": "declared"}}}
     return plain, f"{frame.escape(name)} is grouped by its first {length} characters."
@@ -102,7 +142,7 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
 
 def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     """Values from a public list; the form starts empty, since the most frequent ones of the table are private."""
-    shown, key = frame.escape(name), f"{w.edition}_{name}"
+    shown, key = frame.escape(name), f"{w.edition}_{_key(w, name)}"
     values = st.text_area(
         f"Values of {name} to keep, one a line",
         key=f"listed_{key}",
@@ -119,7 +159,7 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     )
     if not st.button(
         f"Keep these values of {name}",
-        key=f"keep_{name}",
+        key=f"keep_{_key(w, name)}",
         icon=":material/checklist:",
         disabled=not (values.strip() and other.strip() and reason.strip()),
     ):

@@ -32,13 +32,18 @@ def _book() -> None:
         intake.replace(plain, f"The values of {frame.escape(column)} are those of the code book, on your word.")
 
 
-def draft_again() -> None:
-    """A new draft with what the steward knows about the codes."""
+def notes() -> None:
+    """What the draft says of columns that the page does not ask about, in one place."""
     w = wizard()
     asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.doubted(w) else []))
-    for line in w.suggestions:
-        if READ not in line and not any(p in line for p in asked):
-            st.info(frame.escape(frame.sentence(labels.plain(line))), icon=":material/lightbulb:")
+    lines = [s for s in w.suggestions if READ not in s and not any(p in s for p in asked)]
+    told = "\n".join(f"- {frame.escape(frame.sentence(labels.plain(line)))}" for line in lines)
+    if told:
+        st.info(told, icon=":material/lightbulb:")
+
+
+def draft_again() -> None:
+    """A new draft with what the steward knows about the codes."""
     frame.fold("Draft again from the table, with hints", "hints", _hints)
 
 

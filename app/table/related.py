@@ -17,7 +17,6 @@ from app.session.state import (
     own,
     several,
     take_table,
-    with_own,
     wizard,
 )
 from app.session.state import facts as facts_of
@@ -61,9 +60,15 @@ def from_server(folder: Path, given: Any) -> None:
 
 def _take(folder: Path, place: Path, given: Any, *, label: str, dataset: str) -> None:
     plain, notes = _described(folder, place, intake.read_json(given))
-    plain["dataset"] = plain.get("dataset") or dataset or None
+    plain["dataset"] = plain.get("dataset") or dataset or _name(plain)
     take_table(wizard(), folder, label=label, plain=plain, place=place, rows=0, suggestions=notes)
     stored.remember(wizard())
+
+
+def _name(plain: Plain) -> str | None:
+    """What the budget is kept under until the steward says otherwise: the first table that belongs to no other."""
+    below = {k["child"] for k in plain.get("keys", ())}
+    return next((t for t in plain["tables"] if t not in below), None)
 
 
 def _described(folder: Path, place: Path, found: Plain | None) -> tuple[Plain, list[str]]:
@@ -111,26 +116,14 @@ def _waits(w: Wizard, table: str) -> bool:
 
 
 def reading() -> None:
-    """How the open table's file is read, where that is not the plain way, and the steward's word for it."""
+    """How the open table's file is read, where that is not the plain way."""
     w = wizard()
     dialect = own(w).get("dialect")
     if not dialect:
         return
     found = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
     told = found.in_words() if found is not None else PLAIN
-    unread = dialect.get("source") == "unconfirmed"
-    st.markdown(f"**We read it so:** {frame.escape(told)}{'; correct?' if unread else '.'}")
-    if unread and st.button("Yes, that is right", key="read_right", type="primary", icon=":material/check:"):
-        plain = with_own(w, {**own(w), "dialect": {**dialect, "source": "declared"}})
-        intake.replace(plain, "How the file is read is confirmed on your word.")
-
-
-def waiting(w: Wizard) -> str:
-    """What stands between these descriptions and the way on, in words; empty where nothing does."""
-    if keys.waiting(w):
-        return "First confirm the keys and their bounds."
-    tables = [t for t in w.plain["tables"] if _waits(w, t)]
-    return f"First vouch for the columns of {frame.escape(', '.join(tables))}." if tables else ""
+    st.markdown(f"**We read it so:** {frame.escape(told)}.")
 
 
 def draft_again() -> None:
@@ -161,11 +154,11 @@ def draft_again() -> None:
             help="Tables that everybody may have, such as a list of districts: copied into the release as they are.",
         )
         key = st.text_area(
-            "Keys that names do not tell, one a line",
+            "Keys of several columns, one a line",
             key="hint_keys",
             height=80,
-            placeholder="stays.patient=patients.id",
-            help="CHILD.COLUMN=PARENT.COLUMN; several columns with + between.",
+            placeholder="stays.ward+bed=beds.ward+bed",
+            help="CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above.",
         )
         missing = st.text_input(
             "Missing codes",
@@ -183,7 +176,7 @@ def draft_again() -> None:
             "missing": facts.read_codes(missing),
         }
         if st.button("Draft again", key="draft_again"):
-            _draft(w, hints)
+            draft(w, hints)
 
 
 def _notes(w: Wizard) -> list[str]:
@@ -193,7 +186,8 @@ def _notes(w: Wizard) -> list[str]:
     return [*left, *(s for s in w.suggestions if not any(a in s for a in asked))]
 
 
-def _draft(w: Wizard, hints: dict[str, list[str]]) -> None:
+def draft(w: Wizard, hints: dict[str, list[str]]) -> None:
+    """A new draft of the tables with these hints."""
     assert w.table is not None
     assert w.place is not None
     owning.allow("draft", w.table, w.source)

@@ -5,6 +5,11 @@ import streamlit as st
 from app.session import frame
 from app.session.state import answered, wizard
 
+ALONE = (
+    "In the result every row stands alone: which rows belong to one person is not kept, so count rows there, not "
+    "persons. To keep persons with their rows, load two files that share this column: one row a person in the first."
+)
+
 
 def section() -> None:
     """The question, with the answer that stands; a draft waits for one."""
@@ -12,19 +17,20 @@ def section() -> None:
     names = [n for n, c in w.plain["columns"].items() if c["type"] == "identifier"]
     asked = not answered(w)
     stated = w.plain.get("unit") if w.plain.get("unit") in names else "row"
+    repeats = asked and stated != "row"
     options = ["row", *names]
     if asked and w.plain.get("unit") in names:
         most = w.plain.get("max_rows")
         st.info(
             f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
-            "keeps 95 % of the rows.",
+            "keeps 95 % of the rows. The safe answer is chosen: it protects a person with all rows kept.",
             icon=":material/group:",
         )
     left, right = st.columns(2)
     unit = left.selectbox(
         "Can a person appear in more than one row?",
         options,
-        index=None if asked else options.index(stated),
+        index=None if asked and not repeats else options.index(stated),
         key=f"unit_{w.edition}",
         placeholder="Please answer",
         format_func=lambda n: "No: each row is one person" if n == "row" else f"Yes: {n} tells persons apart",
@@ -33,7 +39,8 @@ def section() -> None:
     )
     if unit is None:
         return
-    if asked or unit != (w.plain.get("unit") or "row"):
+    unsaid = repeats and unit == stated
+    if not unsaid and (asked or unit != (w.plain.get("unit") or "row")):
         w.plain["unit_source"] = "declared"
     if unit == "row":
         w.plain["unit"] = "row" if w.plain.get("unit_source") else None
@@ -49,3 +56,7 @@ def section() -> None:
             help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
         )
     )
+    st.caption(ALONE)
+    if unsaid and st.button("Yes, so it is", key="unit_right", type="primary", icon=":material/check:"):
+        w.plain["unit_source"] = "declared"
+        st.rerun()

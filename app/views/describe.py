@@ -10,7 +10,6 @@ from app.session import frame, labels, tour, words
 from app.session.state import (
     Wizard,
     alone,
-    answered,
     apart,
     dataset,
     effective,
@@ -21,7 +20,21 @@ from app.session.state import (
     wizard,
 )
 from app.session.state import facts as checked
-from app.table import codes, constraints, facts, grid, intake, keys, lists, redraft, related, rules_across, unit
+from app.table import (
+    checklist,
+    codes,
+    constraints,
+    facts,
+    grid,
+    intake,
+    joining,
+    keys,
+    lists,
+    redraft,
+    related,
+    rules_across,
+    unit,
+)
 
 
 def page() -> None:
@@ -34,7 +47,10 @@ def page() -> None:
     if not frame.needs("describe", "Choose a table first: the description belongs to one.", "data"):
         return
     w = wizard()
+    top = st.container()
     _belonging() if several(w) else _alone()
+    with top:
+        checklist.section(w)  # as it stands after this run's edits
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
     st.download_button(
         "Save this description",
@@ -61,13 +77,20 @@ def _alone() -> None:
     if choices:
         with places[2]:
             _weight(choices)
+    checklist.here("person", "Rows of one person")
     unit.section()
-    codes.section()
+    if codes.asked(w):
+        checklist.here("codes", "Numbers, or codes?")
+        codes.section()
+    checklist.here("columns", "Columns")
+    redraft.notes()
     grid.section()
     _problems()
-    _vouch()
-    _lists()
+    if alone(w):
+        checklist.here("lists", "Lists that may tell of persons")
+    lists.section()
     learning.section()
+    _vouch()
     _vouchers()
     _values()
     constraints.section()
@@ -77,24 +100,32 @@ def _alone() -> None:
 
 
 def _belonging() -> None:
-    """The descriptions of several tables, one at a time, below what holds them together."""
+    """The descriptions of several tables: what holds them together, what is decided for all, and each in its grid."""
     w = wizard()
     _name()
+    checklist.here("joined", "How the tables belong together")
+    joining.section()
+    st.html('<span id="keys"></span>')
     keys.section()
-    if not keys.undecided(w):
-        rules_across.section()
-        _problems()
-    if w.place is not None:
-        related.draft_again()
-    st.subheader("One table at a time", anchor=False)
+    if not checklist.tied(w):
+        if w.place is not None:
+            related.draft_again()
+        return
+    rules_across.section()
+    _problems()
+    checklist.here("columns", "Columns, one table at a time")
     related.choice()
     related.reading()
     grid.section()
+    if apart(w):
+        checklist.here("lists", "Lists that may tell of persons")
+    lists.section()
     _vouch()
-    _lists()
     _vouchers()
     _values()
     constraints.section()
+    if w.place is not None:
+        related.draft_again()
 
 
 def _name() -> None:
@@ -176,30 +207,27 @@ def _problems() -> None:
         st.error(frame.escape(labels.plain(problem)), icon=":material/error:")
 
 
-def _open(w: Wizard) -> list[str]:
-    """The columns that wait and may be confirmed together."""
-    lists_alone = alone(w)
-    columns = effective_own(w)["columns"].items()
-    return [n for n, c in columns if c.get("source") == "unconfirmed" and n not in lists_alone]
-
-
-def _lists() -> None:
-    decided = lists.section()
-    if decided is not None:
-        intake.replace_own(*decided)
-
-
 def _vouch() -> None:
+    """All that waits, in all tables, confirmed at once on somebody's word."""
     w = wizard()
-    waiting = _open(w)
-    if not waiting:
+    tables = list(w.plain["tables"]) if several(w) else [""]
+    waiting = {t: names for t in tables if (names := checklist.waiting(w, t))}
+    unread = several(w) and not is_read(w)
+    if not (waiting or unread or (several(w) and (keys.waiting(w) or apart(w)))):
         return
+    checklist.here("vouched", "Who vouches")
     with st.container(border=True):
-        count = len(effective_own(w)["columns"])
-        st.markdown(f"**{len(waiting)} of {count} columns are waiting for somebody to vouch.**")
+        every = effective(w)["tables"].values() if several(w) else [effective(w)]
+        columns = sum(len(t["columns"]) for t in every)
+        where = f" in {len(tables)} tables" if several(w) else ""
+        st.markdown(
+            f"**{sum(map(len, waiting.values()))} of {columns} columns{where} are waiting for somebody to vouch"
+            f"{', and the keys with their bounds' if several(w) and keys.waiting(w) else ''}.**"
+        )
         st.markdown(words.NOT_FREE)
-        st.caption("Waiting: " + frame.escape(", ".join(waiting[:12])) + (" …" if len(waiting) > 12 else ""))
-        asked = bool(codes.asked(w))
+        named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
+        st.caption("Waiting: " + frame.escape(", ".join(named[:12])) + (" …" if len(named) > 12 else ""))
+        asked = not several(w) and bool(codes.asked(w))
         if asked:
             st.caption("First answer “Numbers, or codes?” above: it decides what these columns may hold.")
         mine = st.checkbox(
@@ -209,7 +237,24 @@ def _vouch() -> None:
             help="Your name is recorded with these facts. Without it you cannot go on.",
         )
         if st.button("Confirm all columns", key="confirm_all", disabled=asked or not mine, type="primary"):
-            intake.replace_own(facts.confirm(own(w), waiting), "All columns are confirmed on your word.")
+            intake.replace(_confirmed(w, waiting), "All that waited is confirmed on your word.")
+
+
+def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
+    """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
+    if not several(w):
+        return facts.confirm(w.plain, waiting.get("", []))
+    tables, shown = {}, w.at
+    for table, plain in w.plain["tables"].items():
+        w.at = table
+        for name in lists.to_omit(w):
+            plain = facts.left_out(plain, name)
+        if plain.get("dialect"):
+            plain = {**plain, "dialect": {**plain["dialect"], "source": "declared"}}
+        tables[table] = facts.confirm(plain, waiting.get(table, []))
+    w.at = shown
+    unsaid = [{**k, "source": "declared"} if k.get("source") == "unconfirmed" else k for k in w.plain.get("keys", ())]
+    return {**w.plain, "tables": tables, "keys": unsaid}
 
 
 def _values() -> None:
@@ -258,25 +303,8 @@ def _lines(name: str, column: dict) -> None:
 
 def _blocked() -> str:
     w = wizard()
-    if several(w) and keys.undecided(w):
-        return "First say which table each belongs to."
-    if checked(w)[0] is None:
-        return "First correct what the red box says."
-    if several(w):
-        if waiting := related.waiting(w):
-            return waiting
-    elif not is_read(w):
-        return "First confirm on the page Data how the file is read."
-    if codes.asked(w):
-        return "First say which columns hold numbers, and which codes."
-    if _open(w):
-        return "First confirm the columns that are waiting."
-    if lists_left := apart(w):
-        return f"First learn, group, leave out or vouch for {frame.escape(', '.join(lists_left))}."
-    if not answered(w):
-        return "First say whether a person can appear in more than one row."
-    if not dataset(w):
-        return "First give the dataset a name."
+    if open_points := checklist.blocked(w):
+        return open_points
     try:
         synth.Ledger().summary(dataset(w))
     except synth.SynthError as error:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 ENDINGS = ("id", "key", "no", "nr", "num", "nbr", "number", "nummer", "pk", "fk", "")
 OWN = ("id", "key", "uuid", "guid", "pk")  # of a column that needs no table's name to be its key
@@ -88,6 +89,51 @@ def guessed(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
 def _refers(column: str, parent: str, key: str) -> bool:
     alike = joined(column) == joined(key) and joined(key) not in OWN
     return alike or joined(column) in called(parent)
+
+
+def key_like(column: str) -> bool:
+    """Whether a column by its name holds keys of something.
+
+    >>> key_like("idhogar"), key_like("household_no"), key_like("age")
+    (True, True, False)
+    """
+    name = joined(column)
+    return name not in OWN and (name.startswith("id") or name.endswith((*filter(None, ENDINGS), *OWN)))
+
+
+def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
+    """Pairs of tables that share a column which by its name is a key: as child and parent where names tell which.
+
+    The parent has the column first and no other that is like a key; a child has a key of its own. Where neither or
+    both do, the pair is given in both directions. ``tables``: columns by table.
+
+    Privacy: public only.
+
+    >>> [str(r) for r in shared({"homes": ["idhogar", "rooms"], "people": ["idpersona", "idhogar", "age"]})]
+    ['people.idhogar=homes.idhogar']
+    """
+    found = []
+    for one, other in combinations(tables, 2):
+        alike = [c for c in tables[one] if key_like(c) and c in tables[other]]
+        if not alike:
+            continue
+        column = alike[0]
+        ranks = [_heads(tables[t], column) for t in (one, other)]
+        for (parent, child), rank in zip(((one, other), (other, one)), (ranks, ranks[::-1]), strict=True):
+            if rank[0] >= rank[1]:
+                found.append(Reference(child=child, columns=(column,), parent=parent, parent_columns=(column,)))
+    return found
+
+
+def _heads(columns: Sequence[str], key: str) -> int:
+    """How much speaks for a table of which each row is one value of a key."""
+    return (columns[0] == key) + 2 * (not any(key_like(c) for c in columns if c != key))
+
+
+def sure(references: Sequence[Reference]) -> list[Reference]:
+    """The shared keys whose direction names tell."""
+    pairs = {(r.child, r.parent) for r in references}
+    return [r for r in references if (r.parent, r.child) not in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)

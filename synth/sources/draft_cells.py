@@ -68,7 +68,7 @@ class Notes:
         """One sentence for each reason that applies; names only."""
         parts = [
             (self.codes, "few distinct whole numbers: if they are codes, name them with `categorical=`"),
-            (self.keys, "look like keys, with repeats: drafted as identifiers, of which nothing is published"),
+            (self.keys, "keys by their form, with repeats: drafted as identifiers, of which nothing is published"),
             (self.notes, "free text, or values that hardly any two rows share: left out; nothing of it is read"),
             (self.dates, "dates of a form that is not read here: left out; write them like 2020-01-31 to keep them"),
             (self.mixed, "numbers besides a few words: if the words mean missing, name those with `missing=`"),

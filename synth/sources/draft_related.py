@@ -12,7 +12,7 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.schema.dataset import Key, PublicTable, written
-from synth.schema.related_names import Reference, Tree, guessed, tree
+from synth.schema.related_names import Reference, Tree, guessed, shared, sure, tree
 from synth.schema.related_rules import MOST_CHILDREN
 from synth.schema.table import UNCONFIRMED, Column, Schema
 from synth.sources.draft_cells import LEARN
@@ -63,6 +63,8 @@ def draft_related(
     said = {(k.child, k.columns) for k in wanted.keys}
     joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
     found = guessed(headers) if declared is None else list(declared)
+    if declared is None:
+        found += _of_orphans(headers, [*wanted.keys, *found])
     others = (r for r in found if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
     references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
@@ -79,9 +81,26 @@ def draft_related(
         "dataset": wanted.dataset,
         "keys": [k.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for k in keys],
         "public": {n: p.model_dump(mode="json", exclude_none=True) for n, p in public.items()},
-        "open": [*made.open, *read.open],
+        "open": [*made.open, *_either_way(headers, made), *read.open],
     }
     return DraftedTables(tables=schemas, plain={n: v for n, v in plain.items() if v}, notes=read.notes)
+
+
+def _of_orphans(headers: Mapping[str, Sequence[str]], found: Sequence[Reference]) -> list[Reference]:
+    """Keys that tables without a parent share with others, where names tell which table is the parent."""
+    below = {r.child for r in found}
+    return [r for r in sure(shared(headers)) if r.child not in below]
+
+
+def _either_way(headers: Mapping[str, Sequence[str]], made: Tree) -> list[str]:
+    """What is to be said of tables that share a key, where names do not tell which is the parent."""
+    orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
+    found = shared(orphans) if len(orphans) > 1 else []
+    return [
+        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, --key {r} or the other way round."
+        for r in found
+        if r not in sure(found) and r.child < r.parent
+    ]
 
 
 class _Read:

@@ -88,6 +88,13 @@ def test_values_of_a_category_are_edited_as_lines(start, people):
 CODED = b"code,other,x\n" + b"".join(b"%d,%d,%d.5\n" % (i % 4, i % 3, i) for i in range(60))
 
 
+def _codes(at, name):
+    """The page with a column among those of codes: whole numbers from 0 on are taken for counts at first."""
+    chosen = at.multiselect(key=f"codes_{at.session_state['wizard'].edition}")
+    assert name not in chosen.value
+    return chosen.set_value([*chosen.value, name]).run()
+
+
 def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are(start):
     at = row_each(upload(start(), CODED))
     assert at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").disabled
@@ -97,7 +104,7 @@ def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are
     at.selectbox(key="editing").set_value("other").run()
     at.button(key="confirm_one").click().run()  # by itself and as a number: that is an answer
     assert at.multiselect(key=f"codes_{at.session_state['wizard'].edition}").options == ["code"]
-    at.button(key="are_codes").click().run()
+    _codes(at, "code").button(key="are_codes").click().run()
     at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").check().run()
     at.button(key="confirm_all").click().run()
     columns = at.session_state["wizard"].plain["columns"]
@@ -112,9 +119,9 @@ def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are
 def test_hints_change_the_draft(start):
     content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
     at = upload(start(), content)
-    assert "Numbers, or codes?" in said(at)
-    at.button(key="are_codes").click().run()
-    assert "Numbers, or codes?" not in said(at)
+    assert "First say which columns hold numbers, and which codes" in said(at)
+    _codes(at, "code").button(key="are_codes").click().run()
+    assert "First say which columns hold numbers" not in said(at)
     column = at.session_state["wizard"].plain["columns"]["code"]
     assert (column["type"], column["categories"]) == ("categorical", ["0", "1", "2", "3"])
     assert column["source"] == "unconfirmed", "somebody has to vouch for it as before"

@@ -54,14 +54,9 @@ def loaded(at, clinic: dict[str, bytes]):
 
 
 def vouched(at):
-    """Each key and each column of each table on the steward's word, one page a table."""
-    next(c for c in at.checkbox if c.key.startswith("keys_mine_")).check().run()
-    at.button(key="confirm_keys").click().run()
-    for table in ("patients", "stays"):
-        at.get("button_group")[0].set_value(table).run()
-        next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
-        at.button(key="confirm_all").click().run()
-    return at
+    """Each key and each column of all tables on the steward's word, at once."""
+    next(c for c in at.checkbox if c.key.startswith("mine_")).check().run()
+    return at.button(key="confirm_all").click().run()
 
 
 @pytest.mark.slow
@@ -76,7 +71,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     at.text_input(key="dataset").set_value("clinic").run()
     vouched(at)
     at.button(key="onward").click().run()
-    assert "“Row” means one row of patients" in said(at)
+    assert "“Row” means one key of patients" in said(at)
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == PATIENTS, "the root's rows"
     at.button(key="onward").click().run()
@@ -234,3 +229,65 @@ def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(sta
     assert any("expect single columns" in x.value for x in at.warning)
     w.rows = 2 * expected.FEW
     assert not at.run().warning
+
+
+def _households(*, own: bool) -> dict[str, bytes]:
+    """Homes and persons that share a column; ``own``: whether persons have a number of their own besides."""
+    homes = "idhogar,region\n" + "".join(f"h{i},{'NS'[i % 2]}\n" for i in range(60))
+    number = "idpersona," if own else ""
+    rows = [(f"{i}," if own else "") + f"h{i // 2},{20 + i % 40}\n" for i in range(120)]
+    return {"viviendas.csv": homes.encode(), "personas.csv": (number + "idhogar,age\n" + "".join(rows)).encode()}
+
+
+def test_tables_that_share_a_key_are_tied_by_it_without_a_word_of_syntax(start):
+    """From two files to the page Budget: nothing is typed, and all that waits is confirmed at once."""
+    at = loaded(start(), _households(own=True))
+    assert "personas belongs to viviendas by idhogar" in said(at)
+    assert "3 of 5 decided" in said(at)
+    for open_point in ("[keys and their bounds](#keys)", "[who vouches](#vouched)"):
+        assert open_point in said(at)
+    assert at.text_input(key="dataset").value == "viviendas"
+    assert "onward" not in keys(at)
+    all_helped(at)
+    vouched(at)
+    assert "All 5 points are decided" in said(at)
+    assert at.session_state["wizard"].plain["keys"][0].get("source") != "unconfirmed"
+    at.button(key="onward").click().run()
+    assert at.title[0].value == "Budget"
+
+
+@pytest.mark.parametrize("way", ["proposed", "chosen"])
+def test_tables_of_which_names_do_not_tell_the_parent_are_joined_by_a_choice(start, way):
+    homes = _households(own=False)
+    homes["viviendas.csv"] = homes["viviendas.csv"].replace(b"idhogar,region", b"idhogar,idlugar")
+    homes["personas.csv"] = homes["personas.csv"].replace(b"idhogar,age", b"idhogar,idalto")
+    at = loaded(start(), homes)
+    assert "Which rows belong to which?" in said(at)
+    assert "First say which table each belongs to" in said(at)
+    assert not at.error
+    all_helped(at)
+    labels = {b.label: b.key for b in at.button if b.key.startswith("join_")}
+    assert set(labels) == {"personas belong to viviendas by idhogar", "viviendas belong to personas by idhogar"}
+    if way == "proposed":
+        at.button(key=labels["personas belong to viviendas by idhogar"]).click().run()
+    else:
+        at.selectbox(key="join_child").set_value("personas").run()
+        at.button(key="join").click().run()
+    found, problem = facts(at.session_state["wizard"], complete=False)
+    assert found is not None, problem
+    assert (found.root, found.keys[0].child) == ("viviendas", "personas")
+    assert "personas belongs to viviendas by idhogar" in said(at)
+
+
+def test_lists_of_all_tables_are_decided_in_one_place(start, clinic):
+    """A long list in the second table is decided while the first is open; confirming leaves out what stands at it."""
+    stays = pd.read_csv(io.BytesIO(clinic["stays.csv"]))
+    stays["ward"] = [f"w{i % 311}" for i in range(len(stays))]
+    at = loaded(start(), {**clinic, "stays.csv": stays.to_csv(index=False).encode()})
+    assert at.session_state["wizard"].at in ("", "patients")
+    assert "stays: 1 column cannot be confirmed together with the others" in said(at)
+    assert "[lists that may tell of persons](#lists)" in said(at)
+    vouched(at)
+    w = at.session_state["wizard"]
+    assert w.plain["tables"]["stays"]["columns"]["ward"]["type"] == "omitted"
+    assert "All 5 points are decided" in said(at)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from synth.privacy.ledger.ledger import Ledger
-from synth.schema.related_names import guessed, tree
+from synth.schema.related_names import guessed, shared, sure, tree
 
 PEOPLE = 120
 
@@ -73,6 +73,29 @@ def test_keys_are_found_by_names_alone():
     made = tree(["patients", "stays", "encounters"], found, public=[], root=None)
     assert any("stays has several parents" in line for line in made.open)
     assert not guessed({"a": ["id", "x"], "b": ["id", "x"]}), "equal columns that are no keys join nothing"
+
+
+def test_a_column_that_two_tables_share_ties_them_where_names_tell_which_is_the_parent(command, tmp_path):
+    """From names alone: the parent has it first and no other key; where both or neither do, it is asked."""
+    homes = {"viviendas": ["idhogar", "rooms"], "personas": ["idpersona", "idhogar", "age"]}
+    assert [str(r) for r in shared(homes)] == ["personas.idhogar=viviendas.idhogar"]
+    assert sure(shared(homes)) == shared(homes)
+    either = shared({"a": ["idhogar", "idx"], "b": ["idhogar", "idy"]})
+    assert {str(r) for r in either} == {"b.idhogar=a.idhogar", "a.idhogar=b.idhogar"}
+    assert not sure(either)
+    assert not shared({"a": ["id", "age"], "b": ["id", "age"]}), "neither a bare id nor an age is a key of another"
+    for name, columns in homes.items():
+        (tmp_path / f"{name}.csv").write_text(
+            ",".join(columns) + "\n" + "".join(f"{i}" + ",1" * (len(columns) - 1) + "\n" for i in range(9))
+        )
+    code, _, told = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
+    assert code == 0, told
+    (key,) = drafted(tmp_path / "s.json")["keys"]
+    assert (key["parent"], key["child"], key["source"]) == ("viviendas", "personas", "unconfirmed")
+    (tmp_path / "viviendas.csv").write_text("idhogar,idx\n1,2\n")
+    (tmp_path / "personas.csv").write_text("idhogar,idy\n1,2\n")
+    code, _, told = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
+    assert "share idhogar: say which belongs to which, --key personas.idhogar=viviendas.idhogar" in told
 
 
 def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):

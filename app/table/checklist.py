@@ -1,0 +1,95 @@
+"""What a description leaves open, as a list on top of its page: each open point a jump to where it is decided."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.session import frame
+from app.session.state import Wizard, answered, apart, dataset, effective, facts, is_read, several
+from app.table import codes, joining, keys
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing to decide: where on the page, in words, whether it is done, and what to do first where it is not."""
+
+    place: str
+    title: str
+    done: bool
+    first: str
+
+
+def points(w: Wizard) -> list[Point]:
+    """What is decided on this page, in its order; all of it is done before there is a way on."""
+    return _of_tables(w) if several(w) else _of_one(w)
+
+
+def _of_one(w: Wizard) -> list[Point]:
+    lists = apart(w)
+    return [
+        Point("name", "name of the dataset", bool(dataset(w)), "First give the dataset a name."),
+        Point("read", "how the file is read", is_read(w), "First confirm on the page Data how the file is read."),
+        Point(
+            "person", "rows of one person", answered(w), "First say whether a person can appear in more than one row."
+        ),
+        Point(
+            "codes", "numbers or codes", not codes.asked(w), "First say which columns hold numbers, and which codes."
+        ),
+        Point("lists", "lists that may tell of persons", not lists, _lists(lists)),
+        Point("vouched", "who vouches", not waiting(w, ""), "First confirm the columns that are waiting."),
+    ]
+
+
+def _of_tables(w: Wizard) -> list[Point]:
+    lists, joined = apart(w), tied(w)
+    columns = [t for t in w.plain["tables"] if waiting(w, t)]
+    first = f"First vouch for the columns of {frame.escape(', '.join(columns))}."
+    return [
+        Point("name", "name of the dataset", bool(dataset(w)), "First give the dataset a name."),
+        Point("joined", "which rows belong to which", joined, "First say which table each belongs to."),
+        Point("keys", "keys and their bounds", not keys.waiting(w), "First confirm the keys and their bounds."),
+        Point("lists", "lists that may tell of persons", not lists, _lists(lists)),
+        Point("vouched", "who vouches", not columns and is_read(w), first if columns else "First confirm all facts."),
+    ]
+
+
+def tied(w: Wizard) -> bool:
+    """Whether keys hold several tables together, each below one other but for the first."""
+    return len(joining.orphans(w)) == 1 and not keys.undecided(w)
+
+
+def _lists(names: list[str]) -> str:
+    return f"First learn, group, leave out or vouch for {frame.escape(', '.join(names))}."
+
+
+def waiting(w: Wizard, table: str) -> list[str]:
+    """The columns of a table that wait and may be confirmed together with others."""
+    plain, alone = effective(w), set(apart(w))
+    own, start = (plain["tables"][table], f"{table}.") if table else (plain, "")
+    return [n for n, c in own["columns"].items() if c.get("source") == "unconfirmed" and start + n not in alone]
+
+
+def section(w: Wizard) -> None:
+    """The list on top of the page."""
+    every = points(w)
+    left = [p for p in every if not p.done]
+    if not left:
+        st.markdown(f":green[:material/check_circle:] **All {len(every)} points are decided.**")
+        return
+    jumps = ", ".join(f"[{p.title}](#{p.place})" for p in left)
+    st.markdown(f":orange[:material/checklist:] **{len(every) - len(left)} of {len(every)} decided.** Open: {jumps}.")
+
+
+def blocked(w: Wizard) -> str:
+    """What stands in the way of the next page: of a description that breaks a rule that rule, else all that is open."""
+    left = [p for p in points(w) if not p.done]
+    if several(w) and any(p.place == "joined" for p in left):
+        return next(p.first for p in left if p.place == "joined")
+    if facts(w)[0] is None:
+        return "First correct what the red box says."
+    return " ".join(dict.fromkeys(p.first for p in left))
+
+
+def here(place: str, title: str) -> None:
+    """A heading that a jump leads to."""
+    st.subheader(title, anchor=place)

@@ -1,0 +1,63 @@
+"""Which table's rows belong to which other's: proposed in words by names alone, or chosen from lists."""
+
+import streamlit as st
+
+from app.session import frame
+from app.session.state import Wizard, wizard
+from app.table import related
+from synth import app_api
+
+
+def section() -> None:
+    """The question, where several tables belong to no other yet; one of them has to hold them all together."""
+    w = wizard()
+    tops = orphans(w)
+    if len(tops) < 2:
+        return
+    headers = {t: list(s["columns"]) for t, s in w.plain["tables"].items()}
+    with st.container(border=True):
+        st.markdown(
+            "**Which rows belong to which?** Nothing holds these tables together yet: "
+            f"{frame.escape(', '.join(tops))}. Names alone are looked at, never the rows."
+        )
+        for i, key in enumerate(app_api.shared_keys({t: headers[t] for t in tops})):
+            by = frame.escape(key.columns[0])
+            words = f"{frame.escape(key.child)} belong to {frame.escape(key.parent)} by {by}"
+            if st.button(words, key=f"join_{i}", icon=":material/link:"):
+                _join(w, str(key))
+        _chosen(w, tops, headers)
+
+
+def orphans(w: Wizard) -> list[str]:
+    """The tables that belong to no other."""
+    below = {k["child"] for k in w.plain.get("keys", ())}
+    return [t for t in w.plain["tables"] if t not in below]
+
+
+def _chosen(w: Wizard, tops: list[str], headers: dict[str, list[str]]) -> None:
+    """Two tables and the column that they have in common, under one name or two."""
+    st.caption("Or choose:")
+    boxes = st.columns(4)
+    child = boxes[0].selectbox("Rows of", tops, key="join_child", help="The table with several rows of one.")
+    parent = boxes[1].selectbox(
+        "belong to", [t for t in headers if t != child], key="join_parent", help="The table with one row of each."
+    )
+    own = boxes[2].selectbox(
+        "by its column", headers[str(child)], key="join_own", help="It names the row of the other."
+    )
+    theirs = boxes[3].selectbox(
+        "which is there", headers[str(parent)], key="join_theirs", help="The column that tells that table's rows apart."
+    )
+    if st.button("Join these tables", key="join", icon=":material/link:"):
+        _join(w, f"{child}.{own}={parent}.{theirs}")
+
+
+def _join(w: Wizard, key: str) -> None:
+    """Drafts the tables again with the keys that there are and this one."""
+    related.draft(w, {"key": [*map(_written, w.plain.get("keys", ())), key]})
+
+
+def _written(key: dict) -> str:
+    """A key as the command line has it."""
+    theirs = key.get("parent_columns") or key["columns"]
+    return f"{key['child']}.{'+'.join(key['columns'])}={key['parent']}.{'+'.join(theirs)}"
