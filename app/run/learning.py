@@ -111,7 +111,8 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         w.notice = f"Learnt privately: {frame.escape(names)}. The charge is in the ledger."
     else:
         spent = status.exit_code in (None, 1, 5)
-        w.notice = f"Nothing was learnt: {frame.escape(labels.plain(status.message))}. " + (
+        message = labels.plain(status.message).replace(str(w.table), w.label)
+        w.notice = f"{frame.NOTHING} was learnt: {frame.escape(message)}. " + (
             "The page Ledger shows whether the budget was charged." if spent else "Nothing was spent."
         )
     w.edition += 1

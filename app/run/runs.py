@@ -128,7 +128,8 @@ def _asked(plain: Plain, columns: list[str]) -> Plain:
         for n, c in plain["columns"].items()
         if n in (*columns, *keys)
     }
-    return {**{k: v for k, v in plain.items() if k in ("unit", "max_rows", "unit_source", "learnt")}, "columns": asked}
+    kept = ("unit", "max_rows", "unit_source", "learnt", "dialect")  # the file is read as the whole description says
+    return {**{k: v for k, v in plain.items() if k in kept}, "columns": asked}
 
 
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
@@ -201,7 +202,7 @@ def learnt(job: jobs.Job) -> Path:
 
 def _bare(column: Plain) -> Plain:
     """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
-    kept = ("type", "description", *(("missing",) if column.get("source") != "unconfirmed" else ()))
+    kept = ("type", "description", "format", *(("missing",) if column.get("source") != "unconfirmed" else ()))
     if (column.get("grouping") or {}).get("kind") == "prefix":
         kept = (*kept, "grouping")
     return {k: v for k, v in column.items() if k in kept}

@@ -8,6 +8,8 @@ import synth
 from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
 
+NOTHING = "Nothing"  # how a notice begins that tells of no success
+
 
 def head(name: str, lead: str) -> None:
     """Title, and one sentence on what the page is for.
@@ -21,7 +23,10 @@ def head(name: str, lead: str) -> None:
     tour.hint(name)
     w = wizard()
     if w.notice:
-        st.success(w.notice, icon=":material/check_circle:")
+        if w.notice.startswith(NOTHING):
+            st.warning(w.notice, icon=":material/warning:")
+        else:
+            st.success(w.notice, icon=":material/check_circle:")
         w.notice = ""
 
 

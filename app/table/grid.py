@@ -15,7 +15,7 @@ COLUMNS = {
     "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
     "kind": st.column_config.SelectboxColumn(
         "Kind",
-        width=150,
+        width=140,
         options=list(words.KINDS),
         format_func=lambda k: words.KINDS[str(k)],
         required=True,
@@ -23,10 +23,10 @@ COLUMNS = {
         "is never learnt: the result counts from 1.",
     ),
     "min": st.column_config.TextColumn(
-        "Smallest", width=88, help="The smallest value possible, not the smallest in the table."
+        "Smallest", width=80, help="The smallest value possible, not the smallest in the table."
     ),
     "max": st.column_config.TextColumn(
-        "Largest", width=88, help="The largest value possible. Larger ones count as this one."
+        "Largest", width=80, help="The largest value possible. Larger ones count as this one."
     ),
     "step": st.column_config.TextColumn(
         "Step",
@@ -38,9 +38,9 @@ COLUMNS = {
     ),
     "empty": st.column_config.CheckboxColumn("Empty", width=60, help="Whether an empty cell means missing."),
     "missing": st.column_config.TextColumn(
-        "Missing", width=75, help="Other texts that mean a missing value, with commas between: N, ?, -9."
+        "Missing", width=72, help="Other texts that mean a missing value, with commas between: N, ?, -9."
     ),
-    "description": st.column_config.TextColumn("Note", width=75, help="For readers of the result. Optional."),
+    "description": st.column_config.TextColumn("Note", width=60, help="For readers of the result. Optional."),
 }
 
 
@@ -75,7 +75,7 @@ def _config(base: pd.DataFrame) -> dict[str, Any]:
 def _source(options: list[str]) -> Any:
     return st.column_config.SelectboxColumn(
         "Who vouches",
-        width=105,
+        width=112,
         options=options,
         required=True,
         format_func=lambda s: words.SOURCES[str(s)],

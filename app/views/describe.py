@@ -237,7 +237,8 @@ def _vouch() -> None:
             help="Your name is recorded with these facts. Without it you cannot go on.",
         )
         if st.button("Confirm all columns", key="confirm_all", disabled=asked or not mine, type="primary"):
-            intake.replace(_confirmed(w, waiting), "All that waited is confirmed on your word.")
+            what = "All columns and keys" if several(w) else "All columns"
+            intake.replace(_confirmed(w, waiting), f"{what} are confirmed on your word.")
 
 
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:

@@ -204,3 +204,25 @@ def test_learning_that_is_cancelled_says_what_was_spent(start, people):
     assert "Nothing was learnt: cancelled" in said(at)
     spent = sum(t.epsilon for t in synth.Ledger().summary("club"))
     assert ("Nothing was spent" in said(at)) == (spent == 0)
+
+
+def test_a_list_is_learnt_from_a_file_that_is_read_in_its_own_way(start):
+    """Semicolons and days first: what is asked of the rows is read as the whole description says."""
+    rows = [f"p{i // 2};{1 + i % 28:02d}.03.2024;w{i % 150}" for i in range(600)]
+    at = upload(start(), ("person;day;place\n" + "\n".join(rows) + "\n").encode())
+    at.button(key="read_right").click().run()
+    at.button(key="onward").click().run()
+    assert next(s for s in at.selectbox if s.key.startswith("unit_")).value == "person", "the safe answer is chosen"
+    assert "rows of one person" in said(at)
+    at.button(key="unit_right").click().run()
+    w = at.session_state["wizard"]
+    assert (w.plain["unit"], w.plain["unit_source"]) == ("person", "declared")
+    chosen = next(m for m in at.multiselect if m.key.startswith("learn_columns_"))
+    chosen.set_value(["place", "day"]).run()
+    at.number_input(key="learn_epsilon").set_value(2.0).run()
+    at.button(key="learn").click().run()
+    learnt(at)
+    assert "Learnt privately: place, day" in said(at), said(at)
+    columns = at.session_state["wizard"].plain["columns"]
+    assert columns["day"]["source"] == columns["place"]["source"] == "private"
+    assert columns["day"]["format"] == "dd.mm.yyyy"
