@@ -107,7 +107,8 @@ def _page(who: Visitor) -> None:
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:
-            st.caption(f"Table: {frame.escape(w.label)}" if w.label else "No table yet")
+            label = w.label or recent.label(w.job)
+            st.caption(f"Table: {frame.escape(label)}" if label else "No table yet")
         access.sidebar(who)
         if opened:
             _scripts(w.edition)

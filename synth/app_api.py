@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from synth.schema.coarsening import coarser_plain as grouped
     from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
+    from synth.schema.csv_injection import marked as csv_safe
     from synth.schema.dataset import Dataset
     from synth.schema.dataset import load as load_related
     from synth.schema.dataset import parse as parse_related
@@ -84,6 +85,7 @@ _HOME = {
     "column_lines": "evaluate.column_numbers:lines",
     "compared_elsewhere": "report.chosen_release",
     "count_intervals": "pipeline.count_intervals",
+    "csv_safe": "schema.csv_injection:marked",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
     "encode": "pipeline.encoded_rows",

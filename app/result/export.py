@@ -1,6 +1,7 @@
 """What stands between a result and the world: how it was chosen, who approves, and the bundle itself."""
 
 import contextlib
+import io
 import json
 import threading
 import zipfile
@@ -73,7 +74,7 @@ def _all(job: jobs.Job) -> None:
             f"Release all {len(own)} runs",
             key="release_all",
             icon=":material/library_add_check:",
-            help="Marks each of them as released. Download each from this page.",
+            help="Marks each of them as released; one zip then holds them all.",
         ):
             releasing.release_all(job)
             st.rerun()
@@ -208,6 +209,24 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
         if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
+
+
+def all_packed(job: jobs.Job) -> bytes:
+    """One zip with the bundle of each run that was released together with this one. Errors: as ``bundle``."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for i, one in enumerate(released_together(job), 1):
+            place, request = runs.release(one), one.request()
+            with zipfile.ZipFile(bundle(one, place)) as inner:
+                for name in inner.namelist():
+                    archive.writestr(f"{i}-{request.get('method')}/{name}", inner.read(name), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def released_together(job: jobs.Job) -> list[jobs.Job]:
+    """The visitor's own runs that were released with this one, itself first; itself alone where it was alone."""
+    others = [one for one in looks.rivals(job) if access.mine(one)] if looks.how(job) == "all" else []
+    return [job, *others]
 
 
 def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:

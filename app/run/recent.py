@@ -1,6 +1,7 @@
 """Runs that outlive the page: offered again after a reload."""
 
 from datetime import datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -122,9 +123,21 @@ def named(job: jobs.Job) -> str:
     return f"{request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
 
 
+def label(job: Path | None) -> str:
+    """Of which table a run is, for whoever opened its result in a later visit; empty without one."""
+    try:
+        return "" if job is None else _table(jobs.Job(job).request())
+    except synth.SynthError:
+        return ""
+
+
+def _table(request: dict) -> str:
+    return str(request.get("label") or request.get("dataset") or str(request["table"]).rsplit("/", 1)[-1])
+
+
 def _named(found: Found) -> str:
     job, request, _ = found
-    name = request.get("label") or request.get("dataset") or request["table"].rsplit("/", 1)[-1]
+    name = _table(request)
     free = ", refitted free" if request.get("free") else ""
     return f"{frame.escape(str(name))}, {request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
 

@@ -155,6 +155,15 @@ def caution(epsilon: float) -> tuple[str, str]:
     )
 
 
+def many(count: int, of: str) -> str:
+    """A number of things.
+
+    >>> many(1, "row"), many(2_000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {of}{'s' * (count != 1)}"
+
+
 def method(about: Mapping[str, Any]) -> str:
     """What a method of ``synth.methods`` does, in plain words where there are some.
 

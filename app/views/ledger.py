@@ -1,5 +1,7 @@
 """The ledger: what has been spent on each dataset, line by line."""
 
+import csv
+import io
 import json
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +12,7 @@ import streamlit as st
 import synth
 from app.run import caps, composition, datasets
 from app.session import access, frame, labels, words
+from synth import app_api
 
 SIZE = 200  # lines on a page
 KINDS = {
@@ -116,7 +119,9 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         st.info("No line of this kind.", icon=":material/info:")
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
-    _export(book, names if chosen is None else [chosen])
+    with st.container(horizontal=True):
+        _export(book, names if chosen is None else [chosen])
+        _csv(book, names if chosen is None else [chosen])
 
 
 def _export(book: synth.Ledger, names: list[str]) -> None:
@@ -137,6 +142,29 @@ def _export(book: synth.Ledger, names: list[str]) -> None:
         on_click="ignore",
         help="One line of JSON for each, and the last seal. It holds no private value. Keep it "
         "elsewhere: then lines that are cut off later are detected.",
+    )
+
+
+def _csv(book: synth.Ledger, names: list[str]) -> None:
+    """The lines as the page shows them, for a spreadsheet."""
+
+    def text() -> str:
+        out = io.StringIO()
+        found = [_row(entry) for entry in book.page(names, size=1 << 40)[0]]
+        writer = csv.DictWriter(out, list(found[0]) if found else ["Line"])
+        writer.writeheader()
+        writer.writerows({k: app_api.csv_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in found)
+        return out.getvalue()
+
+    st.download_button(
+        "Export these lines (CSV)",
+        text,
+        "ledger.csv",
+        "text/csv",
+        key="export_csv",
+        icon=":material/table:",
+        on_click="ignore",
+        help="As they stand here, for a spreadsheet.",
     )
 
 

@@ -49,6 +49,7 @@ def _choice(w: Wizard) -> bool:
     names = sorted(about, key=lambda n: n != words.RECOMMENDED)
     if w.method not in names:
         w.method, w.options = names[0], {}
+    frame.fold(f"All {len(names)} methods side by side", "methods", lambda: _side_by_side(w, [about[n] for n in names]))
     chosen = st.selectbox(
         "Method",
         names,
@@ -80,6 +81,23 @@ def _choice(w: Wizard) -> bool:
         frame.fold("Options of the method", "options", lambda: _options(w, found["options"]))
     _encoded(w)
     return True
+
+
+def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
+    """What each method does, what it kept on public tables, and whether it has a promise for what is hidden."""
+    asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
+    held = [app_api.kept(m["name"], **asked) for m in about]
+    st.dataframe(
+        {
+            "Method": [m["name"] for m in about],
+            "What it does": [words.method(m) for m in about],
+            "Keeps, as measured": ["not measured" if h is None else h.in_words for h in held],
+            "Time": ["forecast below" if timed(m["name"]) else "trained: minutes" for m in about],
+            "For what is hidden": ["yes" if w.relation in m["relations"] else "no promise" for m in about],
+        },
+        hide_index=True,
+        height=420,
+    )
 
 
 def _options(w: Wizard, defaults: dict[str, Any]) -> None:

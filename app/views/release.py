@@ -8,11 +8,13 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import export, more, outlet, standing, tables
+from app.result import again, export, more, outlet, standing, tables
 from app.run import background, recent, runs
 from app.session import access, frame, words
-from synth.app_api import jobs
+from app.table import unit
+from synth.app_api import jobs, looks
 
+ROWS = "As many as the real table has, up to noise, unless its number of rows is public."
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
 PAGE = 700  # height of a page that is shown inside this one, pixels
@@ -30,6 +32,7 @@ def page() -> None:
     if not whole:
         with claims.container():
             _summary(job, export.own(place), alone=True)
+    again.section(job)
     frame.fold("First rows of the synthetic table", "first_rows", lambda: _preview(place, together))
     packed = st.container()
     free = export.may_leave(job)
@@ -61,14 +64,10 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
     many = result["num_rows"]
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
+    rows = {f"Rows of {t}": n for t, n in many.items()} if isinstance(many, dict) else {"Synthetic rows": many}
     with st.container(horizontal=True):
         for label, value, explained in (
-            (
-                "Synthetic rows",
-                f"{sum(many.values()) if isinstance(many, dict) else many:,}",
-                "As many as the real table has, up to noise, unless its number of rows is public. For several tables "
-                "the sum: " + runs.rows(job),
-            ),
+            *((label, f"{n:,}", ROWS) for label, n in rows.items()),
             (
                 "Run's epsilon" if alone else "Epsilon",
                 f"{card['epsilon']:g}",
@@ -78,10 +77,10 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
             ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
         ):
             st.metric(label, value, border=True, width=155, help=explained)
-    unit = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
+    told = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
     st.success(
         f"**The guarantee{' of the run itself' * alone}:** {frame.escape(card['meaning'])}, however much else "
-        f"somebody knows. It covers {frame.escape(card['relation_in_words'] + unit)}. It holds for "
+        f"somebody knows. It covers {frame.escape(card['relation_in_words'] + told)}. It holds for "
         "everything in the downloads, for any further use of them, and for rows drawn later from the model.",
         icon=":material/verified_user:",
     )
@@ -91,6 +90,8 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
         f"Charged to {frame.escape(str(card['dataset']))} in line {line['number']} of the ledger, "
         f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}"
     )
+    if (card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
+        st.caption(unit.ALONE)
 
 
 def _preview(place: Path, together: bool) -> None:
@@ -114,6 +115,26 @@ def _pages(job: jobs.Job, place: Path) -> None:
 
 def _read(job: jobs.Job, place: Path, name: str, title: str) -> None:
     st.iframe(export.part(job, place, name).decode(), height=PAGE, alt=title)
+
+
+def _all_of_them(job: jobs.Job) -> None:
+    """Runs that are released together leave together, in one file; those of others are said to be missing."""
+    own, every = export.released_together(job), len(looks.rivals(job)) + 1
+    if len(own) < 2:
+        return
+    left = f" {words.runs(every - len(own))} of others are not in it: their owners release them." * (every > len(own))
+    st.download_button(
+        f"All {len(own)} releases (.zip)",
+        access.later(export.all_packed, job),
+        "facsimile-releases.zip",
+        "application/zip",
+        key="get_all",
+        on_click="ignore",
+        type="primary",
+        icon=":material/folder_zip:",
+        help=f"A folder each, with table, card, report and model.{left}",
+    )
+    st.caption("Released together: " + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
 
 
 def _csv(place: Path) -> tuple[str, str]:
@@ -152,6 +173,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
         ("Card", "card.html", HTML, "card", "The guarantee with all its figures; keep it with the table."),
         ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
     ]
+    _all_of_them(job)
     with st.container(horizontal=True):
         st.download_button(
             "Everything (.zip)",

@@ -11,7 +11,7 @@ from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
-from app.session.state import dataset, lacks, ready, several, view, wizard
+from app.session.state import Wizard, dataset, lacks, ready, related, several, view, wizard
 from synth.app_api import jobs
 
 POLL = 1.0
@@ -21,8 +21,8 @@ AT_EASE = 1.0  # seconds in which the next page is drawn, before the bundle is p
 
 def page() -> None:
     """What will be charged, or how the run goes."""
-    frame.head("run", "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled.")
     w = wizard()
+    frame.head("run", _lead_of(w))
     if w.job is not None and not access.job("watch", w.job).status().final:
         _progress(str(w.job))
         if st.button(
@@ -46,6 +46,13 @@ def page() -> None:
     recent.table()
     if waits:
         _await()
+
+
+def _lead_of(w: Wizard) -> str:
+    """What the page is for; another fit to a stored release is charged nothing."""
+    if w.job is not None and access.job("watch", w.job).request().get("free"):
+        return "Fits another model to a stored release: **it costs nothing** and reads no row. It can be cancelled."
+    return "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled."
 
 
 def _await() -> None:
@@ -76,7 +83,7 @@ def _confirm() -> bool:
     with st.container(border=True):
         st.markdown(
             f"**Table:** {frame.escape(w.label)}  \n**Method:** {method}  \n"
-            f"**What is hidden:** {words.RELATIONS_SHORT.get(w.relation, w.relation)}  \n"
+            f"**What is hidden:** {_hidden(w)}  \n"
             f"**Takes:** {takes}{_line()}"
         )
         if plan is not None:
@@ -106,6 +113,18 @@ def _confirm() -> bool:
             runner.rest()
         st.rerun()
     return waits
+
+
+def _hidden(w: Wizard) -> str:
+    """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
+    short = words.RELATIONS_SHORT.get(w.relation, w.relation)
+    if several(w):
+        facts, _ = related(w)
+        return short if facts is None else short.replace("one row", frame.escape(facts.unit_in_words))
+    if w.plain.get("unit") in (None, "row"):
+        return short
+    most = w.plain.get("max_rows") or 1
+    return short.replace("one row", f"one person with {'up to ' if most > 1 else ''}{words.many(most, 'row')}")
 
 
 def _label() -> str:

@@ -31,7 +31,9 @@ def risky(text: str) -> bool:
 
 
 def marked(text: str, known: Collection[str] = ()) -> str:
-    """The text as it is written to CSV; ``known``: the texts of its column.
+    """The ``text`` as it is written to CSV; ``known``: the texts of its column.
+
+    Privacy: public only.
 
     >>> marked("=1+1"), marked("-3"), marked("=1+1", known=("=1+1", "'=1+1"))
     ("'=1+1", '-3', "''=1+1")

@@ -1,7 +1,9 @@
 """After the run: other fits for free, runs side by side, and the rule on choosing by private scores."""
 
+import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import verdict, whatif, whole
+from app.result import again, export, verdict, whatif, whole
 from app.run import runs
 from app.session.state import view
 from synth import jobs
@@ -59,7 +61,8 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     at.selectbox(key="refit_method").set_value("independent").run()
     at.selectbox(key="refit_target").set_value("city").run()
     at.button(key="refit").click().run()
-    assert "costs nothing" in said(at)
+    assert "Fits another model to a stored release: **it costs nothing**" in said(at)
+    assert "Charges the budget" not in said(at)
     ended(at).button(key="to_result").click().run()
     second = jobs.Job(at.session_state["wizard"].job)
     assert second.path != first.path
@@ -85,8 +88,15 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     assert "Everything (.zip)" not in downloads(at)
     at.button(key="release_all").click().run()
     assert not at.error
-    assert "Everything (.zip)" in downloads(at)
+    assert {"Everything (.zip)", "All 2 releases (.zip)"} <= downloads(at)
     assert (second.path / "bundle-all.zip").exists()
+    with zipfile.ZipFile(io.BytesIO(export.all_packed(second))) as archive:
+        tables = {n: archive.read(n) for n in archive.namelist() if n.endswith("/synthetic.csv")}
+        cards = [json.loads(archive.read(n)) for n in archive.namelist() if n.endswith("/card.json")]
+    assert set(tables) == {"1-independent/synthetic.csv", "2-mixture/synthetic.csv"}
+    assert {c["selection"]["how"] for c in cards} == {"all"}
+    for name, run in (("1-independent", second), ("2-mixture", first)):
+        assert tables[f"{name}/synthetic.csv"] == (run.path / "release" / "synthetic.csv").read_bytes()
 
 
 def test_without_the_report_of_sdmetrics_its_tab_is_not_there(done, monkeypatch):
@@ -269,3 +279,51 @@ def test_runs_stand_in_line_and_a_second_can_be_prepared_meanwhile(start, people
     assert first.status().state == second.status().state == "done"
     assert first.status().updated < second.status().updated
     assert "to_result" in keys(at)
+
+
+def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
+    done, people, tmp_path, monkeypatch, command
+):
+    """Both are run as they stand, beside the description and the table; a result opened later has its table's name."""
+    at = done
+    job = jobs.Job(at.session_state["wizard"].job)
+    at.switch_page(view("release")).run()
+    assert "Notebook (.ipynb)" in downloads(at)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_bytes(people)
+    shutil.copy(runs.release(job) / "schema.json", tmp_path / "schema.json")
+    line = again.command({**job.request(), "method": "independent", "epsilon": 0.5, "options": {}})
+    code, _, told = command(*shlex.split(line)[1:], "--ledger", tmp_path / "other.sqlite")
+    assert code == 0, told
+    assert synth.Ledger(tmp_path / "other.sqlite").summary("club")[0].epsilon == 0.5
+    told = again.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
+    known: dict = {}
+    for cell in json.loads(told)["cells"]:
+        if cell["cell_type"] == "code":
+            exec(cell["source"], known)
+    assert known["result"].epsilon_spent == 0.25
+    w = at.session_state["wizard"]
+    w.label = ""
+    assert "Table: people.csv" in said(at.run())
+
+
+def test_the_ledger_leaves_as_a_table_that_a_spreadsheet_reads(done):
+    at = done
+    at.switch_page(view("ledger")).run()
+    assert {"Export these lines (JSON)", "Export these lines (CSV)"} <= downloads(at)
+
+
+def test_one_person_with_several_rows_is_said_so_before_the_spend_and_at_release(start):
+    rows = "".join(f"p{i // 3},{20 + i % 50}\n" for i in range(300))
+    plain = {
+        "dataset": "visits",
+        "unit": "person",
+        "max_rows": 3,
+        "columns": {"person": {"type": "identifier", "source": "public"}, "age": SCHEMA["columns"]["age"]},
+    }
+    at = to_run(upload(start(), ("person,age\n" + rows).encode(), plain))
+    assert "one person with up to 3 rows in or out" in said(at)
+    at.button(key="spend").click().run()
+    ended(at).button(key="to_result").click().run()
+    at.switch_page(view("release")).run()
+    assert "In the result every row stands alone" in said(at)

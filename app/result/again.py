@@ -1,0 +1,81 @@
+"""The run of a result as a command line and as a notebook, to be kept with papers or carried to another machine."""
+
+import json
+import shlex
+from typing import Any
+
+import streamlit as st
+
+from app.run import runs
+from app.session import frame
+from synth.app_api import jobs
+
+
+def section(job: jobs.Job) -> None:
+    """Both, of a charged run of one table."""
+    if not job.request().get("free") and not runs.is_several(job):
+        frame.fold("The same run as a command line, or as a notebook", "again", lambda: _shown(job))
+
+
+def _shown(job: jobs.Job) -> None:
+    st.caption(
+        "Beside the saved description (page Describe) and the private table. Whoever runs it is charged again: the "
+        "same noise is never drawn twice."
+    )
+    st.code(command(job.request()), language="bash", wrap_lines=True)
+    st.download_button(
+        "Notebook (.ipynb)",
+        notebook(job.request()),
+        "run.ipynb",
+        "application/x-ipynb+json",
+        key="get_notebook",
+        on_click="ignore",
+        icon=":material/terminal:",
+        help="The same in Python, with a picture of the result. It holds no row.",
+    )
+
+
+def command(request: dict[str, Any]) -> str:
+    """The command line of a run.
+
+    >>> command({"label": "my people.csv", "dataset": "club", "epsilon": 1.0, "delta": 1e-05, "relation": "add_remove",
+    ...          "method": "mixture", "options": {}})
+    "synth run 'my people.csv' --schema schema.json --dataset club --epsilon 1 --delta 1e-05 --relation add_remove \\
+--method mixture --out release"
+    """
+    told = ["synth", "run", str(request["label"]), "--schema", "schema.json", "--dataset", str(request["dataset"])]
+    for name in ("source", "epsilon", "delta", "relation", "method"):
+        if (value := request.get(name)) is not None:
+            told += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+    for name, value in (request.get("options") or {}).items():
+        told += ["--option", f"{name}={value}"]
+    return shlex.join([*told, "--out", "release"])
+
+
+def notebook(request: dict[str, Any]) -> str:
+    """The run as a Jupyter notebook of three cells."""
+    names = ("source", "dataset", "epsilon", "delta", "relation", "method", "options")
+    stated = {n: request[n] for n in names if request.get(n)}
+    given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
+    cells = [
+        ("markdown", f"# {request['dataset']}\n\nOne charged run. Running it again is charged again."),
+        ("code", "import synth"),
+        (
+            "code",
+            f'result = synth.run(\n    {str(request["label"])!r},\n    schema=synth.Schema.load("schema.json"),\n{given})\nresult',
+        ),
+        ("code", 'result.frame.describe(include="all")'),
+    ]
+    code: dict[str, Any] = {"execution_count": None, "outputs": []}
+    return json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {"language_info": {"name": "python"}},
+            "cells": [
+                {"id": f"c{i}", "cell_type": k, "metadata": {}, "source": s, **(code if k == "code" else {})}
+                for i, (k, s) in enumerate(cells)
+            ],
+        },
+        indent=1,
+    )
