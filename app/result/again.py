@@ -62,7 +62,8 @@ def notebook(request: dict[str, Any]) -> str:
         ("code", "import synth"),
         (
             "code",
-            f'result = synth.run(\n    {str(request["label"])!r},\n    schema=synth.Schema.load("schema.json"),\n{given})\nresult',
+            f"result = synth.run(\n    {str(request['label'])!r},\n"
+            f'    schema=synth.Schema.load("schema.json"),\n{given})\nresult',
         ),
         ("code", 'result.frame.describe(include="all")'),
     ]

@@ -10,7 +10,7 @@ from app.run.follow import follow
 from app.run.forecast import budget
 from app.session import frame, labels, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
-from app.table import facts
+from app.table import facts, unit
 from synth.app_api import jobs
 
 USUAL = 0.1
@@ -26,11 +26,12 @@ def section() -> None:
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
+    said = answered(w) or unit.proposed(w)
     frame.fold(
         "Learn values or bounds privately, with budget",
-        f"learn_{w.edition}_{bool(lists) and answered(w)}",
+        f"learn_{w.edition}_{bool(lists) and said}",
         lambda: _ask(w, names, lists),
-        expanded=bool(lists) and answered(w),
+        expanded=bool(lists) and said,
     )
 
 
@@ -66,13 +67,15 @@ def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
         help=words.DELTA_HELP,
     )
     first, cap = _cap(w)
-    blocked = not columns or not dataset(w) or w.table is None or not answered(w)
-    if not answered(w):
+    said = answered(w) or unit.proposed(w)
+    blocked = not columns or not dataset(w) or w.table is None or not said
+    if not said:
         st.caption("First answer above whether a person can appear in more than one row.")
     chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
     if st.button(
         f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked, icon=":material/school:"
     ):
+        unit.take(w)
         if same.asks(w):
             st.rerun()
         try:

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, tour
-from app.session.state import Wizard, dataset, facts, wizard
+from app.session.state import Wizard, dataset, facts, view, wizard
 from app.table import intake, owning
 
 ENCODINGS = {
@@ -49,7 +49,9 @@ def section() -> None:
         access.allow("describe")
         w.plain["dialect"] = {**w.plain["dialect"], "source": "declared"}
         w.notice = "How the file is read is confirmed on your word."
-        st.rerun()
+        if any(QUESTION in line for line in w.suggestions):
+            st.rerun()
+        st.switch_page(view("describe"))
     if w.place is not None and w.table != tour.SAMPLE:
         _change(w)
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.session import frame
-from app.session.state import answered, wizard
+from app.session.state import Wizard, answered, wizard
 
 ALONE = (
     "In the result every row stands alone: which rows belong to one person is not kept, so count rows there, not "
@@ -23,7 +23,8 @@ def section() -> None:
         most = w.plain.get("max_rows")
         st.info(
             f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
-            "keeps 95 % of the rows. The safe answer is chosen: it protects a person with all rows kept.",
+            "keeps 95 % of the rows. The safe answer is chosen, and taken with what you learn or vouch for below."
+            " It protects a person with all rows kept.",
             icon=":material/group:",
         )
     left, right = st.columns(2)
@@ -57,6 +58,15 @@ def section() -> None:
         )
     )
     st.caption(ALONE)
-    if unsaid and st.button("Yes, so it is", key="unit_right", type="primary", icon=":material/check:"):
+
+
+def proposed(w: Wizard) -> bool:
+    """Whether an answer stands that nobody has given: it is taken with what is learnt or vouched for next."""
+    names = [n for n, c in w.plain.get("columns", {}).items() if c["type"] == "identifier"]
+    return not answered(w) and w.plain.get("unit") in names
+
+
+def take(w: Wizard) -> None:
+    """The answer that stands, on the steward's word."""
+    if proposed(w):
         w.plain["unit_source"] = "declared"
-        st.rerun()

@@ -231,7 +231,8 @@ def _vouch() -> None:
         if asked:
             st.caption("First answer “Numbers, or codes?” above: it decides what these columns may hold.")
         mine = st.checkbox(
-            "I have checked them, and I vouch that these are public facts",
+            "I have checked them, and I vouch that these are public facts"
+            + (", and that the answer on rows of one person is right" if unit.proposed(w) else ""),
             key=f"mine_{w.edition}",
             disabled=asked,
             help="Your name is recorded with these facts. Without it you cannot go on.",
@@ -244,6 +245,7 @@ def _vouch() -> None:
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
     if not several(w):
+        unit.take(w)
         return facts.confirm(w.plain, waiting.get("", []))
     tables, shown = {}, w.at
     for table, plain in w.plain["tables"].items():

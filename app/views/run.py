@@ -11,7 +11,7 @@ from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
-from app.session.state import Wizard, dataset, lacks, ready, related, several, view, wizard
+from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
 from synth.app_api import jobs
 
 POLL = 1.0
@@ -119,8 +119,8 @@ def _hidden(w: Wizard) -> str:
     """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
     short = words.RELATIONS_SHORT.get(w.relation, w.relation)
     if several(w):
-        facts, _ = related(w)
-        return short if facts is None else short.replace("one row", frame.escape(facts.unit_in_words))
+        found, _ = facts(w)
+        return short if found is None else short.replace("one row", frame.escape(found.unit_in_words))
     if w.plain.get("unit") in (None, "row"):
         return short
     most = w.plain.get("max_rows") or 1
