@@ -105,7 +105,7 @@ def _belonging() -> None:
     _name()
     checklist.here("joined", "How the tables belong together")
     joining.section()
-    st.html('<span id="keys"></span>')
+    checklist.here("keys", "Keys and their bounds")
     keys.section()
     if not checklist.tied(w):
         if w.place is not None:
