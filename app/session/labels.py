@@ -17,7 +17,7 @@ LABELS = {  # of options: the words on the field or button that sets it
     "group": "Group it by its first characters",
     "how": "This run was chosen",
     "identifier": "Identifiers",
-    "keys": "Keys that names do not tell, one a line",
+    "keys": "Keys of several columns, one a line",
     "max_epsilon": "Cap on epsilon over all runs",
     "max_rows": "Rows kept of one person",
     "method": "Method",

@@ -9,7 +9,7 @@ from synth.cli.answer import say
 from synth.cli.options import DeltaOpt, JsonOpt
 
 SHOWN = 20
-series_app = typer.Typer(help="A table released every year: budgets of waves, and changes between them.")
+series_app = typer.Typer(help="A table released every year: budgets, changes.")
 
 
 @series_app.command("plan")

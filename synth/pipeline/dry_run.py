@@ -44,7 +44,7 @@ class DryRun:
     """``done``: stages rehearsed to their end; ``left``: those that the time did not allow; ``rows``: made up.
 
     >>> print(DryRun(done=("read",), left=("measure", "fit"), rows=500, seconds=30.1).in_words().split("; never")[0])
-    rehearsed on 500 made-up rows in 30 s: read; not rehearsed, for want of time (--seconds): measure, fit
+    rehearsed on 500 made-up rows in 30 s: read; not rehearsed, for want of time (`seconds=`): measure, fit
     """
 
     done: tuple[str, ...]

@@ -97,7 +97,7 @@ def _either_way(headers: Mapping[str, Sequence[str]], made: Tree) -> list[str]:
     orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
     found = shared(orphans) if len(orphans) > 1 else []
     return [
-        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, --key {r} or the other way round."
+        f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, `keys={r}` or the other way round."
         for r in found
         if r not in sure(found) and r.child < r.parent
     ]

@@ -52,6 +52,8 @@ WAYS = {
     "drop_across_",
     "worst_",
     "smaller_delta",
+    "export_csv",  # what the page shows
+    "get_notebook",  # a run as it was asked for
 }
 
 

@@ -131,7 +131,7 @@ def test_what_was_once_charged_is_refused_before(name, relation, options, tmp_pa
 
 def test_a_method_for_small_tables_does_not_learn_how_large_a_table_is(tmp_path):
     schema = synth.Schema.parse({"columns": {"a": {"type": "categorical"}, "b": TINY["columns"]["b"]}}, complete=False)
-    with pytest.raises(synth.UsageError, match="synth schema learn"):
+    with pytest.raises(synth.UsageError, match=r"synth\.learn_schema"):
         synth.run(
             FRAME[["a", "b"]],
             schema=schema,

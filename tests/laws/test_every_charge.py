@@ -245,10 +245,10 @@ TREE = {
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A release of related tables, and another run of them whose process was killed while it was writing."""
-    from synth.pipeline.related_run import Nested
-
+    from synth.generators.nested_mixture.generator import Nested
     from synth.generators.nested_mixture.options import Options
-    from synth.pipeline import related_run
+    from synth.pipeline import fit_and_draw
+    from synth.pipeline.run import carry_out
 
     place = tmp_path_factory.mktemp("tree")
     (place / "tables").mkdir()
@@ -261,11 +261,11 @@ def tree(tmp_path_factory):
             table=place / "tables", epsilon=epsilon, delta=1e-6, out=out, ledger=place / "l.sqlite", num_rows=20, seed=1
         )
         few = Nested(options=Options(fits=2, roots=6, children=12, steps=20))
-        related_run.carry_out(request, schema=synth.app_api.parse_related(TREE), questions=few)
+        carry_out(request, schema=synth.app_api.parse_related(TREE), questions=few)
 
     run_it(place / "own", OWN)
     if (child := os.fork()) == 0:
-        related_run.related_folder.write = lambda *_, **__: os._exit(9)
+        fit_and_draw.folder.write = lambda *_, **__: os._exit(9)
         run_it(place / "other", OTHER)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     return place

@@ -19,7 +19,7 @@ def numeric(command):
             yield from (name for name in param.opts if name.startswith("--"))
 
 
-CASES = [(path, option) for path, command in commands(cli._commands()) for option in numeric(command)]
+CASES = [(path, option) for path, command in commands(cli.commands()) for option in numeric(command)]
 
 
 def test_there_are_such_options():
@@ -36,4 +36,4 @@ def test_no_number_has_an_underscore(value, command):
 
 
 def test_a_text_may_have_one():
-    assert numbers.check(["run", "a_b.csv", "--dataset", "a_b"], cli._commands()) is None
+    assert numbers.check(["run", "a_b.csv", "--dataset", "a_b"], cli.commands()) is None

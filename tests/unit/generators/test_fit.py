@@ -239,7 +239,7 @@ def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(m
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        interim_fit.fit({}, [], 1.0, fitted=True)
+        interim_fit.fit({}, [], [], 1.0, fitted=True)
         assert threads == [1]
         assert torch.get_num_threads() == 2
     finally:
