@@ -13,7 +13,7 @@ SHOWN = {
     "not for": ("Not for", "cancel", "red"),
 }
 NARROW = "\u00a0"  # a space at which no line is broken
-HEAD = ("what for", "this table", "a second real sample", "why")
+HEAD = ("what for, and why", "this table", "a second real sample")
 
 
 def section(found: Any, leaving: Any = None) -> None:
@@ -48,12 +48,13 @@ def _named(found: Any, only: str | None = None) -> list[tuple[str, str]]:
 
 def _table(found: Any) -> str:
     """The figures beside a second sample's, as a table of Markdown."""
-    lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|:---|"]
+    lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|"]
     for use in found.uses:
         _, icon, colour = SHOWN[use.level]
-        what = f":{colour}[:material/{icon}:] {frame.escape(use.use)} :small[({frame.escape(use.measure)})]"
+        why = frame.escape(use.reason).replace("|", " ")
+        what = f":{colour}[:material/{icon}:] {frame.escape(use.use)}: {why} :small[({frame.escape(use.measure)})]"
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
-        lines.append(f"| {what} | {figures} | {frame.escape(use.reason).replace('|', ' ')} |")
+        lines.append(f"| {what} | {figures} |")
     return "\n".join(lines)
 
 
