@@ -151,7 +151,7 @@ USED = {
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "told_apart", "closer", "ablation"),
-    *("fire", "mbi_fit", "margnet", "priors", "synmeter", "report_time"),
+    *("fire", "mbi_fit", "margnet", "priors", "synmeter", "report_time", "verified"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {

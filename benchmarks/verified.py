@@ -1,0 +1,310 @@
+"""Verified answers: how far they are from the private table's own, how often intervals cover, what a price promises.
+
+    python benchmarks/verified.py [--parts accuracy,coverage] [--epsilons 0.1,0.2,0.5] [--releases 2] [--draws 6]
+                                  [--samples 4] [--answers 5]
+
+Accuracy: regressions on Adult and on NIST's excerpt of the American Community Survey, of which ``--releases`` are made
+by mixture at epsilon 1; an error is the root mean square over coefficients, in standard errors of the private table's
+own estimate. Beside the answer stand the synthetic rows alone; a release that has the answer's epsilon too; two plain
+Newton steps on clipped contributions, as they come; and, without a release but with both epsilons, noisy gradients from
+zero, and for a linear model AdaSSP (arXiv 1803.02596).
+
+Coverage: of each table of benchmarks/inference.py ``--samples`` times so many rows are drawn, a release at epsilon 1 is
+made of them and each of its questions answered ``--answers`` times; an interval covers the population's value, or does
+not. Prints Markdown; lines that the JSON, benchmarks/results/verified.json, holds are passed over.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import inference
+import inference_estimands as estimands
+import numpy as np
+from markdown_tables import means
+from public_tables import prepared, public
+from runner import Row, grid, measured, start
+
+import synth
+from synth.generators.base import Setting
+from synth.mechanisms import embeddings
+from synth.pipeline.verified import Questions
+from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.noise import SystemNoise
+from synth.sources.table_source import place_of
+from synth.verified.asking import VerifiedQuestions, described
+from synth.verified.inference import solved
+from synth.verified.law import Law
+from synth.verified.plan import Planned
+from synth.verified.plan import measured as of_release
+
+DELTA = 1e-5
+ANSWER, ALONE, SUM = "verified answer", "synthetic rows alone", "all epsilon into the release"
+PLAIN, GRADIENTS, ADASSP = "two plain Newton steps", "noisy gradients, no release", "AdaSSP, no release"
+WAYS = (ANSWER, ALONE, SUM, PLAIN, GRADIENTS, ADASSP)
+ADULT = "income ~ age + Q('education-num') + Q('hours-per-week') + C(sex)"
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "Adult, gains and losses": (
+        "adult",
+        {"formula": f"{ADULT} + I(`capital-gain` > 0) + I(`capital-loss` > 0)"},
+    ),
+    "Adult, their amounts": ("adult", {"formula": f"{ADULT} + `capital-gain` + `capital-loss`"}),
+    "ACS, log income": (
+        "acs",
+        {
+            "kind": "linear",
+            "formula": "log(PINCP) ~ AGEP + I(AGEP ** 2) + C(SEX) + EDU + C(MSP) + C(DREM) + C(DPHY) + C(OWN_RENT)",
+        },
+    ),
+}
+LOGISTIC = {"kind": "logistic", "positive": ">50K"}
+NUMBERS = {"PINCP": (0, 500_000), "AGEP": (0, 99), "EDU": (1, 12)}
+GROUPS = ("SEX", "MSP", "DREM", "DPHY", "OWN_RENT")
+Positions = Mapping[str, np.ndarray]
+
+
+def positions(rows: Any, schema: synth.Schema) -> Positions:
+    """Rows as a curator has them."""
+    found = place_of(rows).under(schema).encoded(schema, SystemNoise(), person=None, key=bytes(32)).encoded.positions
+    return {n: np.asarray(found[n]) for n in schema.measured()}
+
+
+@contextmanager
+def table(name: str) -> Iterator[tuple[Any, synth.Schema]]:
+    """A table's rows and schema."""
+    if name == "adult":
+        with prepared("adult") as folder:
+            yield folder / "train.csv", synth.Schema.load(folder / "schema.json")
+        return
+    rows = public("acs_nist_national_2019.csv.gz")[[*NUMBERS, *GROUPS]]
+    facts: dict[str, Any] = {
+        n: {"type": "integer", "min": a, "max": b, "missing": ["N"]} for n, (a, b) in NUMBERS.items()
+    }
+    for n in GROUPS:
+        values = sorted(set(rows[n]) - {"N"})
+        facts[n] = {"type": "categorical", "categories": values} | (
+            {"missing": ["N"]} if (rows[n] == "N").any() else {}
+        )
+    yield rows, synth.Schema.parse({"columns": facts})
+
+
+def released(rows: Any, schema: synth.Schema, out: Path, epsilon: float) -> Path:
+    """A release by mixture."""
+    if not out.exists():
+        ledger = out.with_suffix(".sqlite")
+        synth.run(rows, schema=schema, epsilon=epsilon, delta=DELTA, dataset="b", out=out, ledger=ledger, separate=True)
+    return out
+
+
+def answered(planned: Planned, rows: Positions, epsilon: float, count: int = 1) -> Any:
+    """The estimate of a question that has its share of epsilon, by the questions and the mechanism of a run."""
+    setting = Setting(schema=None, mu=calibrate(epsilon, DELTA), sensitivity=1.0, signed=1.0)  # type: ignore[arg-type]
+    asked = VerifiedQuestions(planned=(planned,) * count)
+    first = asked.measure(lambda q: embeddings.answer(q, rows, SystemNoise()), setting, progress=lambda _: None)[
+        : len(planned.shares())
+    ]
+    return solved(planned.law, [of_release(r) for r in first])
+
+
+def plain_steps(planned: Planned, x: np.ndarray, y: np.ndarray, mu: float, rng: np.random.Generator) -> np.ndarray:
+    """Two steps of half the budget each, contributions cut at ten in whitened coordinates and taken as they come."""
+    law, none = planned.law, np.zeros_like(planned.law.beta)
+    at = law.coefficients(none)
+    for _ in range(2):
+        score = planned.score(at, 10.0, planned.whitening)
+        told = score.clipped(x, y, np.ones_like(y)).sum(1) + rng.standard_normal(score.dim) * 2**0.5 / mu
+        _, move = law.predicted(score, none)
+        at = at + law.slope(none) @ np.linalg.solve(move, told)
+    return at
+
+
+def scaled(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns divided by what they can be at most, so that no row is longer than one; outcomes by their greatest."""
+    size = np.abs(x).max(axis=1) * len(x) ** 0.5
+    return x / size[:, None], y, size
+
+
+def gradients(law: Law, x: np.ndarray, y: np.ndarray, mu: float, rng: np.random.Generator) -> np.ndarray:
+    """Full-batch gradient descent from zero in sixty noisy steps; rows are clipped at one."""
+    z, y, size = scaled(x, y)
+    beta, speed, steps, link = np.zeros(len(z)), np.zeros(len(z)), 60, law.template.link
+    top = 1.0 if link == "logistic" else float(np.abs(y).max())
+    for _ in range(steps):
+        eta = beta @ z
+        r = y - 1 / (1 + np.exp(-eta)) if link == "logistic" else (y / top - eta)
+        told = z @ np.clip(r, -1, 1) + rng.standard_normal(len(z)) * steps**0.5 / mu
+        speed = 0.9 * speed + told / (0.25 * len(y) if link == "logistic" else len(y))
+        beta = beta + speed
+    return beta * (1.0 if link == "logistic" else top) / size
+
+
+def adassp(x: np.ndarray, y: np.ndarray, mu: float, rng: np.random.Generator) -> np.ndarray:
+    """Noisy moments of scaled rows, a third of the budget each, with a ridge by the noisy least eigenvalue."""
+    z, y, size = scaled(x, y)
+    top, wide, sigma = float(np.abs(y).max()), len(z), 3**0.5 / mu
+    noise = rng.standard_normal((wide, wide)) * sigma
+    moments, cross = z @ z.T, z @ (y / top) + rng.standard_normal(wide) * sigma
+    least = max(float(np.linalg.eigvalsh(moments)[0]) + sigma * float(rng.standard_normal()) - 3 * sigma, 0.0)
+    ridge = max(0.0, sigma * (wide * np.log(2 * wide**2 / 0.05)) ** 0.5 - least)
+    upper = np.triu(noise) + np.triu(noise, 1).T
+    return np.linalg.solve(moments + upper + ridge * np.eye(wide), cross) * top / size
+
+
+@contextmanager
+def case(name: str, release: int) -> Iterator[tuple[Any, ...]]:
+    """A question, its plan on a release of its own, and the private rows."""
+    which, plain = ASKED[name]
+    with TemporaryDirectory() as folder, table(which) as (rows, schema):
+        place = released(rows, schema, Path(folder) / f"r{release}", 1.0)
+        asked = Questions(place, plain if "kind" in plain else LOGISTIC | plain)
+        yield asked.planned[0], asked.synthetic[0], positions(rows, schema), (rows, schema, Path(folder), asked)
+
+
+def accuracy(place: Any, cell: Row, draws: int) -> Row:
+    """The root mean square error of one way, in the private table's own standard errors."""
+    planned, synthetic, rows, (table_, schema, folder, asked) = place
+    own = Law.of(planned.law.template, rows, float(len(next(iter(rows.values())))))
+    none, rng = np.zeros_like(own.beta), np.random.default_rng()
+    truth, error = own.coefficients(none), np.sqrt((own.influences(none) ** 2) @ own.w)
+    x, y, here = planned.law.template.design(rows)
+    x, y, mu, way = x[:, here > 0], y[here > 0], calibrate(cell["epsilon"], DELTA), cell["way"]
+    whole = calibrate(1 + cell["epsilon"], DELTA)
+    if way == ADASSP and planned.law.template.link != "linear":
+        return {"error": None}
+    if way == SUM:
+        more = Questions(released(table_, schema, folder / f"s{cell['epsilon']}", 1 + cell["epsilon"]), asked.plain)
+        synthetic = more.synthetic[0]
+    if way in (ALONE, SUM):
+        found = [np.array([synthetic[n] for n in planned.names])]
+    elif way == ANSWER:
+        found = [answered(planned, rows, cell["epsilon"]).values for _ in range(draws)]
+    elif way == PLAIN:
+        found = [plain_steps(planned, x, y, mu, rng) for _ in range(draws)]
+    elif way == GRADIENTS:
+        found = [gradients(own, x, y, whole, rng) for _ in range(draws)]
+    else:
+        found = [adassp(x, y, whole, rng) for _ in range(draws)]
+    return {"error": float(np.sqrt(np.mean(((np.array(found) - truth) / error) ** 2)))}
+
+
+def questions(name: str) -> list[dict[str, Any]]:
+    """Questions of all kinds about a table of benchmarks/inference.py."""
+    told = estimands.TABLES[name]
+    numbers, groups, target = list(told.numbers), [g for g in told.groups if g != told.target], told.target
+    hit, values = {target: told.yes}, {g: list(told.categories[g]) for g in groups}
+    out: list[dict[str, Any]] = [{"kind": "count", "where": hit}, {"kind": "share", "of": hit}]
+    for g in groups:
+        first, second = values[g][:2]
+        out += [
+            {"kind": "count", "where": {g: first}},
+            {"kind": "share", "of": hit, "where": {g: first}},
+            {"kind": "share", "of": hit | {g: second}},
+            {"kind": "difference", "of": hit, "by": g, "groups": [first, second]},
+            *({"kind": "difference", "column": n, "by": g, "groups": [first, second]} for n in numbers),
+        ]
+    for n in numbers:
+        out += [{"kind": "mean", "column": n}, {"kind": "mean", "column": n, "where": hit}]
+        out += [{"kind": "quantile", "column": n, "level": level} for level in (0.25, 0.5, 0.75)]
+    for kind, y, by in told.fits:
+        right = " + ".join(by)
+        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": told.yes} if y == target else {}))
+    return out
+
+
+@contextmanager
+def sampled(name: str, rows: int, sample: int) -> Iterator[tuple[Any, ...]]:
+    """A sample of a population, the plans of all questions on a release of it, and the population's own values."""
+    everybody = inference.population(name)
+    schema, rng = synth.Schema.parse(estimands.TABLES[name].schema), np.random.default_rng([sample, rows])
+    own = everybody.iloc[rng.integers(0, len(everybody), rows)].reset_index(drop=True).astype(str)
+    with TemporaryDirectory() as folder:
+        asked = Questions(released(own, schema, Path(folder) / "r", 1.0), {"questions": questions(name)})
+        yield asked, positions(own, schema), truth_of(name, asked)
+
+
+@cache
+def _everybody(name: str) -> Positions:
+    return positions(inference.population(name).astype(str), synth.Schema.parse(estimands.TABLES[name].schema))
+
+
+def truth_of(name: str, asked: Questions) -> list[np.ndarray]:
+    """The population's own coefficients; of a count the share of rows."""
+    out, rows = [], _everybody(name)
+    for planned in asked.planned:
+        law = Law.of(planned.law.template, rows, float(len(next(iter(rows.values())))))
+        out.append(law.coefficients(np.zeros_like(law.beta)))
+    return out
+
+
+def coverage(place: Any, cell: Row, answers: int) -> list[Row]:
+    """By question how many of its intervals cover, and their width beside what the price promised."""
+    asked, rows, truth = place
+    lines = []
+    for plan, own in zip(asked.planned, truth, strict=True):
+        if plan.law.template.link == "count":
+            own = own * cell["rows"] / len(next(iter(_everybody(cell["table"]).values())))
+        promised = plan.expected(1 / calibrate(cell["epsilon"], DELTA)).variance ** 0.5
+        hits, settled, widths, total = 0, 0, [], 0
+        for _ in range(answers):
+            found = answered(plan, rows, cell["epsilon"])
+            for name, term in described(plan, found, {}).items():
+                total += 1
+                if term["estimate"] is None:
+                    continue
+                j = plan.names.index(plan.question.shown[name])
+                settled += 1
+                hits += bool(term["low"] <= own[j] <= term["high"])
+                widths.append(float(found.variance[j]) ** 0.5 / max(float(promised[j]), 1e-12))
+        kind = str(plan.question.plain["kind"])
+        lines.append(
+            {"kind": kind, "hits": hits, "settled": settled, "asked": total, "width": float(np.median(widths or [0]))}
+        )
+    merged: dict[str, Row] = {}
+    for line in lines:
+        into = merged.setdefault(line["kind"], {"kind": line["kind"], "hits": 0, "settled": 0, "asked": 0, "w": []})
+        into["w"].append(line["width"])
+        for n in ("hits", "settled", "asked"):
+            into[n] += line[n]
+    return [
+        {n: v for n, v in m.items() if n != "w"}
+        | {"coverage": 100 * m["hits"] / max(m["settled"], 1), "width": float(np.median(m["w"]))}
+        for m in merged.values()
+    ]
+
+
+def markdown(rows: list[Row]) -> str:
+    """Errors by way and epsilon."""
+    told = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
+    return means(told, by=("question", "way", "epsilon"), columns={"error": ("error, standard errors", 2)})
+
+
+def covered(rows: list[Row]) -> str:
+    """How often intervals cover, by table, rows and kind."""
+    told = [r for r in rows if r.get("part") == "coverage"]
+    heads: dict[str, Any] = {"coverage": ("covered, %", 1), "width": ("width by the promised one", 2)}
+    return means(told, by=("table", "rows", "kind"), columns=heads)
+
+
+def main(given) -> None:
+    lines = []
+    if "accuracy" in given.parts:
+        axes = {"question": list(ASKED), "seed": range(given.releases), "epsilon": given.epsilons, "way": WAYS}
+        cells = grid(part=["accuracy"], **axes)
+        one = partial(accuracy, draws=given.draws)
+        lines = measured(given, cells, one, prepare=case, by=("question", "seed"))
+        print(markdown(lines))
+    if "coverage" in given.parts:
+        axes = {"table": ["acs", "adult", "simulated"], "rows": given.rows, "seed": range(given.samples)}
+        cells = grid(part=["coverage"], **axes, epsilon=[0.5])
+        lines = measured(
+            given, cells, partial(coverage, answers=given.answers), prepare=sampled, by=("table", "rows", "seed")
+        )
+        print(covered(lines))
+
+
+if __name__ == "__main__":
+    usual = {"epsilons": [0.1, 0.2, 0.5], "releases": 2, "draws": 6, "rows": [1000, 6000], "samples": 4, "answers": 5}
+    start(main, public=True, json="verified", parts=["accuracy", "coverage"], **usual)
