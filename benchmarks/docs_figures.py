@@ -195,6 +195,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "steps": steps,
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
+    "verified-coverage": lambda: import_module("verified").covered(kept("verified")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),

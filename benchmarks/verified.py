@@ -25,6 +25,7 @@ import inference
 import inference_estimands as estimands
 import numpy as np
 from markdown_tables import means
+from markdown_tables import table as table_of
 from public_tables import prepared, public
 from runner import Row, grid, measured, start
 
@@ -282,10 +283,23 @@ def markdown(rows: list[Row]) -> str:
 
 
 def covered(rows: list[Row]) -> str:
-    """How often intervals cover, by table, rows and kind."""
+    """How often intervals cover, by kind and by table: all that were settled, counted alike."""
     told = [r for r in rows if r.get("part") == "coverage"]
-    heads: dict[str, Any] = {"coverage": ("covered, %", 1), "width": ("width by the promised one", 2)}
-    return means(told, by=("table", "rows", "kind"), columns=heads)
+    lines = []
+    for size in sorted({r["rows"] for r in told}):
+        mine = [r for r in told if r["rows"] == size]
+        for by in ("kind", "table"):
+            lines += [_pooled(size, v, [r for r in mine if r[by] == v]) for v in sorted({r[by] for r in mine})]
+        lines.append(_pooled(size, "all", mine))
+    return table_of(("rows", "of", "intervals", "not settled, %", "covered, %", "width by the promised one"), lines)
+
+
+def _pooled(size: int, of: str, rows: list[Row]) -> list[str]:
+    """A line of the table: of all intervals of these cases together."""
+    asked, settled, hits = (sum(r[n] for r in rows) for n in ("asked", "settled", "hits"))
+    width = float(np.median([r["width"] for r in rows]))
+    lost, share = 100 * (asked - settled) / asked, 100 * hits / max(settled, 1)
+    return [f"{size:,}", of, f"{asked:,}", f"{lost:.1f}", f"{share:.1f}", f"{width:.2f}"]
 
 
 def main(given) -> None:
