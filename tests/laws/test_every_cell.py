@@ -28,6 +28,8 @@ BYTES = ["bytes", "bytes of one length", "listed bytes", "BLOB", "bytea"]
 TIMES = ["zoned", "clock", "clock of 32 bits", "duration", "TIMESTAMPTZ", "timestamptz"]
 REFUSED = {*LISTS, *NESTED, *BYTES, *TIMES}  # types that some source has no reading of: by their name, never by a cell
 
+NOT_SPARKS = {"float16", "wide decimal", "time ms", "time ns"}  # Spark opens no file that has such a column
+
 
 def written(source, folder, kind, cells, request):
     folder.mkdir()
@@ -70,7 +72,7 @@ def law(source, name, tmp_path, request):
         found.append(looked(written(source, tmp_path / str(i), kind, cells, request)))
     alone, beside, both = found
     if isinstance(alone, str):
-        assert name in REFUSED, alone
+        assert name in REFUSED or (source == "spark" and name in NOT_SPARKS), alone
         assert [f.replace(f"/{i}/", "/0/") for i, f in enumerate(found)] == [alone] * 3
         return
     for a, b, c in zip(alone[0], beside[0], both[0], strict=True):
@@ -142,7 +144,7 @@ SOURCES += [pytest.param("postgres", marks=pytest.mark.long)]
 def types_of(source, folder, request):
     """The cases whose type is not refused."""
     if source == "spark":  # where each look takes a second
-        return {n: c for n, c in CASES[source].items() if n not in REFUSED}
+        return {n: c for n, c in CASES[source].items() if n not in {*REFUSED, *NOT_SPARKS}}
     if source == "postgres":
         request.getfixturevalue("types")
     found, folder = {}, folder / "types"
