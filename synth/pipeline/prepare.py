@@ -63,6 +63,9 @@ def prepare(
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
     known = priors.found(request.prior, request.prior_reason, plan.schema, plan.questions)
     plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
+    for one in plan.priors:
+        if isinstance(one, priors.PriorRows) and one.lost:
+            note(priors.LOST.format(one.name, one.lost))
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
     if said := caution(request.delta):

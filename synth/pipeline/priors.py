@@ -31,6 +31,7 @@ BEFORE = (
 )
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
 NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
+LOST = "prior {}: {} cells hold none of the schema's values and say nothing; are they written as the schema has them?"
 SHARED = (
     "prior {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. Take an "
     "older table, another region's, or an earlier release made by this program"
@@ -64,19 +65,30 @@ class Prior:
     def encoded(self, schema: Schema) -> "PriorRows":
         """Its rows under the private table's schema, complete by now."""
         known = _only(schema, self.columns)
-        rows = self.place.under(known).encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded.positions
-        return PriorRows(name=self.name, sha256=_digest(self.file), rows=rows, reason=self.reason, spent=self.spent)
+        read = self.place.under(known).encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded
+        return PriorRows(
+            name=self.name,
+            sha256=_digest(self.file),
+            rows=read.positions,
+            reason=self.reason,
+            spent=self.spent,
+            lost=sum(read.unreadable.values()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PriorRows:
-    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``spent``: what an earlier release cost."""
+    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``spent``: what an earlier release cost.
+
+    ``lost``: cells that the schema does not know, and which therefore tell nothing.
+    """
 
     name: str
     sha256: str
     rows: Mapping[str, np.ndarray]
     reason: str
     spent: Mapping[str, float] = field(default_factory=dict)
+    lost: int = 0
 
     @property
     def columns(self) -> frozenset[str]:
@@ -130,6 +142,8 @@ def _found(path: Path, reason: str | None, schema: Schema) -> Prior:
     spent: dict[str, float] = {}
     if release:
         stored = folder.load_release(path)
+        if isinstance(stored.schema, Dataset):
+            raise InputError(f"prior {path.name}: it is a release of several tables; name one of one table, or a file")
         texts = folder.read_texts(path / TABLE, stored.setting.schema)
         place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
         reason, held = BEFORE.format(**stored.card), set(texts)

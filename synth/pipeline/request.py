@@ -102,8 +102,8 @@ class RunRequest(BaseModel):
         """Paths as text and numpy's numbers as Python's; an epsilon or delta that is none is refused first."""
         check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
         paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
-        if isinstance(prior := facts.get("prior"), str | os.PathLike):
-            facts = {**facts, "prior": (prior,)}
+        if isinstance(prior := facts.get("prior", ()), str | os.PathLike) or prior is None:
+            facts = {**facts, "prior": () if prior is None else (prior,)}
         if isinstance(facts.get("prior"), Sequence):
             paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
         numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}

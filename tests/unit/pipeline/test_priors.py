@@ -9,6 +9,7 @@ import pytest
 import synth
 from synth.errors import InputError, UsageError
 from synth.pipeline.refit import refit
+from synth.pipeline.reporting import Quiet
 from synth.questions import PublicCounts
 from synth.release import folder
 
@@ -94,6 +95,16 @@ def test_what_cannot_be_a_prior_is_refused_before_the_spend(older, tmp_path):
     refused(InputError, "nowhere.csv", prior=tmp_path / "nowhere.csv", prior_reason=WHY)
     refused(UsageError, "private.csv: it holds the private table's rows", prior=private, prior_reason=WHY)
     assert not spends()
+
+
+def test_cells_that_the_schema_does_not_know_are_named_before_the_spend(tmp_path):
+    """The file is public, so that it may be said how many they are."""
+    path, notes = tmp_path / "coded.csv", []
+    people(50, 1).assign(sex="?").to_csv(path, index=False)
+    reporter = Quiet()
+    reporter.note = notes.append
+    synth.run(people(300, 0), **FACTS, prior=path, prior_reason=WHY, reporter=reporter)
+    assert any("prior coded.csv: 50 cells hold none of the schema's values" in n for n in notes)
 
 
 def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path):
