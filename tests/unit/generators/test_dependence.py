@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
+from tests.unit.generators.alike_columns import NAMES, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession, quiet
-from tests.unit.generators.test_prior import NAMES, drawn, setting_of
 
 
 def tables_asked(rows, mu):

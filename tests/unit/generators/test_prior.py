@@ -6,35 +6,17 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
-from synth.generators.base import Setting
 from synth.generators.marginals import prior
 from synth.generators.marginals.prior_variance import variances
 from synth.pipeline.priors import PriorRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
 from synth.release import store
-from synth.schema.table import Schema
+from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession, quiet
-
-NAMES, SIZE = [f"c{i}" for i in range(6)], 5
-SCHEMA = Schema.parse(
-    {"columns": {n: {"type": "categorical", "categories": [f"v{j}" for j in range(SIZE)]} for n in NAMES}}
-)
-
-
-def drawn(num_rows: int, seed: int, *, shuffled: bool = False) -> dict[str, np.ndarray]:
-    """Rows whose columns follow a common hidden one; with ``shuffled`` none follows another."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.integers(0, SIZE, num_rows)
-    rows = {n: np.where(rng.random(num_rows) < 0.7, hidden, rng.integers(0, SIZE, num_rows)) for n in NAMES}
-    return {n: rng.permutation(v) for n, v in rows.items()} if shuffled else rows
 
 
 def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> PriorRows:
     return PriorRows(name=name, sha256=name, rows=rows, reason="published")
-
-
-def setting_of(num_rows: int, mu: float, *priors: PriorRows) -> Setting:
-    return Setting(schema=SCHEMA, mu=mu, sensitivity=2**0.5, signed=2.0, public_rows=num_rows, priors=priors)
 
 
 def pairs_off(rows: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> float:
