@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from synth.language import _
+
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
@@ -108,7 +110,7 @@ def _page(who: Visitor) -> None:
     with st.sidebar:
         if steps:
             label = w.label or recent.label(w.job)
-            st.caption(f"Table: {frame.escape(label)}" if label else "No table yet")
+            st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
         if opened:
             _scripts(w.edition)
@@ -126,8 +128,10 @@ def _closed(name: str, who: Visitor) -> None:
     st.title(TITLES[name], anchor=False)
     mine = ", ".join(TITLES[s] for s in pages(who.role))
     st.info(
-        f"The role {who.role} has no page {TITLES[name]}. It has: {mine}. Whoever keeps the file of roles of this "
-        "installation can give you another.",
+        _(
+            "The role {role} has no page {titles}. It has: {mine}. Whoever keeps the file of roles of this "
+            "installation can give you another."
+        ).format(role=who.role, titles=TITLES[name], mine=mine),
         icon=":material/lock:",
     )
 

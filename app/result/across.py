@@ -15,6 +15,7 @@ from app.session.aside import TooLongError, worker
 from app.table import owning, real
 from synth import app_api
 from synth.app_api import jobs
+from synth.language import _
 
 PATIENCE = 600.0  # seconds that a comparison may take
 SHOWN = 8  # pairs that are listed of one kind, the farthest first
@@ -22,16 +23,18 @@ SHOWN = 8  # pairs that are listed of one kind, the farthest first
 
 def section(job: jobs.Job, release: Path) -> None:
     """What tables say of each other, and each alone, when the steward asks and the real ones are still there."""
-    st.header("Compare with the real tables", anchor=False)
+    st.header(_("Compare with the real tables"), anchor=False)
     with st.container(border=True):
-        st.warning(comparison.BANNER, icon=":material/lock_person:")
+        st.warning(_(comparison.BANNER), icon=":material/lock_person:")
         if not real.there(job):
             st.info(
-                "The real tables are no longer stored here, so there is nothing to compare with. The result above "
-                "is complete without them."
+                _(
+                    "The real tables are no longer stored here, so there is nothing to compare with. The result "
+                    "above is complete without them."
+                )
             )
             return
-        st.caption(comparison.WHY)
+        st.caption(_(comparison.WHY))
         found = _compared(job, release)
         if found is not None:
             _across(found)
@@ -43,12 +46,12 @@ def _compared(job: jobs.Job, release: Path) -> Any:
     """The comparison across tables, kept in this session alone; None until it is asked for."""
     held = st.session_state.setdefault("across", {})
     if str(job.path) not in held and st.button(
-        "Show the comparison",
+        _("Show the comparison"),
         key="compare",
         icon=":material/compare:",
-        help="Reads the real rows again, for your eyes; spends nothing.",
+        help=_("Reads the real rows again, for your eyes; spends nothing."),
     ):
-        with st.spinner("Comparing the tables"):
+        with st.spinner(_("Comparing the tables")):
             held[str(job.path)] = _ask(job, release, "compared_across", str(release / "schema.json"))
         st.rerun()
     return held.get(str(job.path))
@@ -63,44 +66,52 @@ def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
         app_api.note_look(release)
         found = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
     except TooLongError:
-        raise synth.InputError("the comparison takes too long here; use `synth report`") from None
+        raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
     jobs.looks.look(job, by=who.name)
     return found
 
 
 def _across(found: Any) -> None:
     verdict.uses(found.verdict)
-    st.subheader("Across tables", anchor=False)
+    st.subheader(_("Across tables"), anchor=False)
     st.table(
         {
             "Table": [frame.escape(t) for t in found.rows],
-            "Real rows": [f"{r:,}" for r, _ in found.rows.values()],
-            "Synthetic": [f"{s:,}" for _, s in found.rows.values()],
+            "Real rows": [f"{r:,}" for r, _other in found.rows.values()],
+            "Synthetic": [f"{s:,}" for _other, s in found.rows.values()],
         },
         hide_index=True,
     )
-    st.caption("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says.")
+    st.caption(_("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says."))
     boxes = st.columns(2) if len(found.numbers) > 1 else [st.container()]
     for i, one in enumerate(found.numbers):
         with boxes[i % 2]:
             st.markdown(
-                f"**Rows of {frame.escape(one.child)} of one row of {frame.escape(one.parent)}**: "
-                f"{100 * one.distance:.1f} % of the parents have another number (a second real sample: "
-                f"{100 * one.by_chance:.1f} %)"
+                _(
+                    "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
+                    "number (a second real sample: {by_chance:.1f} %)"
+                ).format(
+                    child=frame.escape(one.child),
+                    parent=frame.escape(one.parent),
+                    distance=100 * one.distance,
+                    by_chance=100 * one.by_chance,
+                )
             )
             st.altair_chart(_numbers(one), key=f"numbers_{i}")
     st.markdown(
-        "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
-        "would be as far off by chance, and independent columns as far off as the relation is strong."
+        _(
+            "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
+            "would be as far off by chance, and independent columns as far off as the relation is strong."
+        )
     )
     st.table(_means(found), hide_index=True)
     kinds = list(found.pairs)
     if kinds:
         about = st.selectbox(
-            "Pairs of columns, the farthest first",
+            _("Pairs of columns, the farthest first"),
             kinds,
             key="across_about",
-            help="Each pair beside a second real sample and beside independent columns.",
+            help=_("Each pair beside a second real sample and beside independent columns."),
         )
         st.table(_pairs(found.pairs[about]), hide_index=True)
 
@@ -112,18 +123,28 @@ def _numbers(one: Any) -> alt.Chart:
         for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
         for i, share in enumerate(shares)
     ]
-    said = (
-        f"Share of rows of {one.parent} by their number of rows of {one.child}, in the real and the synthetic "
-        f"tables. {100 * one.distance:.1f} % differ. {charts.MARK}."
+    said = _(
+        "Share of rows of {parent} by their number of rows of {child}, in the real and the synthetic tables. "
+        "{distance:.1f} % differ. {mark}."
+    ).format(parent=one.parent, child=one.child, distance=100 * one.distance, mark=charts.MARK)
+    title = alt.TitleParams(
+        text=_("Rows of {child}").format(child=one.child),
+        subtitle=_(charts.MARK),
+        anchor="start",
+        subtitleColor="#c4601e",
     )
-    title = alt.TitleParams(text=f"Rows of {one.child}", subtitle=charts.MARK, anchor="start", subtitleColor="#c4601e")
     return (
         alt.Chart(pd.DataFrame(bars), title=title)
         .mark_bar()
         .encode(
-            x=alt.X("rows:N", sort=None, title=f"of one row of {one.parent}", axis=alt.Axis(labelAngle=0)),
+            x=alt.X(
+                "rows:N",
+                sort=None,
+                title=_("of one row of {parent}").format(parent=one.parent),
+                axis=alt.Axis(labelAngle=0),
+            ),
             xOffset=alt.XOffset("table:N", sort=[charts.REAL, charts.SYNTHETIC]),
-            y=alt.Y("share:Q", title="share", axis=alt.Axis(format="%")),
+            y=alt.Y("share:Q", title=_("share"), axis=alt.Axis(format="%")),
             color=alt.Color("table:N", scale=charts.COLOURS, legend=charts.LEGEND),
             tooltip=["rows:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
         )
@@ -137,25 +158,30 @@ def _means(found: Any) -> pd.DataFrame:
 
 def _pairs(pairs: list[Any]) -> pd.DataFrame:
     worst = sorted(pairs, key=lambda p: -p.distance)[:SHOWN]
-    return _listed((f"{p.first} and {p.second}", (p.distance, p.by_chance, p.independent)) for p in worst)
+    return _listed(
+        (_("{first} and {second}").format(first=p.first, second=p.second), (p.distance, p.by_chance, p.independent))
+        for p in worst
+    )
 
 
 def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataFrame:
     """A line each: what it is about, and its three distances."""
     told = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
-    return pd.DataFrame(told, columns=["About", "This release", "A second real sample", "Independent columns"])
+    return pd.DataFrame(told, columns=["About", _("This release"), _("A second real sample"), _("Independent columns")])
 
 
 def _alone(job: jobs.Job, release: Path) -> None:
     """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
-    st.subheader("One table at a time", anchor=False)
+    st.subheader(_("One table at a time"), anchor=False)
     names = list(app_api.load_related(release / "schema.json").tables)
-    name = st.selectbox("Table", names, key="across_table", help="All rows of the real file, as for one table alone.")
+    name = st.selectbox(
+        _("Table"), names, key="across_table", help=_("All rows of the real file, as for one table alone.")
+    )
     held = st.session_state.setdefault("across_alone", {})
     if (str(job.path), name) not in held:
-        if not st.button(f"Compare {name}", key="compare_table", icon=":material/compare:"):
+        if not st.button(_("Compare {name}").format(name=name), key="compare_table", icon=":material/compare:"):
             return
-        with st.spinner(f"Comparing {name}"):
+        with st.spinner(_("Comparing {name}").format(name=name)):
             held[str(job.path), name] = _ask(job, release, "compared_alone", name)
         st.rerun()
     found, said = held[str(job.path), name]

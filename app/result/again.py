@@ -9,29 +9,32 @@ import streamlit as st
 from app.run import runs
 from app.session import frame
 from synth.app_api import jobs
+from synth.language import _
 
 
 def section(job: jobs.Job) -> None:
     """Both, of a charged run of one table."""
     if not job.request().get("free") and not runs.is_several(job):
-        frame.fold("The same run as a command line, or as a notebook", "again", lambda: _shown(job))
+        frame.fold(_("The same run as a command line, or as a notebook"), "again", lambda: _shown(job))
 
 
 def _shown(job: jobs.Job) -> None:
     st.caption(
-        "Beside the saved description (page Describe) and the private table. Whoever runs it is charged again: the "
-        "same noise is never drawn twice."
+        _(
+            "Beside the saved description (page Describe) and the private table. Whoever runs it is charged "
+            "again: the same noise is never drawn twice."
+        )
     )
     st.code(command(job.request()), language="bash", wrap_lines=True)
     st.download_button(
-        "Notebook (.ipynb)",
+        _("Notebook (.ipynb)"),
         notebook(job.request()),
         "run.ipynb",
         "application/x-ipynb+json",
         key="get_notebook",
         on_click="ignore",
         icon=":material/terminal:",
-        help="The same in Python, with a picture of the result. It holds no row.",
+        help=_("The same in Python, with a picture of the result. It holds no row."),
     )
 
 
@@ -58,7 +61,10 @@ def notebook(request: dict[str, Any]) -> str:
     stated = {n: request[n] for n in names if request.get(n)}
     given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
     cells = [
-        ("markdown", f"# {request['dataset']}\n\nOne charged run. Running it again is charged again."),
+        (
+            "markdown",
+            _("# {dataset}\n\nOne charged run. Running it again is charged again.").format(dataset=request["dataset"]),
+        ),
         ("code", "import synth"),
         (
             "code",

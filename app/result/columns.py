@@ -7,6 +7,7 @@ import streamlit as st
 from app.result import verdict
 from app.session import charts, frame, multiples
 from synth import app_api
+from synth.language import _
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
@@ -23,9 +24,11 @@ def section(found: Any) -> None:
 
 def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
     """Small charts; a click on a name calls ``shows`` with it."""
-    every = len(ordered) <= FIRST or st.toggle(f"All {len(ordered)} columns", key=f"{key}_every")
+    every = len(ordered) <= FIRST or st.toggle(
+        _("All {number} columns").format(number=len(ordered)), key=f"{key}_every"
+    )
     shown = ordered if every else ordered[:FIRST]
-    st.caption(multiples.LEGEND)
+    st.caption(_(multiples.LEGEND))
     with st.container(horizontal=True, key=f"{key}_charts"):
         for i, one in enumerate(shown):
             with st.container(width=144, gap=None):
@@ -36,12 +39,12 @@ def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
                     st.markdown(label)
                 st.altair_chart(multiples.small(one), key=f"{key}_chart_{i}")
     if not every:
-        st.caption(f"The {FIRST} that differ most, of {len(ordered)}.")
+        st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
 
 def _one(found: Any) -> None:
     name = st.selectbox(
-        "Column", list(found.columns), key="compare_column", help="Shares of its values in both tables."
+        _("Column"), list(found.columns), key="compare_column", help=_("Shares of its values in both tables.")
     )
     one = found.one_way[name]
     st.altair_chart(charts.one_way(one), key="one_way")
@@ -49,13 +52,15 @@ def _one(found: Any) -> None:
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
         lines = [f"| {' | '.join(frame.escape(cell) for cell in row)} |" for row in rows]
-        st.markdown("\n".join(["| | real | synthetic |", "|:---|---:|---:|", *lines]))
+        st.markdown("\n".join([_("| | real | synthetic |"), "|:---|---:|---:|", *lines]))
     notes = [
-        f"{100 * one.distance:.1f} % of the rows would have to change their value to make the two equal "
-        f"(mean over all columns {100 * found.one_way_mean:.1f} %)."
+        _(
+            "{distance:.1f} % of the rows would have to change their value to make the two equal (mean over all "
+            "columns {one_way_mean:.1f} %)."
+        ).format(distance=100 * one.distance, one_way_mean=100 * found.one_way_mean)
     ]
     if one.pooled:
-        notes.append(f"The {len(one.chart().labels)} commonest values are shown one by one.")
+        notes.append(_("The {number} commonest values are shown one by one.").format(number=len(one.chart().labels)))
     if one.kind != "bars":
-        notes.append("The outermost bins take in the half percent of rows beyond them.")
+        notes.append(_("The outermost bins take in the half percent of rows beyond them."))
     st.caption(" ".join(notes))

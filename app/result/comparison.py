@@ -14,6 +14,7 @@ from app.session.aside import TooLongError, worker
 from app.table import real
 from synth import app_api
 from synth.app_api import jobs
+from synth.language import _
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
@@ -26,16 +27,18 @@ WHY = (
 
 def section(job: jobs.Job, release: Path) -> None:
     """Charts and scores, when the steward asks for them and the real table is still there."""
-    st.header("Compare with the real table", anchor=False)
+    st.header(_("Compare with the real table"), anchor=False)
     with st.container(border=True):
-        st.warning(BANNER, icon=":material/lock_person:")
+        st.warning(_(BANNER), icon=":material/lock_person:")
         if not real.there(job):
             st.info(
-                "The real table is no longer stored here, so there is nothing to compare with. The result above "
-                "is complete without it."
+                _(
+                    "The real table is no longer stored here, so there is nothing to compare with. The result "
+                    "above is complete without it."
+                )
             )
             return
-        st.caption(WHY)
+        st.caption(_(WHY))
         _outside(job)
         found = _compared(job, release)
         if found is not None:
@@ -64,7 +67,7 @@ def make(job: jobs.Job, release: Path) -> Any:
             standing.counted(release)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
-        raise synth.InputError("the comparison takes too long here; use `synth report`") from None
+        raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
     jobs.looks.look(job, by=who.name)
     st.session_state.setdefault("comparisons", {})[str(job.path)] = found
     st.session_state.setdefault("verdicts", {})[str(job.path)] = (said, leaving)
@@ -78,12 +81,12 @@ def _compared(job: jobs.Job, release: Path) -> Any:
     if found is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
         background.soon(lambda: worker.ask("comparing", seconds=PATIENCE), seconds=0.5)
     if found is None and st.button(
-        "Show the comparison",
+        _("Show the comparison"),
         key="compare",
         icon=":material/compare:",
-        help="Reads the real rows again, for your eyes; spends nothing.",
+        help=_("Reads the real rows again, for your eyes; spends nothing."),
     ):
-        with st.spinner("Comparing the tables"):
+        with st.spinner(_("Comparing the tables")):
             make(job, release)
         st.rerun()  # draws the page without the button
     return found
@@ -97,21 +100,25 @@ def _outside(job: jobs.Job) -> None:
         return
     parts = [
         f"{name}: {count:,} {what}"
-        for key, what in (("clamped", "beyond smallest or largest"), ("unreadable", "not among the values"))
+        for key, what in (("clamped", _("beyond smallest or largest")), ("unreadable", _("not among the values")))
         for name, count in told.get(key, {}).items()
         if count
     ]
     if parts:
         st.caption(
-            f"Cells that do not fit the description: {frame.escape('; '.join(parts))}. They were moved to the nearest "
-            "bound, to missing, or to a random value. If they are many, correct the description."
+            _(
+                "Cells that do not fit the description: {parts}. They were moved to the nearest bound, to "
+                "missing, or to a random value. If they are many, correct the description."
+            ).format(parts=frame.escape("; ".join(parts)))
         )
 
 
 def parts(found: Any, said: Any = None) -> None:
     """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
-    used = f"{found.real_rows_used:,} of {found.real_rows:,} real and {found.synthetic_rows_used:,} synthetic rows"
-    st.caption(f"Uses {used}, drawn with a fixed seed where not all are used.")
+    used = _("{real_rows_used:,} of {real_rows:,} real and {synthetic_rows_used:,} synthetic rows").format(
+        real_rows_used=found.real_rows_used, real_rows=found.real_rows, synthetic_rows_used=found.synthetic_rows_used
+    )
+    st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
     _weighted(found)
     tabs = st.tabs(verdict.PARTS if found.scorable else verdict.PARTS[:-1], key="compared_part", on_change="rerun")
     shows = (
@@ -132,34 +139,55 @@ def _weighted(found: Any) -> None:
     """How close the tables are to an analyst who weights rows, where the description names a weight."""
     told = found.weighted
     if told is not None:
-        pairs = "" if told.pairs is None else f", tables of two columns by {100 * told.pairs:.1f} %"
+        pairs = (
+            "" if told.pairs is None else _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * told.pairs)
+        )
         once = 100 * float(found.pairs.trace()) / len(found.columns)
         st.caption(
-            f"Rows weighted by {frame.escape(told.by)}: columns differ by {100 * told.mean:.1f} % on average"
-            f"{pairs}; each row once, columns differ by {once:.1f} %. A real row weighs {told.means[0]:,.4g}, a "
-            f"synthetic one {told.means[1]:,.4g}. The charts below count each row once."
+            _(
+                "Rows weighted by {by}: columns differ by {mean:.1f} % on average{pairs}; each row once, columns "
+                "differ by {once:.1f} %. A real row weighs {means:,.4g}, a synthetic one {means2:,.4g}. The "
+                "charts below count each row once."
+            ).format(
+                by=frame.escape(told.by),
+                mean=100 * told.mean,
+                pairs=pairs,
+                once=once,
+                means=told.means[0],
+                means2=told.means[1],
+            )
         )
 
 
 def _scores(found: Any) -> None:
     quality = found.quality
     if quality is None:
-        st.info(f"Not scored: {found.unscored}.")
+        st.info(_("Not scored: {unscored}.").format(unscored=found.unscored))
         return
-    st.markdown("Scores of SDMetrics' quality report, 100 % is best.")
+    st.markdown(_("Scores of SDMetrics' quality report, 100 % is best."))
     with st.container(horizontal=True):
-        st.metric("Overall", f"{100 * quality.score:.1f} %", border=True, width=155, help="The mean of the two others.")
         st.metric(
-            "Columns",
+            _("Overall"), f"{100 * quality.score:.1f} %", border=True, width=155, help=_("The mean of the two others.")
+        )
+        st.metric(
+            _("Columns"),
             f"{100 * quality.shapes:.1f} %",
             border=True,
             width=155,
-            help="How alike each column is in both tables.",
+            help=_("How alike each column is in both tables."),
         )
         trends = "-" if quality.pairs is None else f"{100 * quality.pairs:.1f} %"
-        st.metric("Pairs", trends, border=True, width=155, help="How alike correlations and tables of two columns are.")
-    st.caption(f"On {quality.rows[0]:,} real and {quality.rows[1]:,} synthetic rows, drawn with a fixed seed.")
+        st.metric(
+            _("Pairs"), trends, border=True, width=155, help=_("How alike correlations and tables of two columns are.")
+        )
+    st.caption(
+        _("On {rows:,} real and {rows2:,} synthetic rows, drawn with a fixed seed.").format(
+            rows=quality.rows[0], rows2=quality.rows[1]
+        )
+    )
     if quality.left_out:
-        st.caption("Left out for their many categories: " + frame.escape(", ".join(quality.left_out)))
+        st.caption(_("Left out for their many categories: ") + frame.escape(", ".join(quality.left_out)))
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
-    st.table({"Column": [n for n, _ in worst], "Score": [f"{100 * s:.1f} %" for _, s in worst]}, hide_index=True)
+    st.table(
+        {"Column": [n for n, _other in worst], "Score": [f"{100 * s:.1f} %" for _other, s in worst]}, hide_index=True
+    )

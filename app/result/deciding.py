@@ -11,6 +11,7 @@ from app.session import access, frame, labels, words
 from app.session.aside import worker
 from app.table import real
 from synth.app_api import jobs, looks
+from synth.language import _
 
 USUAL, USUAL_DELTA, SHOWN = 0.1, 1e-6, 3
 PATIENCE = 300.0  # seconds that counting synthetic rows may take
@@ -21,24 +22,26 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
     candidates = [job, *others]
     if not all(access.mine(one) for one in others):
         return  # somebody else's runs were compared too: no counts of this visitor's may decide about them
-    with st.expander("Or let noisy counts decide, for a charge"):
+    with st.expander(_("Or let noisy counts decide, for a charge")):
         st.caption(
-            "Some tables of counts are asked of the real rows under noise. The application chooses the run that "
-            "comes nearest to them, and that one may leave: epsilon covers such a choice, since it rests on "
-            "the noisy counts alone. Choose the columns by what the table is for, not by what the comparison "
-            "showed; the decision is made once.",
-            help="In the terms of the field: a paid private selection.",
+            _(
+                "Some tables of counts are asked of the real rows under noise. The application chooses the run "
+                "that comes nearest to them, and that one may leave: epsilon covers such a choice, since it "
+                "rests on the noisy counts alone. Choose the columns by what the table is for, not by what the "
+                "comparison showed; the decision is made once."
+            ),
+            help=_("In the terms of the field: a paid private selection."),
         )
         running = _latest(job)
         if running is not None and not running.status().final:
-            follow(str(running.path), _settle, about="Counts the columns under noise; these counts decide.")
+            follow(str(running.path), _settle, about=_("Counts the columns under noise; these counts decide."))
             return
         if running is not None:
             _outcome(running)
         if looks.decided(job, others):
             return
         if job.request().get("source") or not real.there(job):
-            st.info("This needs the real table as a file on this computer.", icon=":material/info:")
+            st.info(_("This needs the real table as a file on this computer."), icon=":material/info:")
             return
         _form(job, candidates)
 
@@ -56,37 +59,40 @@ def _latest(job: jobs.Job) -> jobs.Job | None:
 
 def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
     places = [str(runs.release(c)) for c in candidates]
-    names, _ = worker.ask("decidable", places, seconds=PATIENCE)
+    names, _other = worker.ask("decidable", places, seconds=PATIENCE)
     columns = st.multiselect(
-        "Columns",
+        _("Columns"),
         names,
         default=names[:SHOWN],
         key="decide_columns",
-        help="What matters to you: their pairs are counted.",
+        help=_("What matters to you: their pairs are counted."),
     )
     left, right = st.columns(2)
     epsilon = left.number_input(
-        "Epsilon for deciding",
+        _("Epsilon for deciding"),
         min_value=0.01,
         value=USUAL,
         step=0.05,
         key="decide_epsilon",
-        help="It is charged in addition to the runs. A larger epsilon decides more reliably.",
+        help=_("It is charged in addition to the runs. A larger epsilon decides more reliably."),
     )
     delta = right.selectbox(
-        "Delta for deciding",
+        _("Delta for deciding"),
         [1e-5, USUAL_DELTA, 1e-7],
         index=1,
         key="decide_delta",
         format_func=words.small,
-        help=words.DELTA_HELP,
+        help=_(words.DELTA_HELP),
     )
     if not st.button(
-        f"Spend epsilon {epsilon:g} and decide", key="decide", disabled=not columns, icon=":material/how_to_vote:"
+        _("Spend epsilon {epsilon:g} and decide").format(epsilon=epsilon),
+        key="decide",
+        disabled=not columns,
+        icon=":material/how_to_vote:",
     ):
         return
     try:
-        _, asked = worker.ask("decidable", places, columns, seconds=PATIENCE)
+        _other, asked = worker.ask("decidable", places, columns, seconds=PATIENCE)
         runs.decide(job, candidates, asked, epsilon=float(epsilon), delta=float(delta))
     except synth.SynthError as error:
         frame.tell(error)
@@ -116,7 +122,7 @@ def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
                 return runs.counted(found)
         except synth.SynthError:
             continue
-    raise synth.InputError("the noisy counts that decided are no longer there; release all of these runs together")
+    raise synth.InputError(_("the noisy counts that decided are no longer there; release all of these runs together"))
 
 
 def _outcome(job: jobs.Job) -> None:
@@ -128,7 +134,9 @@ def _outcome(job: jobs.Job) -> None:
         one = jobs.Job(job.path.parent / name)
         if (looks.choice(one) or {}).get("how") == "private":
             st.info(
-                f"Noisy counts chose {frame.escape(recent.named(one))}. Open it under “All runs” to download it.",
+                _("Noisy counts chose {named}. Open it under “All runs” to download it.").format(
+                    named=frame.escape(recent.named(one))
+                ),
                 icon=":material/how_to_vote:",
             )
             return

@@ -18,6 +18,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
 from synth.app_api import jobs, looks
+from synth.language import _
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
@@ -37,23 +38,25 @@ def may_leave(job: jobs.Job) -> bool:
 
 
 def _chosen(job: jobs.Job, reason: str) -> None:
-    st.subheader("How was this run chosen?", anchor=False)
+    st.subheader(_("How was this run chosen?"), anchor=False)
     st.error(f"{frame.escape(frame.sentence(reason))}.", icon=":material/block:")
     st.markdown(
-        "Scores against the real rows are exact, so choosing the best of several results by them reveals "
-        "something about those rows that epsilon does not cover. Settle this before any download."
+        _(
+            "Scores against the real rows are exact, so choosing the best of several results by them reveals "
+            "something about those rows that epsilon does not cover. Settle this before any download."
+        )
     )
     said = looks.choice(job)
     if said is None:
         how = st.radio(
-            "This run was chosen",
+            _("This run was chosen"),
             list(looks.CHOICES),
             key="how",
             index=None,
             format_func=lambda k: words.CHOSEN[k],
-            help="Your answer is recorded with your name and goes into the bundle.",
+            help=_("Your answer is recorded with your name and goes into the bundle."),
         )
-        if st.button("Record this answer", key="choose", disabled=how is None) and how is not None:
+        if st.button(_("Record this answer"), key="choose", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
     _all(job)
@@ -63,28 +66,29 @@ def _chosen(job: jobs.Job, reason: str) -> None:
 def _all(job: jobs.Job) -> None:
     """All runs that a choice by scores was among: released together, or asked of a reviewer, each by its owner."""
     own, others = releasing.mine(job), len(releasing.together(job)) - len(releasing.mine(job))
-    st.markdown("Or release all of them together: " + frame.escape("; ".join(recent.named(j) for j in own)))
+    st.markdown(_("Or release all of them together: ") + frame.escape("; ".join(recent.named(j) for j in own)))
     if others:
         st.caption(
-            f"Compared too: {words.runs(others)} of other stewards on this dataset. Whoever made them asks for "
-            "their release."
+            _(
+                "Compared too: {runs} of other stewards on this dataset. Whoever made them asks for their release."
+            ).format(runs=words.runs(others))
         )
     if access.me().alone:
         if st.button(
-            f"Release all {len(own)} runs",
+            _("Release all {number} runs").format(number=len(own)),
             key="release_all",
             icon=":material/library_add_check:",
-            help="Marks each of them as released; one zip then holds them all.",
+            help=_("Marks each of them as released; one zip then holds them all."),
         ):
             releasing.release_all(job)
             st.rerun()
     elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
-        st.info("A reviewer has been asked to release all of yours.", icon=":material/hourglass_top:")
+        st.info(_("A reviewer has been asked to release all of yours."), icon=":material/hourglass_top:")
     elif st.button(
-        f"Ask a reviewer to release {'all ' * (len(own) > 1)}{words.runs(len(own))}",
+        _("Ask a reviewer to release {value}{runs}").format(value="all " * (len(own) > 1), runs=words.runs(len(own))),
         key="ask_release_all",
         icon=":material/send:",
-        help="None of them can be downloaded before a reviewer has released all.",
+        help=_("None of them can be downloaded before a reviewer has released all."),
     ):
         releasing.ask_all(job)
         st.rerun()
@@ -92,15 +96,15 @@ def _all(job: jobs.Job) -> None:
 
 def _ask(job: jobs.Job) -> None:
     """In a shared installation a reviewer lets a result out."""
-    st.subheader("A reviewer releases it", anchor=False)
+    st.subheader(_("A reviewer releases it"), anchor=False)
     if releasing.asked(job) is not None:
-        st.info("A reviewer has been asked to release this result.", icon=":material/hourglass_top:")
+        st.info(_("A reviewer has been asked to release this result."), icon=":material/hourglass_top:")
     elif st.button(
-        "Ask a reviewer to release it",
+        _("Ask a reviewer to release it"),
         key="ask_release",
         type="primary",
         icon=":material/send:",
-        help="Analysts can download it once a reviewer has approved.",
+        help=_("Analysts can download it once a reviewer has approved."),
     ):
         releasing.ask(job)
         st.rerun()
@@ -186,27 +190,31 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     if not others:
         return
     lines = ", ".join(str(c["number"]) for c in others)
-    more = "one more line" if len(others) == 1 else f"{len(others)} more lines"
+    more = _("one more line") if len(others) == 1 else _("{number} more lines").format(number=len(others))
     alone = told["of_which_this_run"]["epsilon"]
-    said = f"The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})"
-    its = "its result" if len(others) == 1 else "their results"
+    said = _("The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})").format(
+        alone=alone, more=more, lines=lines
+    )
+    its = _("its result") if len(others) == 1 else _("their results")
     if told["how"] != "unstated":
         st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
         return
     with st.container(border=True):
         st.info(
-            f"{said}, since this run may have been chosen by {its}. If it was not, say so.",
+            _("{said}, since this run may have been chosen by {its}. If it was not, say so.").format(
+                said=said, its=its
+            ),
             icon=":material/functions:",
         )
         how = st.radio(
-            "This run was chosen",
+            _("This run was chosen"),
             ["before", "releases"],
             key="counted_how",
             index=None,
             format_func=lambda k: words.CHOSEN[k],
-            help="Your answer is recorded with your name and goes into the bundle.",
+            help=_("Your answer is recorded with your name and goes into the bundle."),
         )
-        if st.button("Record this answer", key="counted", disabled=how is None) and how is not None:
+        if st.button(_("Record this answer"), key="counted", disabled=how is None) and how is not None:
             releasing.state_choice(job, how)
             st.rerun()
 
@@ -244,15 +252,21 @@ def card(about: dict[str, Any]) -> None:
     """The card's main lines as a table, the whole of it behind a fold."""
     facts = {
         "Made by": f"{about['method']}, {about['created'][:10]}",
-        "Guarantee": f"epsilon {about['epsilon']:g}, delta {words.small(about['delta'])}: {about['meaning']}",
+        "Guarantee": _("epsilon {epsilon:g}, delta {delta}: {meaning}").format(
+            epsilon=about["epsilon"], delta=words.small(about["delta"]), meaning=about["meaning"]
+        ),
         "Relation": str(about["relation_in_words"]),
         "Mechanisms": "; ".join(_mechanisms(about["mechanisms"])),
         "Noise": f"{about['noise_source']}; {about['floating_point']}",
-        "Accountant": f"{about['accountant']['name']} (derived epsilon {about['epsilon_derived']:.4g})",
-        "Rows": f"{about['rows']['synthetic']:,} synthetic; the real number is {about['rows']['source_count']}",
+        "Accountant": _("{name} (derived epsilon {epsilon_derived:.4g})").format(
+            name=about["accountant"]["name"], epsilon_derived=about["epsilon_derived"]
+        ),
+        "Rows": _("{synthetic:,} synthetic; the real number is {source_count}").format(
+            synthetic=about["rows"]["synthetic"], source_count=about["rows"]["source_count"]
+        ),
     }
     st.table({"": list(facts), "The card says": [frame.escape(t) for t in facts.values()]}, hide_index=True)
-    with st.popover("The whole card", icon=":material/data_object:", help="As its file holds it."):
+    with st.popover(_("The whole card"), icon=":material/data_object:", help=_("As its file holds it.")):
         st.json(about)
 
 
@@ -263,17 +277,17 @@ def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
         found = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
         scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(found[0] if found else 0.0)
     return [
-        f"{name}, {len(of)} times" * (len(of) > 1)
+        _("{name}, {number} times").format(name=name, number=len(of)) * (len(of) > 1)
         + name * (len(of) == 1)
-        + (f", scales {min(of):.4g} to {max(of):.4g}" if max(of) > 0 else "")
+        + (_(", scales {min:.4g} to {max:.4g}").format(min=min(of), max=max(of)) if max(of) > 0 else "")
         for name, of in scales.items()
     ]
 
 
 def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
-    with st.expander("The card"):
+    with st.expander(_("The card")):
         card(claimed(job, runs.release(job)))
         standing.section(runs.release(job))
     if (said := looks.choice(job)) is not None:
-        st.caption(f"How it was chosen: {frame.escape(said['in_words'])}.")
+        st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(said["in_words"])))

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.result import columns
 from app.session import frame
+from synth.language import _
 
 MOST = 31  # groups of a column that divides people
 
@@ -13,27 +14,32 @@ MOST = 31  # groups of a column that divides people
 def section(found: Any, said: Any) -> None:
     """A column, one of its groups, and the other columns within it. ``said``: the verdict, None without one."""
     if len(found.columns) < 2:
-        st.info("There is one column only, so there is nothing to see within its groups.")
+        st.info(_("There is one column only, so there is nothing to see within its groups."))
         return
     names = list(found.columns)
     worst = said.groups[0] if said is not None and said.groups else None
     if st.session_state.get("group_column") not in names:
         st.session_state["group_column"] = worst.column if worst else names[0]
     left, right = st.columns(2)
-    name = left.selectbox("Groups by", names, key="group_column", help="The column whose values divide people.")
+    name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
     labels = list(found.groups[name].labels)
     if st.session_state.get("group_value") not in labels:
         st.session_state["group_value"] = worst.group if worst and worst.group in labels else labels[0]
-    value = right.selectbox("Group", labels, key="group_value", help="The other columns are shown for it alone.")
+    value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
     inside = found.within(name, value)
     real, synthetic = found.two_way(name, inside[0].column, where=(name, value)).used
     if not real or not synthetic:
-        st.info(f"One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).")
+        st.info(
+            _("One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).").format(
+                real=real, synthetic=synthetic
+            )
+        )
         return
     mean = sum(o.distance for o in inside) / len(inside)
     st.markdown(
-        f"**{frame.escape(name)}: {frame.escape(value)}**, {real:,} real and {synthetic:,} synthetic rows. "
-        f"Mean distance of the other columns within it: **{100 * mean:.1f} %**; noise is the same for every "
-        "group, so small groups lose most."
+        _(
+            "**{name}: {value}**, {real:,} real and {synthetic:,} synthetic rows. Mean distance of the other "
+            "columns within it: **{mean:.1f} %**; noise is the same for every group, so small groups lose most."
+        ).format(name=frame.escape(name), value=frame.escape(value), real=real, synthetic=synthetic, mean=100 * mean)
     )
     columns.grid(inside, "within")

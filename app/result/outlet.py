@@ -10,6 +10,7 @@ from app.result import releasing
 from app.session import access, frame
 from app.table import database, work
 from synth.app_api import jobs
+from synth.language import _
 
 NAME = re.compile(r"[A-Za-z_]\w{0,62}")
 
@@ -22,42 +23,42 @@ def section(job: jobs.Job, model: str) -> None:
         places[own] = own
     if not places:
         return
-    frame.fold("Put a synthetic table into a database, free", "outlet", lambda: _ask(job, model, places))
+    frame.fold(_("Put a synthetic table into a database, free"), "outlet", lambda: _ask(job, model, places))
 
 
 def _ask(job: jobs.Job, model: str, places: dict[str, str]) -> None:
-    st.markdown("Rows are drawn from the model and sent as a new table. It costs no budget.")
+    st.markdown(_("Rows are drawn from the model and sent as a new table. It costs no budget."))
     source = st.selectbox(
-        "Database",
+        _("Database"),
         list(places),
         key="out_source",
-        help="Databases that may be written to.",
+        help=_("Databases that may be written to."),
         format_func=lambda s: f"{s} ({places[s]})" if s.startswith("@") else s,
     )
     name = st.text_input(
-        "Name of the new table",
+        _("Name of the new table"),
         value=_usual(job),
         key="out_table",
-        help="Letters, digits and _; no table of this name may be there yet.",
+        help=_("Letters, digits and _; no table of this name may be there yet."),
     )
     count = st.number_input(
-        "Synthetic rows",
+        _("Synthetic rows"),
         1,
         value=int(job.result()["num_rows"]),
         step=1000,
         key="out_rows",
-        help="As many as the synthetic table has, or another number.",
+        help=_("As many as the synthetic table has, or another number."),
     )
     if not NAME.fullmatch(name.strip()):
-        st.caption("Choose a name of letters, digits and _, beginning with a letter.")
-    elif st.button("Write it", key="out_write", icon=":material/database_upload:"):
+        st.caption(_("Choose a name of letters, digits and _, beginning with a letter."))
+    elif st.button(_("Write it"), key="out_write", icon=":material/database_upload:"):
         _write(job, model, source, name.strip(), int(count))
 
 
 def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> None:
     try:
         allow(job, source)
-        with st.spinner("Drawing and sending rows"):
+        with st.spinner(_("Drawing and sending rows")):
             told = work.answer(
                 "sample", model, "--num-rows", str(count), "--source", source, "--out-table", name, "--json"
             )
@@ -65,7 +66,10 @@ def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> Non
         frame.tell(error)
         return
     st.success(
-        f"{json.loads(told)['num_rows']:,} synthetic rows are in {frame.escape(name)}.", icon=":material/check_circle:"
+        _("{num_rows:,} synthetic rows are in {name}.").format(
+            num_rows=json.loads(told)["num_rows"], name=frame.escape(name)
+        ),
+        icon=":material/check_circle:",
     )
 
 
@@ -73,7 +77,9 @@ def allow(job: jobs.Job, source: str) -> None:
     """Errors: UsageError where the visitor may not put rows of this run there."""
     who = releasing.allow("write_out", job)
     if not (who.alone or any(f"@{d.name}" == source for d in database.offered(writing=True))):
-        raise synth.UsageError(f"{source}: no database that you may write to; choose one that is offered")
+        raise synth.UsageError(
+            _("{source}: no database that you may write to; choose one that is offered").format(source=source)
+        )
 
 
 def _usual(job: jobs.Job) -> str:

@@ -10,6 +10,7 @@ from app.run import runs
 from app.session import access
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
+from synth.language import _
 
 ASKED = "asked.json"
 
@@ -20,7 +21,7 @@ def allow(action: str, job: jobs.Job) -> Visitor:
     if reason := barrier(job):
         raise synth.UsageError(reason)
     if not who.alone and looks.released(job) is None:
-        raise synth.UsageError("this result was not released yet; ask a reviewer to release it")
+        raise synth.UsageError(_("this result was not released yet; ask a reviewer to release it"))
     return who
 
 
@@ -37,11 +38,13 @@ def barrier(job: jobs.Job) -> str:
     count = app_api.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
     if not count:
         return ""
-    some = f"{count} other release{'s' if count > 1 else ''} of this dataset {'were' if count > 1 else 'was'}"
-    return (
-        f"{some} compared with the real rows from outside of this application, or removed since; say how this one was "
-        "chosen, or pack all of them with `synth bundle --choice all`"
+    some = _("{count} other release{ending} of this dataset {ending2}").format(
+        count=count, ending="s" if count > 1 else "", ending2="were" if count > 1 else "was"
     )
+    return _(
+        "{some} compared with the real rows from outside of this application, or removed since; say how this "
+        "one was chosen, or pack all of them with `synth bundle --choice all`"
+    ).format(some=some)
 
 
 def _stands(job: jobs.Job) -> bool:
@@ -97,6 +100,8 @@ def release_all(job: jobs.Job) -> None:
     for one in waiting:
         access.allow("release", one.request().get("owner"))
         if not who.alone and asked(one) in (None, who.name):
-            raise synth.UsageError("a result is released by a reviewer whom somebody else asked for it; each of all is")
+            raise synth.UsageError(
+                _("a result is released by a reviewer whom somebody else asked for it; each of all is")
+            )
     for one in waiting:
         looks.release(one, by=asked(one) or who.name, approved_by="" if who.alone else who.name)

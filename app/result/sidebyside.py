@@ -13,56 +13,63 @@ from app.session import frame
 from app.session.access import mine
 from app.table import work
 from synth.app_api import jobs
+from synth.language import Texts, _
 
 MOST_RUNS = 12
-ANSWERS = {
-    "one_way": "Noisy answers, columns",
-    "two_way": "Noisy answers, pairs",
-    "larger": "Noisy answers, three columns and more",
-}
+ANSWERS = Texts(
+    {
+        "one_way": "Noisy answers, columns",
+        "two_way": "Noisy answers, pairs",
+        "larger": "Noisy answers, three columns and more",
+    }
+)
 
 
 def section(job: jobs.Job) -> None:
     """A table of the chosen runs; scores appear where the comparison with the real rows was opened."""
     others = [j for j in jobs.listing() if j.path != job.path and _fits(j, job)][:MOST_RUNS]
-    st.header("Runs side by side", anchor=False)
+    st.header(_("Runs side by side"), anchor=False)
     if not others:
         st.info(
-            "This is the only finished run on its dataset. Other runs will be shown beside it here.",
+            _("This is the only finished run on its dataset. Other runs will be shown beside it here."),
             icon=":material/info:",
         )
         return
     by_name = {f"{i + 1}. {recent.named(j)}": j for i, j in enumerate(others)}
     chosen = st.multiselect(
-        "Compare with",
+        _("Compare with"),
         list(by_name),
         key="beside",
-        placeholder="Choose runs",
-        help="Other finished runs on the same dataset.",
+        placeholder=_("Choose runs"),
+        help=_("Other finished runs on the same dataset."),
     )
     shown = [job, *(by_name[n] for n in chosen)]
     st.caption(
-        f"**{comparison.MARK}** - the last three rows compare with the real rows. The three before them compare "
-        "with each run's own noisy answers: choosing by these is a choice by released figures."
+        _(
+            "**{mark}** - the last three rows compare with the real rows. The three before them compare with "
+            "each run's own noisy answers: choosing by these is a choice by released figures."
+        ).format(mark=comparison.MARK)
     )
-    with st.spinner("Reading the noisy answers"):
+    with st.spinner(_("Reading the noisy answers")):
         st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(
-        f"Score {'these' if len(waiting) > 1 else 'this'} against the real rows",
+        _("Score {ending} against the real rows").format(ending="these" if len(waiting) > 1 else "this"),
         key="score",
-        help="Each run that is scored counts as a candidate for the choice: see the page Release.",
+        help=_("Each run that is scored counts as a candidate for the choice: see the page Release."),
         icon=":material/compare:",
     ):
         for one in waiting:
             place = runs.release(one)
-            with st.spinner(f"Comparing {recent.named(one)}"):
+            with st.spinner(_("Comparing {named}").format(named=recent.named(one))):
                 comparison.make(one, place)
         st.rerun()
     if len(shown) > 1:
         st.warning(
-            "Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is marked, "
-            "and the chosen run can be exported only together with all that were scored.",
+            _(
+                "Choosing the run with the best scores is a choice that no epsilon covers. Such a choice is "
+                "marked, and the chosen run can be exported only together with all that were scored."
+            ),
             icon=":material/lock_person:",
         )
 
@@ -82,16 +89,16 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
             "Method",
             "Epsilon",
             "Charged",
-            "Synthetic rows",
+            _("Synthetic rows"),
             *ANSWERS.values(),
-            "Distance, columns",
-            "Distance, pairs",
+            _("Distance, columns"),
+            _("Distance, pairs"),
             "SDMetrics",
         ]
     }
     for i, job in enumerate(shown):
         request, found = job.request(), comparison.held(job)
-        head = "This run" if i == 0 else recent.when(job)
+        head = _("This run") if i == 0 else recent.when(job)
         rows[f"{head} ({i + 1})"] = [
             str(request.get("method")),
             f"{request['epsilon']:g}",
@@ -116,6 +123,6 @@ def _released(job: jobs.Job) -> list[str]:
 
 def _scores(found: Any) -> list[str]:
     if found is None:
-        return ["not scored"] * 3
+        return [_("not scored")] * 3
     quality = "none" if found.quality is None else f"{100 * found.quality.score:.1f} %"
     return [f"{100 * found.one_way_mean:.1f} %", f"{100 * found.pairs_mean:.1f} %", quality]

@@ -9,6 +9,7 @@ from app.run import background
 from app.session import frame
 from app.session.aside import worker
 from synth import app_api
+from synth.language import _
 
 PATIENCE = 120.0  # seconds that counting may take
 
@@ -18,12 +19,14 @@ def section(release: Path) -> None:
     limits(release)
     there = counted(release)
     if not there:
-        st.caption("This result contains no list of values that somebody vouched for.")
+        st.caption(_("This result contains no list of values that somebody vouched for."))
         return
     told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
     st.info(
-        f"**Word for word, because somebody vouched for them:** {sum(there.values()):,} values are in this "
-        f"result ({told}). Is each of them public knowledge?",
+        _(
+            "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({told}). "
+            "Is each of them public knowledge?"
+        ).format(sum=sum(there.values()), told=told),
         icon=":material/visibility:",
     )
 
@@ -34,8 +37,10 @@ def limits(release: Path) -> None:
     if found:
         listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in found.items())
         st.info(
-            f"**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no round "
-            "number may be one person's value.",
+            _(
+                "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
+                "round number may be one person's value."
+            ).format(listed=listed),
             icon=":material/straighten:",
         )
 
@@ -45,8 +50,14 @@ def rare(few: dict[str, int] | None, release: Path) -> None:
     if few is None:
         return
     there = counted(release)
-    named = ", ".join(f"{frame.escape(n)} {k} of {there.get(n, k)}" for n, k in few.items() if k)
-    st.markdown(f"**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named or 'none'}.")
+    named = ", ".join(
+        _("{n} {k} of {get}").format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k
+    )
+    st.markdown(
+        _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.").format(
+            named=named or "none"
+        )
+    )
 
 
 def counted(release: Path) -> dict[str, int]:

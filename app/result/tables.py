@@ -15,6 +15,7 @@ from app.session.aside import TooLongError, worker
 from app.table import conditions
 from synth import app_api
 from synth.app_api import jobs
+from synth.language import _
 
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
 PAGES = (
@@ -27,20 +28,20 @@ FIRST, MOST_ROOTS, PATIENCE = 50, 200_000, 300.0
 def preview(place: Path) -> None:
     """The first rows of one of the tables."""
     names = list(app_api.load_related(place / "schema.json").tables)
-    name = st.selectbox("Table", names, key="preview_table", help="The table to look at.")
+    name = st.selectbox(_("Table"), names, key="preview_table", help=_("The table to look at."))
     rows = pd.read_csv(place / f"{name}.csv", dtype=str, keep_default_na=False, nrows=FIRST)
     st.dataframe(rows, hide_index=True)
-    st.caption("Keys are fresh counters: every row below finds its parent, and no key is a real one.")
+    st.caption(_("Keys are fresh counters: every row below finds its parent, and no key is a real one."))
 
 
 def downloads(job: jobs.Job, place: Path) -> None:
     """The bundle, and one table of it."""
-    st.subheader("Downloads", anchor=False)
-    st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
+    st.subheader(_("Downloads"), anchor=False)
+    st.markdown(_("All of these may be released: they are made from noisy answers and public facts alone."))
     held = zipfile.ZipFile(export.bundle(job, place)).namelist()
     with st.container(horizontal=True):
         st.download_button(
-            "Everything (.zip)",
+            _("Everything (.zip)"),
             access.later(export.packed, job, place),
             "facsimile-release.zip",
             "application/zip",
@@ -48,7 +49,7 @@ def downloads(job: jobs.Job, place: Path) -> None:
             on_click="ignore",
             type="primary",
             icon=":material/download:",
-            help="All tables, description, card, report, release and model.",
+            help=_("All tables, description, card, report, release and model."),
         )
         for label, page, told in PAGES:
             st.download_button(
@@ -63,7 +64,7 @@ def downloads(job: jobs.Job, place: Path) -> None:
             )
     tables = [n.removesuffix(".csv") for n in held if n.endswith(".csv")]
     left, right = st.columns([1, 2], vertical_alignment="bottom")
-    name = left.selectbox("One table", tables, key="one_table", help="Public tables are copied as they are.")
+    name = left.selectbox(_("One table"), tables, key="one_table", help=_("Public tables are copied as they are."))
     offers = [(f"{name}.csv", CSV, "csv"), (f"{name}.parquet", PARQUET, "parquet")]
     with right.container(horizontal=True):
         for file, mime, kind in (o for o in offers if o[0] in held):
@@ -74,19 +75,21 @@ def downloads(job: jobs.Job, place: Path) -> None:
                 mime,
                 key=f"get_{kind}",
                 on_click="ignore",
-                help="Of the bundle.",
+                help=_("Of the bundle."),
                 icon=":material/download:",
             )
 
 
 def more(job: jobs.Job, place: Path) -> None:
     """More rows of the root with everything below them: free."""
-    frame.fold("More rows from the same model, free", "more_open", lambda: _ask(job, place))
+    frame.fold(_("More rows from the same model, free"), "more_open", lambda: _ask(job, place))
 
 
 def _ask(job: jobs.Job, place: Path) -> None:
     schema = app_api.load_related(place / "schema.json")
-    st.markdown(f"Draws rows of {frame.escape(schema.root)} with everything below them. It costs no budget.")
+    st.markdown(
+        _("Draws rows of {root} with everything below them. It costs no budget.").format(root=frame.escape(schema.root))
+    )
     facts = {
         f"{t}.{n}": c.model_dump(mode="json", exclude_none=True)
         for t, s in schema.tables.items()
@@ -95,19 +98,19 @@ def _ask(job: jobs.Job, place: Path) -> None:
     where = conditions.ask(
         facts,
         key="where",
-        label="Only those with (optional)",
-        help_text="Conditions that are met: of a table below the root, by one of its rows.",
+        label=_("Only those with (optional)"),
+        help_text=_("Conditions that are met: of a table below the root, by one of its rows."),
     )
     count = st.number_input(
-        f"How many rows of {schema.root}",
+        _("How many rows of {root}").format(root=schema.root),
         1,
         MOST_ROOTS,
         1000,
         step=1000,
         key="more_rows",
-        help=f"Up to {MOST_ROOTS:,} here; the command line knows no limit.",
+        help=_("Up to {most_roots:,} here; the command line knows no limit.").format(most_roots=MOST_ROOTS),
     )
-    if st.button("Draw them", key="draw", icon=":material/casino:"):
+    if st.button(_("Draw them"), key="draw", icon=":material/casino:"):
         _draw(job, place, int(count), where)
     made = st.session_state.get("more_tables")
     if made is not None and made[0] == str(job.path) and Path(made[1]).is_dir():
@@ -119,12 +122,12 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
     out = job.path / "more"
     shutil.rmtree(out, ignore_errors=True)
     try:
-        with st.spinner("Drawing"):
+        with st.spinner(_("Drawing")):
             rows, share = worker.ask(
                 "sampled_into", str(place / "model.json"), str(out), num_rows=count, where=where, seconds=PATIENCE
             )
     except TooLongError:
-        raise synth.InputError("drawing takes too long here; ask for fewer rows") from None
+        raise synth.InputError(_("drawing takes too long here; ask for fewer rows")) from None
     except synth.SynthError as error:
         frame.tell(error)
         return
@@ -134,19 +137,21 @@ def _draw(job: jobs.Job, place: Path, count: int, where: dict[str, str]) -> None
 def _offer(job: jobs.Job, folder: str, rows: dict[str, int], share: float, where: dict[str, str]) -> None:
     if where:
         st.markdown(
-            f"**{100 * share:.3g} %** are expected to meet: {frame.escape(conditions.in_words(where))}. This "
-            "is the model's figure, not a count of real rows."
+            _(
+                "**{share:.3g} %** are expected to meet: {in_words}. This is the model's figure, not a count of "
+                "real rows."
+            ).format(share=100 * share, in_words=frame.escape(conditions.in_words(where)))
         )
-    told = ", ".join(f"{n:,} of {table}" for table, n in rows.items())
+    told = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
     st.download_button(
-        f"Download {told} (.zip)",
+        _("Download {told} (.zip)").format(told=told),
         access.later(_zipped, job, folder),
         "more.zip",
         "application/zip",
         key="get_more",
         on_click="ignore",
         icon=":material/download:",
-        help="A CSV file for each table.",
+        help=_("A CSV file for each table."),
     )
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.result import verdict
 from app.session import charts, frame, multiples
+from synth.language import _
 
 ONE = "There are too few columns for this."
 GAP = "synthetic minus real"
@@ -15,69 +16,84 @@ GAP = "synthetic minus real"
 def pairs(found: Any) -> None:
     """The distance of all pairs, and one of them in full."""
     if len(found.columns) < 2:
-        st.info("There is one column only, so there are no pairs.")
+        st.info(_("There is one column only, so there are no pairs."))
         return
     st.markdown(
-        f"Mean distance over all pairs: **{100 * found.pairs_mean:.1f} %** of rows in the wrong place. Two samples of "
-        f"the same population would show about {100 * found.pairs_by_chance:.1f} % by chance alone."
+        _(
+            "Mean distance over all pairs: **{pairs_mean:.1f} %** of rows in the wrong place. Two samples of the "
+            "same population would show about {pairs_by_chance:.1f} % by chance alone."
+        ).format(pairs_mean=100 * found.pairs_mean, pairs_by_chance=100 * found.pairs_by_chance)
     )
     picked = multiples.pickable(charts.pairs(found))
     st.altair_chart(picked, key="pairs", on_select=_picked, selection_mode=multiples.CELL)
     left_out = len(found.columns) - len(found.chart()[1])
     st.caption(
-        "A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. Numbers "
-        "are cut into 12 groups of equal size."
-        + (f" {left_out} columns that differ less are left out." if left_out else "")
+        _(
+            "A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. "
+            "Numbers are cut into 12 groups of equal size."
+        )
+        + (_(" {left_out} columns that differ less are left out.").format(left_out=left_out) if left_out else "")
     )
     first, second = _chosen(found, "pair", dict(zip(("first", "second"), found.worst_pair, strict=True))).values()
     if first == second:
-        st.info("Choose two different columns.")
+        st.info(_("Choose two different columns."))
         return
     both = found.two_way(first, second)
     _tables(both, (first, second), "two_way")
-    st.caption(f"{100 * both.distance:.1f} % of the rows would have to move to make the two equal.")
+    st.caption(
+        _("{distance:.1f} % of the rows would have to move to make the two equal.").format(distance=100 * both.distance)
+    )
 
 
 def associations(found: Any) -> None:
     """How strongly each two columns go together, in either table, and the difference."""
     if len(found.columns) < 2:
-        st.info(ONE)
+        st.info(_(ONE))
         return
     shown = found.association_charts()
     st.markdown(
-        "How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other).",
-        help="Cramer's V of their joint table, at most 12 groups a column, corrected for chance.",
+        _("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other)."),
+        help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."),
     )
     for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
-        side.altair_chart(multiples.association(shown[name], f"{name} table"), key=f"association_{name}")
-    gap = multiples.pickable(multiples.association(shown[GAP], GAP, signed=True))
+        side.altair_chart(
+            multiples.association(shown[name], _("{name} table").format(name=name)), key=f"association_{name}"
+        )
+    gap = multiples.pickable(multiples.association(shown[_(GAP)], _(GAP), signed=True))
     st.altair_chart(gap, key="association_gap", on_select=_picked_gap, selection_mode=multiples.CELL)
-    st.caption("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair.")
+    st.caption(_("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair."))
 
 
 def three(found: Any) -> None:
     """Two columns among the rows that have one group of a third."""
     if len(found.columns) < 3:
-        st.info(ONE)
+        st.info(_(ONE))
         return
     names = list(found.columns)
     chosen = _chosen(found, "three", dict(zip(("first", "second", "third"), names[:3], strict=True)))
     first, second, third = chosen.values()
     if len({first, second, third}) < 3:
-        st.info("Choose three different columns.")
+        st.info(_("Choose three different columns."))
         return
     labels = list(found.groups[third].labels)
     if st.session_state.get("three_group") not in labels:
         st.session_state["three_group"] = _common(found, third)
-    value = st.selectbox(f"Only rows whose {third} is", labels, key="three_group", help="A slice of the table.")
+    value = st.selectbox(
+        _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
+    )
     both = found.two_way(first, second, where=(third, value))
     if not all(both.used):
-        st.info(f"One of the tables has no such row ({both.used[0]:,} real, {both.used[1]:,} synthetic).")
+        st.info(
+            _("One of the tables has no such row ({used:,} real, {used2:,} synthetic).").format(
+                used=both.used[0], used2=both.used[1]
+            )
+        )
         return
     _tables(both, (first, second), "slice")
     st.caption(
-        f"{100 * both.distance:.1f} % of the rows of this slice would have to move: {both.used[0]:,} real and "
-        f"{both.used[1]:,} synthetic rows."
+        _(
+            "{distance:.1f} % of the rows of this slice would have to move: {used:,} real and {used2:,} synthetic rows."
+        ).format(distance=100 * both.distance, used=both.used[0], used2=both.used[1])
     )
 
 
@@ -92,16 +108,24 @@ def _chosen(found: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
     for side, (place, default) in zip(st.columns(len(usual)), usual.items(), strict=True):
         if st.session_state.get(f"{key}_{place}") not in names:
             st.session_state[f"{key}_{place}"] = default
-        said = {"first": "Down the side.", "second": "Along the bottom.", "third": "Whose groups cut slices."}[place]
-        out[place] = side.selectbox(f"{place.capitalize()} column", names, key=f"{key}_{place}", help=said)
+        said = {"first": _("Down the side."), "second": _("Along the bottom."), "third": _("Whose groups cut slices.")}[
+            place
+        ]
+        out[place] = side.selectbox(
+            _("{capitalize} column").format(capitalize=place.capitalize()), names, key=f"{key}_{place}", help=said
+        )
     return out
 
 
 def _tables(both: Any, names: tuple[str, str], key: str) -> None:
     for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
         side.altair_chart(charts.two_way(both, names, table), key=f"{key}_{table}")
-    row, column, share = both.charts()[GAP].strongest()
-    st.caption(f"Farthest apart at {frame.escape(row)}, {frame.escape(column)}: {100 * share:+.1f} % of rows.")
+    row, column, share = both.charts()[_(GAP)].strongest()
+    st.caption(
+        _("Farthest apart at {row}, {column}: {share:+.1f} % of rows.").format(
+            row=frame.escape(row), column=frame.escape(column), share=100 * share
+        )
+    )
 
 
 def _picked() -> None:

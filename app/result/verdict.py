@@ -5,13 +5,16 @@ from typing import Any
 import streamlit as st
 
 from app.session import frame
+from synth.language import Texts, _
 
 PARTS = ["Columns", "Pairs", "Associations", "Three columns", "Groups of people", "Scores"]
-SHOWN = {
-    "good for": ("Good for", "check_circle", "green"),
-    "usable with care for": ("Usable with care for", "error", "orange"),
-    "not for": ("Not for", "cancel", "red"),
-}
+SHOWN = Texts(
+    {
+        "good for": ("Good for", "check_circle", "green"),
+        "usable with care for": ("Usable with care for", "error", "orange"),
+        "not for": ("Not for", "cancel", "red"),
+    }
+)
 NARROW = "\u00a0"  # a space at which no line is broken
 HEAD = ("what for, and why", "this table", "a second real sample")
 
@@ -24,7 +27,7 @@ def section(found: Any, leaving: Any = None) -> None:
     uses(found)
     if leaving is not None:
         said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
-        st.caption(f"What recipients read, from the release alone: {said}.")
+        st.caption(_("What recipients read, from the release alone: {said}.").format(said=said))
     if found.reconciled:
         st.caption(frame.escape(found.reconciled))
     _worst(found)
@@ -35,8 +38,12 @@ def uses(found: Any) -> None:
     if found.unsure:
         st.warning(frame.escape(frame.sentence(found.unsure)), icon=":material/warning:")
     for level, (title, icon, colour) in SHOWN.items():
-        for _, words in _named(found, level):
-            st.markdown(f":{colour}[:material/{icon}:] **{title}** {words}.")
+        for _other, words in _named(found, level):
+            st.markdown(
+                _(":{colour}[:material/{icon}:] **{title}** {words}.").format(
+                    colour=colour, icon=icon, title=title, words=words
+                )
+            )
     st.markdown(_table(found))
 
 
@@ -50,9 +57,11 @@ def _table(found: Any) -> str:
     """The figures beside a second sample's, as a table of Markdown."""
     lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|"]
     for use in found.uses:
-        _, icon, colour = SHOWN[use.level]
+        _other, icon, colour = SHOWN[use.level]
         why = frame.escape(use.reason).replace("|", " ")
-        what = f":{colour}[:material/{icon}:] {frame.escape(use.use)}: {why} :small[({frame.escape(use.measure)})]"
+        what = _(":{colour}[:material/{icon}:] {use}: {why} :small[({measure})]").format(
+            colour=colour, icon=icon, use=frame.escape(use.use), why=why, measure=frame.escape(use.measure)
+        )
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
         lines.append(f"| {what} | {figures} |")
     return "\n".join(lines)
@@ -60,11 +69,11 @@ def _table(found: Any) -> str:
 
 def _worst(found: Any) -> None:
     """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
-    st.markdown("**Farthest from the real table** (share of rows in the wrong place; a click shows where)")
+    st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
     kinds = (
         ("Columns", "column", [((n,), d) for n, d in found.columns]),
         ("Pairs", "pair", [((a, b), d) for a, b, d in found.pairs]),
-        ("Three columns", "triple", [((a, b, c), d) for a, b, c, d in found.triples]),
+        (_("Three columns"), "triple", [((a, b, c), d) for a, b, c, d in found.triples]),
         ("Groups", "group", [((g.column, g.group), g.distance) for g in found.groups]),
     )
     for title, kind, places in kinds:

@@ -11,6 +11,7 @@ from app.run.options import ask
 from app.session import frame, words
 from app.session.state import view, wizard
 from synth.app_api import jobs
+from synth.language import _
 
 FAMILIES = (
     {"mixture", "independent"},
@@ -22,44 +23,46 @@ FAMILIES = (
 
 def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     """A method and its options for another fit; it stands in line like any run and is charged nothing."""
-    frame.fold("What if: another method on the same release, free", "what_if", lambda: _ask(job, card, schema))
+    frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card, schema))
 
 
 def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     st.caption(
-        "The budget paid for the release: noisy answers about the table. Fitting something else to them "
-        "reads no row and spends nothing, as often as you like. Listed are the methods that can use "
-        "these answers; options that decide what is asked change nothing here."
+        _(
+            "The budget paid for the release: noisy answers about the table. Fitting something else to them "
+            "reads no row and spends nothing, as often as you like. Listed are the methods that can use these "
+            "answers; options that decide what is asked change nothing here."
+        )
     )
     about = {m["name"]: m for m in methods()}
     names, now = fitting(card, list(about.values())), str(card["method"])
     method = st.selectbox(
-        "Fit with",
+        _("Fit with"),
         names,
         index=names.index(now),
         key="refit_method",
-        help=words.METHOD_HELP,
+        help=_(words.METHOD_HELP),
         format_func=lambda n: f"{n}: {words.method(about[n])}",
     )
     options = ask(about[method]["options"], {}, key=f"refit_{method}")
     columns = list(schema.measured())
     target = st.selectbox(
-        "Column to predict",
+        _("Column to predict"),
         [None, *columns],
         index=0,
         key="refit_target",
-        format_func=lambda n: n or f"as before ({schema.target or 'none'})",
-        help="The column to whose relations the fit gives more care. What was asked of the table stays the same.",
+        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or "none"),
+        help=_("The column to whose relations the fit gives more care. What was asked of the table stays the same."),
     )
     rows = st.number_input(
-        "Synthetic rows",
+        _("Synthetic rows"),
         min_value=0,
         value=0,
         step=1000,
         key="refit_rows",
-        help="0 for as many as the table has, up to noise.",
+        help=_("0 for as many as the table has, up to noise."),
     )
-    if st.button("Fit again, free", key="refit", icon=":material/model_training:"):
+    if st.button(_("Fit again, free"), key="refit", icon=":material/model_training:"):
         wizard().job = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
         st.switch_page(view("run"))
 

@@ -13,6 +13,7 @@ from app.session import access, frame, labels
 from app.table import owning
 from synth import app_api
 from synth.app_api import jobs
+from synth.language import _
 
 PAGE = "steward-only.html"
 SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
@@ -23,37 +24,40 @@ def section(job: jobs.Job, release: Path) -> None:
     page, latest = job.path / PAGE, _latest(job)
     if latest is not None and not latest.status().final:
         follow(
-            str(latest.path), _ended, about="Writes the full report. It spends nothing, and you may leave this page."
+            str(latest.path), _ended, about=_("Writes the full report. It spends nothing, and you may leave this page.")
         )
     elif page.exists():
         name, kind = (page.name, "text/html") if len(_pages(job)) == 1 else ("steward-only.zip", "application/zip")
         st.download_button(
-            "Download the full report (steward only)",
+            _("Download the full report (steward only)"),
             access.later(_read, job),
             name,
             kind,
             key="get_steward",
             on_click="ignore",
             icon=":material/lock_person:",
-            help="It is marked on every page and stays with you.",
+            help=_("It is marked on every page and stays with you."),
         )
     else:
         if latest is not None and latest.status().state == "failed":
-            st.error(f"No report was written: {frame.escape(labels.plain(latest.status().message))}.")
+            st.error(
+                _("No report was written: {plain}.").format(plain=frame.escape(labels.plain(latest.status().message)))
+            )
         if latest is not None and latest.status().state == "cancelled":
-            st.caption("The last one was cancelled; nothing was written or spent.")
+            st.caption(_("The last one was cancelled; nothing was written or spent."))
         tried = st.checkbox(
-            "With membership attacks by shadow runs",
+            _("With membership attacks by shadow runs"),
             key="shadow_runs",
-            help="Runs the method "
-            f"{2 * SHADOWS} times on made-up rows, with and without one of them. Takes minutes, and "
-            "longer the larger the method.",
+            help=_(
+                "Runs the method {shadows} times on made-up rows, with and without one of them. Takes minutes, "
+                "and longer the larger the method."
+            ).format(shadows=2 * SHADOWS),
         )
         if st.button(
-            "Make the full report",
+            _("Make the full report"),
             key="make_report",
             icon=":material/lab_profile:",
-            help="Prediction, groups of people, copies, effects of chance; about a minute.",
+            help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
         ):
             start(job, release, shadow_runs=SHADOWS if tried else 0)
             st.rerun()

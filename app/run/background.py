@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, planner
+from synth.language import _
 
 KEPT = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
@@ -85,7 +86,11 @@ def then(wanted: list[Future[Any]], place: Any, show: Callable[[], None], *, abo
     """
     slot, began = place.empty(), time.monotonic()
     while not over(wanted, patience=LOOK):
-        slot.caption(f":material/hourglass_top: {about} ({time.monotonic() - began:.0f} s). Go on meanwhile.")
+        slot.caption(
+            _(":material/hourglass_top: {about} ({monotonic:.0f} s). Go on meanwhile.").format(
+                about=about, monotonic=time.monotonic() - began
+            )
+        )
     try:
         with slot.container():
             show()

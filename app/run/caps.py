@@ -4,9 +4,10 @@ import streamlit as st
 
 import synth
 from app.session import access
+from synth.language import Texts, _
 
 PROPOSED = 3.0
-KINDS = {"cap": "Cap it", "none": "No cap"}
+KINDS = Texts({"cap": "Cap it", "none": "No cap"})
 
 
 def decided(name: str) -> bool:
@@ -24,44 +25,54 @@ def put(name: str, cap: float | None, *, approved_by: str | None = None) -> None
     """Records the choice, None for no cap, in the visitor's name. Errors: UsageError."""
     who = access.allow("set_cap")
     if not access.rules().may_cap(who, name):
-        raise synth.UsageError(f"{name}: its cap is not yours to set; ask whoever keeps the file of roles")
+        raise synth.UsageError(
+            _("{name}: its cap is not yours to set; ask whoever keeps the file of roles").format(name=name)
+        )
     synth.Ledger().set_policy(name, max_epsilon=cap, actor=who.name or None, approved_by=approved_by)
 
 
 def first(name: str) -> None:
     """Errors: UsageError before the first spend on a dataset whose cap nobody has chosen."""
     if not decided(name):
-        raise synth.UsageError(f"{name} has no cap yet, nor the decision to have none; choose on the page Budget")
+        raise synth.UsageError(
+            _("{name} has no cap yet, nor the decision to have none; choose on the page Budget").format(name=name)
+        )
 
 
 def ask(key: str, *, spent: float = 0.0) -> float | None:
     """The controls of the choice; the cap that they show, None for none."""
     left, right = st.columns(2)
     kind = left.radio(
-        "Cap on epsilon over all runs",
+        _("Cap on epsilon over all runs"),
         list(KINDS),
         key=f"{key}_kind",
         format_func=KINDS.__getitem__,
         horizontal=True,
-        help="With a cap the ledger refuses any run beyond it, whoever starts it. All runs on this dataset count "
-        "together, also those whose results you did not like. The choice is written down; a cap can be set or changed "
-        "later on the page Ledger.",
+        help=_(
+            "With a cap the ledger refuses any run beyond it, whoever starts it. All runs on this dataset count "
+            "together, also those whose results you did not like. The choice is written down; a cap can be set "
+            "or changed later on the page Ledger."
+        ),
     )
     if kind == "none":
-        right.caption("Nothing will stop a run, however much has been spent. Every run still counts.")
+        right.caption(_("Nothing will stop a run, however much has been spent. Every run still counts."))
         return None
     return float(
         right.number_input(
-            "At most",
+            _("At most"),
             min_value=0.1,
             value=max(PROPOSED, spent),
             step=0.5,
             key=f"{key}_value",
-            help="3 is proposed: three runs at epsilon 1, for example.",
+            help=_("3 is proposed: three runs at epsilon 1, for example."),
         )
     )
 
 
 def words(name: str, cap: float | None) -> str:
     """The choice as a sentence's part."""
-    return f"no cap on {name}" if cap is None else f"a cap of epsilon {cap:g} (and delta 1e-3) on {name}"
+    return (
+        _("no cap on {name}").format(name=name)
+        if cap is None
+        else _("a cap of epsilon {cap:g} (and delta 1e-3) on {name}").format(cap=cap, name=name)
+    )

@@ -7,6 +7,7 @@ import streamlit as st
 from app.run import forecast
 from app.session import frame, words
 from app.session.state import Wizard, facts
+from synth.language import _
 
 FEW = 10_000  # units below which relations between tables are mostly noise
 COVERED = 0.5  # an expected error from which on noise covers what is asked
@@ -15,12 +16,14 @@ COVERED = 0.5  # an expected error from which on noise covers what is asked
 def head() -> None:
     """How several tables are made."""
     st.markdown(
-        "**mixture**, for tables that belong together: counts single columns, pairs within and across tables, "
-        "numbers of children, and rows of one parent with each other; then fits one model to all of "
-        "them."
+        _(
+            "**mixture**, for tables that belong together: counts single columns, pairs within and across "
+            "tables, numbers of children, and rows of one parent with each other; then fits one model to all of "
+            "them."
+        )
     )
-    st.caption("It is the only method for several tables, and it has no options here.")
-    st.subheader("What to expect", anchor=False)
+    st.caption(_("It is the only method for several tables, and it has no options here."))
+    st.subheader(_("What to expect"), anchor=False)
 
 
 def shown(w: Wizard) -> None:
@@ -28,23 +31,26 @@ def shown(w: Wizard) -> None:
     plan = forecast.forecast(w)
     if plan is None:
         st.info(
-            "The forecast takes too long here. The run can be made all the same; nothing was spent.",
+            _("The forecast takes too long here. The run can be made all the same; nothing was spent."),
             icon=":material/hourglass_empty:",
         )
         return
     st.table(_errors(plan), hide_index=True)
     st.caption(
-        "Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
-        "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages "
-        "much of it "
-        f"out. “Noise covers it”: {100 * COVERED:.0f} % and more; little of such a relation will show, whatever "
-        "the method."
+        _(
+            "Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
+            "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages much "
+            "of it out. “Noise covers it”: {covered:.0f} % and more; little of such a relation will show, "
+            "whatever the method."
+        ).format(covered=100 * COVERED)
     )
     if w.rows < FEW:
         root = frame.escape(facts(w)[0].root)
         st.warning(
-            f"With about {w.rows:,} rows of {root}, expect single columns and numbers of children to come out "
-            "well, but hardly any relation between rows or tables.",
+            _(
+                "With about {rows:,} rows of {root}, expect single columns and numbers of children to come out "
+                "well, but hardly any relation between rows or tables."
+            ).format(rows=w.rows, root=root),
             icon=":material/info:",
         )
 
@@ -56,7 +62,7 @@ def _errors(plan: Any) -> dict[str, list[str]]:
     return {
         "Table": [frame.escape(a.table) for a in lines],
         "Asked": [frame.escape(a.about) for a in lines],
-        "Error": ["noise covers it" if a.error >= COVERED else words.at_most(a.error) for a in lines],
+        "Error": [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
     }
 
 
@@ -71,4 +77,4 @@ def stages(plan: Any) -> dict[str, list[str]]:
 
 
 def _span(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"
+    return least if least == most else _("{least} to {most}").format(least=least, most=most)

@@ -8,6 +8,7 @@ import synth
 from app.run import runs
 from app.session import access, frame, words
 from synth.app_api import jobs
+from synth.language import _
 
 
 @st.fragment(run_every=1.0)
@@ -22,11 +23,11 @@ def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: 
         st.progress(status.fraction, text=now(job, status))
         st.caption(about)
         if st.button(
-            "Cancel",
+            _("Cancel"),
             key="cancel_beside",
             disabled=job.cancel_asked,
             icon=":material/stop_circle:",
-            help="Nothing is spent before the charge is written; later it is not given back.",
+            help=_("Nothing is spent before the charge is written; later it is not given back."),
         ):
             runs.cancel(job)
             st.rerun(scope="fragment")
@@ -37,10 +38,14 @@ def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: 
 def now(job: jobs.Job, status: jobs.Status) -> str:
     """The stage, how far it is, and about how long it will take; in line, how many are before it."""
     if job.cancel_asked:
-        return "**Stopping at the next safe point**"
+        return _("**Stopping at the next safe point**")
     if status.state == "held":
-        return "**Waiting for a reviewer to approve it**"
+        return _("**Waiting for a reviewer to approve it**")
     if status.state == "queued" and (before := jobs.ahead(job)):
-        return f"**Waiting for {words.runs(before)} before it**"
-    left = "" if status.seconds_left is None else f", {words.about_seconds(status.seconds_left)} left"
+        return _("**Waiting for {runs} before it**").format(runs=words.runs(before))
+    left = (
+        ""
+        if status.seconds_left is None
+        else _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
+    )
     return f"**{jobs.stage_in_words(status.stage)}**, {100 * status.fraction:.0f} %{left}"

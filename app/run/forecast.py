@@ -11,6 +11,7 @@ from app.session import access, words
 from app.session.aside import planner
 from app.session.state import Wizard, dataset, several
 from app.session.state import facts as facts_of
+from synth.language import _
 
 PATIENCE = 60.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
@@ -102,15 +103,15 @@ def short_by(w: Wizard) -> str:
     if total is None or total.remaining_epsilon is None:
         return ""
     if w.epsilon > total.remaining_epsilon:
-        return (
-            f"The cap on this dataset leaves epsilon {total.remaining_epsilon:g}, and this run asks for "
-            f"{w.epsilon:g}. Lower epsilon, or have the cap raised by whoever set it."
-        )
+        return _(
+            "The cap on this dataset leaves epsilon {remaining_epsilon:g}, and this run asks for "
+            "{epsilon:g}. Lower epsilon, or have the cap raised by whoever set it."
+        ).format(remaining_epsilon=total.remaining_epsilon, epsilon=w.epsilon)
     if total.remaining_delta is not None and w.delta > total.remaining_delta:
-        return (
-            f"The cap on this dataset leaves delta {words.small(total.remaining_delta)}, and this run asks for "
-            f"{words.small(w.delta)}. Choose a smaller delta."
-        )
+        return _(
+            "The cap on this dataset leaves delta {remaining_delta}, and this run asks for {delta}. Choose a "
+            "smaller delta."
+        ).format(remaining_delta=words.small(total.remaining_delta), delta=words.small(w.delta))
     return ""
 
 
@@ -118,7 +119,7 @@ def delta_note(w: Wizard) -> str:
     """What is wrong with delta for that many rows; empty when nothing is."""
     if w.delta * w.rows < 1:
         return ""
-    return (
-        f"Delta {words.small(w.delta)} is not below 1 divided by the number of rows ({w.rows:,}): publishing one whole "
-        "row at random would keep such a promise. Choose a smaller delta."
-    )
+    return _(
+        "Delta {delta} is not below 1 divided by the number of rows ({rows:,}): publishing one whole row at "
+        "random would keep such a promise. Choose a smaller delta."
+    ).format(delta=words.small(w.delta), rows=w.rows)

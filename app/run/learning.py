@@ -12,6 +12,7 @@ from app.session import frame, labels, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
 from app.table import facts, unit
 from synth.app_api import jobs
+from synth.language import _
 
 USUAL = 0.1
 
@@ -20,7 +21,7 @@ def section() -> None:
     """Which facts to learn, what it costs, and one button that spends."""
     w = wizard()
     if w.learning is not None:
-        follow(str(w.learning), _taken, about="Learns facts of the description, for the epsilon that was chosen.")
+        follow(str(w.learning), _taken, about=_("Learns facts of the description, for the epsilon that was chosen."))
         return
     if same.choice(w):
         return
@@ -28,7 +29,7 @@ def section() -> None:
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
     said = answered(w) or unit.proposed(w)
     frame.fold(
-        "Learn values or bounds privately, with budget",
+        _("Learn values or bounds privately, with budget"),
         f"learn_{w.edition}_{bool(lists) and said}",
         lambda: _ask(w, names, lists),
         expanded=bool(lists) and said,
@@ -37,43 +38,48 @@ def section() -> None:
 
 def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
     st.caption(
-        "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows "
-        "under noise; rare values are not learnt. It is charged to the dataset on its own, and the card "
-        "of every result made with this description states the charge."
+        _(
+            "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
+            "noise; rare values are not learnt. It is charged to the dataset on its own, and the card of every "
+            "result made with this description states the charge."
+        )
     )
     columns = st.multiselect(
-        "Columns",
+        _("Columns"),
         names,
         default=lists,
         key=f"learn_columns_{w.edition}_{len(lists)}",
-        placeholder="Choose columns",
-        help="Their values, bounds and missing codes are taken out and learnt.",
+        placeholder=_("Choose columns"),
+        help=_("Their values, bounds and missing codes are taken out and learnt."),
     )
     left, right = st.columns(2)
     epsilon = left.number_input(
-        "Epsilon for learning",
+        _("Epsilon for learning"),
         min_value=0.01,
         value=USUAL,
         step=0.05,
         key="learn_epsilon",
-        help="A tenth of what the run itself gets is usual.",
+        help=_("A tenth of what the run itself gets is usual."),
     )
     delta = right.selectbox(
-        "Delta for learning",
+        _("Delta for learning"),
         [1e-5, 1e-6, 1e-7],
         index=1,
         key="learn_delta",
         format_func=words.small,
-        help=words.DELTA_HELP,
+        help=_(words.DELTA_HELP),
     )
     first, cap = _cap(w)
     said = answered(w) or unit.proposed(w)
     blocked = not columns or not dataset(w) or w.table is None or not said
     if not said:
-        st.caption("First answer above whether a person can appear in more than one row.")
-    chosen = "S" if not first else "Set no cap, s" if cap is None else f"Set the cap of {cap:g}, s"
+        st.caption(_("First answer above whether a person can appear in more than one row."))
+    chosen = "S" if not first else _("Set no cap, s") if cap is None else _("Set the cap of {cap:g}, s").format(cap=cap)
     if st.button(
-        f"{chosen}pend epsilon {epsilon:g} and learn", key="learn", disabled=blocked, icon=":material/school:"
+        _("{chosen}pend epsilon {epsilon:g} and learn").format(chosen=chosen, epsilon=epsilon),
+        key="learn",
+        disabled=blocked,
+        icon=":material/school:",
     ):
         unit.take(w)
         if same.asks(w):
@@ -95,9 +101,9 @@ def _cap(w: Wizard) -> tuple[bool, float | None]:
         return True, caps.ask("learn_cap")
     left_over = getattr(budget(w) if name else None, "remaining_epsilon", None)
     st.caption(
-        "It was decided that this dataset has no cap."
+        _("It was decided that this dataset has no cap.")
         if left_over is None
-        else f"The cap on this dataset leaves epsilon {left_over:g}."
+        else _("The cap on this dataset leaves epsilon {left_over:g}.").format(left_over=left_over)
     )
     return False, None
 
@@ -111,11 +117,11 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
         told = {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}
         w.plain = {**w.plain, "learnt": found["learnt"], "columns": told}
-        w.notice = f"Learnt privately: {frame.escape(names)}. The charge is in the ledger."
+        w.notice = _("Learnt privately: {names}. The charge is in the ledger.").format(names=frame.escape(names))
     else:
         spent = status.exit_code in (None, 1, 5)
         message = labels.plain(status.message).replace(str(w.table), w.label)
-        w.notice = f"{frame.NOTHING} was learnt: {frame.escape(message)}. " + (
-            "The page Ledger shows whether the budget was charged." if spent else "Nothing was spent."
-        )
+        w.notice = _("{nothing} was learnt: {message}. ").format(
+            nothing=frame.NOTHING, message=frame.escape(message)
+        ) + (_("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent."))
     w.edition += 1

@@ -11,6 +11,7 @@ from app.session import access, charts, frame, words
 from app.session.state import Wizard
 from app.session.state import facts as facts_of
 from synth import app_api
+from synth.language import _
 
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
@@ -43,33 +44,35 @@ def _curve(found: tuple[Any, ...], here: Any) -> dict[str, Any]:
 
 
 def _figures(here: Any) -> None:
-    ranges = [("Single columns", here.columns), ("Pairs of columns", here.pairs)]
+    ranges = [(_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)]
     with st.container(horizontal=True):
         for label, told in ranges:
             if told is not None:
                 st.metric(
-                    f"{label}: rows in the wrong place",
+                    _("{label}: rows in the wrong place").format(label=label),
                     f"{words.share(told.likely)}",
                     border=True,
                     width=250,
                     delta=told.in_words,
                     delta_color="off",
                     delta_arrow="off",
-                    help="Of 100 rows, how many would have to change for the synthetic table to match the real "
-                    "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the page "
-                    "Review will show.",
+                    help=_(
+                        "Of 100 rows, how many would have to change for the synthetic table to match the real "
+                        "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the "
+                        "page Review will show."
+                    ),
                 )
 
 
 def _origin(here: Any, *, changed: bool) -> str:
     about = app_api.expected_from()
-    said = (
-        f"Measured, not promised: {about['runs']} runs on {len(about['tables'])} public tables. On each of them at "
-        "least 9 of 10 runs lay in the range that the other tables gave. Only the number of rows you stated, the "
-        "columns and their values enter; your table is not read."
-    )
+    said = _(
+        "Measured, not promised: {runs} runs on {number} public tables. On each of them at least 9 of 10 "
+        "runs lay in the range that the other tables gave. Only the number of rows you stated, the columns "
+        "and their values enter; your table is not read."
+    ).format(runs=about["runs"], number=len(about["tables"]))
     if here.beyond:
-        said += f" Your run lies outside them: it has {here.beyond}. So the range may be off."
+        said += _(" Your run lies outside them: it has {beyond}. So the range may be off.").format(beyond=here.beyond)
     if changed:
-        said += " It is that of the usual options; you changed some."
+        said += _(" It is that of the usual options; you changed some.")
     return said

@@ -11,16 +11,19 @@ from app.session import access, frame, words
 from app.session.state import STEPS, ready, view, wizard
 from app.table import stored
 from synth.app_api import jobs
+from synth.language import Texts, _
 
 SHOWN = 10
-LABELS = {
-    "held": "waits for a reviewer",
-    "queued": "waiting",
-    "running": "running",
-    "done": "done",
-    "failed": "failed",
-    "cancelled": "cancelled",
-}
+LABELS = Texts(
+    {
+        "held": "waits for a reviewer",
+        "queued": "waiting",
+        "running": "running",
+        "done": "done",
+        "failed": "failed",
+        "cancelled": "cancelled",
+    }
+)
 
 
 Found = tuple[jobs.Job, dict, jobs.Status]
@@ -50,14 +53,14 @@ def offer() -> None:
     done = [f for f in found if f[2].state == "done"]
     if running:
         with st.container(border=True):
-            st.markdown(f"**A run is under way:** {_named(running[0])}")
-            if st.button("Watch it", key="watch", type="primary"):
+            st.markdown(_("**A run is under way:** {named}").format(named=_named(running[0])))
+            if st.button(_("Watch it"), key="watch", type="primary"):
                 wizard().job = access.job("watch", running[0][0].path).path
                 st.switch_page(view("run"))
     elif done:
         with st.container(border=True):
-            st.markdown(f"**Your latest result:** {_named(done[0])}")
-            if st.button("Open it", key="open_latest"):
+            st.markdown(_("**Your latest result:** {named}").format(named=_named(done[0])))
+            if st.button(_("Open it"), key="open_latest"):
                 wizard().job = access.job("watch", done[0][0].path).path
                 st.switch_page(view("release"))
 
@@ -78,14 +81,14 @@ def come_back() -> None:
     last = next((f for f in paid_jobs() if f[1]["table"] == str(table)), None)
     if name in ("run", "review", "release") and last is not None and (name != "run" or not last[2].final):
         w.job = access.job("watch", last[0].path).path
-    w.notice = f"Went on with the last table: {frame.escape(w.label)}."
+    w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))
 
 
 def chosen(name: str) -> jobs.Job | None:
     """The run that a page is about; None where there is no result yet, which the page then says."""
     w = wizard()
     if not ready(w)[name] or w.job is None:
-        frame.needs(name, "There is no result yet. A run makes one.", "run" if ready(w)["run"] else "data")
+        frame.needs(name, _("There is no result yet. A run makes one."), "run" if ready(w)["run"] else "data")
         table()
         return None
     return access.job("watch", w.job)
@@ -95,16 +98,16 @@ def table() -> None:
     """All recent runs, each with a button to open it."""
     found = paid_jobs()
     if found:
-        frame.fold(f"All runs ({len(found)})", "all_runs", lambda: _all(found))
+        frame.fold(_("All runs ({number})").format(number=len(found)), "all_runs", lambda: _all(found))
 
 
 def _all(found: list[Found]) -> None:
     for i, (job, request, status) in enumerate(found):
         left, right = st.columns([4, 1], vertical_alignment="center")
         ended = _ended(status)
-        left.markdown(f"{_named((job, request, status))}  \n:small[{ended}]")
+        left.markdown(_("{named}  \n:small[{ended}]").format(named=_named((job, request, status)), ended=ended))
         target = "review" if status.state == "done" else "run"
-        if right.button("Open", key=f"open_{i}"):
+        if right.button(_("Open"), key=f"open_{i}"):
             wizard().job = access.job("watch", job.path).path
             st.switch_page(view(target))
 
@@ -113,14 +116,16 @@ def _ended(status: jobs.Status) -> str:
     """How a run stands, with the reason of a failure where the worker lived to tell it."""
     if status.state != "failed" or status.exit_code is None:
         return LABELS[status.state]
-    return f"failed: {words.ENDS.get(status.exit_code, 'see the page Run')}"
+    return _("failed: {get}").format(get=words.ENDS.get(status.exit_code, "see the page Run"))
 
 
 def named(job: jobs.Job) -> str:
     """A run in a few words, for menus and headings."""
     request = job.request()
-    free = ", refitted" if request.get("free") else ""
-    return f"{request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
+    free = _(", refitted") if request.get("free") else ""
+    return _("{get}, epsilon {epsilon:g}{free}, {when}").format(
+        get=request.get("method"), epsilon=request["epsilon"], free=free, when=when(job)
+    )
 
 
 def label(job: Path | None) -> str:
@@ -136,10 +141,12 @@ def _table(request: dict) -> str:
 
 
 def _named(found: Found) -> str:
-    job, request, _ = found
+    job, request, _other = found
     name = _table(request)
-    free = ", refitted free" if request.get("free") else ""
-    return f"{frame.escape(str(name))}, {request.get('method')}, epsilon {request['epsilon']:g}{free}, {when(job)}"
+    free = _(", refitted free") if request.get("free") else ""
+    return _("{name}, {get}, epsilon {epsilon:g}{free}, {when}").format(
+        name=frame.escape(str(name)), get=request.get("method"), epsilon=request["epsilon"], free=free, when=when(job)
+    )
 
 
 def when(job: jobs.Job) -> str:

@@ -11,6 +11,7 @@ from app.session.state import Wizard, dataset, effective, several
 from app.table import owning
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
+from synth.language import _
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
@@ -57,7 +58,7 @@ def approve(job: jobs.Job) -> None:
     """Lets a held run go, with the reviewer's name in the ledger. Errors: UsageError where it may not."""
     who = access.allow("approve_spend", job.request().get("owner"))
     if job.status().state != "held":
-        raise synth.UsageError("a run is approved once; reload the list of waiting runs")
+        raise synth.UsageError(_("a run is approved once; reload the list of waiting runs"))
     access.rules().put_down(synth.Ledger(), str(job.request()["dataset"]))
     old = job.path / HELD
     arguments = json.loads(old.read_text(encoding="utf-8")) if old.exists() else jobs.AS_ASKED
@@ -69,7 +70,7 @@ def refuse(job: jobs.Job) -> None:
     """Ends a run that waits for a reviewer. Errors: UsageError where it may not."""
     access.allow("refuse_spend", job.request().get("owner"))
     if job.status().state != "held":
-        raise synth.UsageError("a run that has started can no longer be refused; its owner may cancel it")
+        raise synth.UsageError(_("a run that has started can no longer be refused; its owner may cancel it"))
     job.cancel()
 
 
@@ -141,7 +142,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
-        raise synth.UsageError("noisy counts have already decided between these runs; that decision stands")
+        raise synth.UsageError(_("noisy counts have already decided between these runs; that decision stands"))
     _may_spend_beside(who, name, epsilon)
     found = app_api.StatisticsRequest(
         table=str(request["table"]),
@@ -180,7 +181,9 @@ def counted(job: jobs.Job) -> Path:
 def _may_spend(who: Visitor, name: str) -> None:
     """Errors: UsageError for a dataset whose budget is not the visitor's to spend."""
     if not access.rules().may_spend(who, name):
-        raise synth.UsageError(f"{who.name} may not spend of {name}; ask whoever keeps the file of roles")
+        raise synth.UsageError(
+            _("{name} may not spend of {name2}; ask whoever keeps the file of roles").format(name=who.name, name2=name)
+        )
 
 
 def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
@@ -189,7 +192,10 @@ def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
     _may_spend(who, name)
     if rules.needs_approval(name, epsilon):
         raise synth.UsageError(
-            f"epsilon {epsilon:g} of {name} needs a reviewer, and reviewers approve runs only; choose a smaller epsilon"
+            _(
+                "epsilon {epsilon:g} of {name} needs a reviewer, and reviewers approve runs only; choose a "
+                "smaller epsilon"
+            ).format(epsilon=epsilon, name=name)
         )
     rules.put_down(synth.Ledger(), name)
     caps.first(name)
@@ -229,7 +235,7 @@ def release(job: jobs.Job) -> Path:
     there = place / "synthetic.csv" if "synthetic" in paths or not paths else place / "card.json"
     if not there.is_file():
         raise synth.InputError(
-            "the files of this run are no longer there; run again, or draw from a kept copy of its model"
+            _("the files of this run are no longer there; run again, or draw from a kept copy of its model")
         )
     return place
 
@@ -243,8 +249,10 @@ def rows(job: jobs.Job) -> str:
     """How many rows a finished run made, in words; of several tables each."""
     many = job.result()["num_rows"]
     if not isinstance(many, dict):
-        return f"{many:,} synthetic rows"
-    return "synthetic rows: " + ", ".join(f"{n:,} of {table}" for table, n in many.items())
+        return _("{many:,} synthetic rows").format(many=many)
+    return _("synthetic rows: ") + ", ".join(
+        _("{n:,} of {table}").format(n=n, table=table) for table, n in many.items()
+    )
 
 
 def charged_line(job: jobs.Job) -> Any:
@@ -254,5 +262,5 @@ def charged_line(job: jobs.Job) -> Any:
     version, which had no id.
     """
     if job.run is None:
-        raise synth.InputError("this run was made before runs had ids; look for its charge on the page Ledger")
+        raise synth.InputError(_("this run was made before runs had ids; look for its charge on the page Ledger"))
     return synth.Ledger().charge(job.run)

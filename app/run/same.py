@@ -6,6 +6,7 @@ import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, dataset, facts
+from synth.language import _
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (
@@ -20,7 +21,7 @@ def asks(w: Wizard) -> bool:
     Nothing is read where the visitor may spend on no other dataset: an answer would tell him of rows he may not see.
     Errors: InputError where no answer came: a run that could not be compared is not started.
     """
-    known, _ = facts(w)
+    known, _other = facts(w)
     if w.separate == dataset(w) or known is None or w.table is None:
         return False
     who, rules = access.me(), access.rules()
@@ -28,7 +29,7 @@ def asks(w: Wizard) -> bool:
     if not set(names) - {dataset(w)}:
         return False
     asked = {"dataset": dataset(w), "source": w.source}
-    with st.spinner("Checking whether these rows were charged before"):
+    with st.spinner(_("Checking whether these rows were charged before")):
         try:
             w.twins = worker.ask(
                 "charged_before",
@@ -40,7 +41,7 @@ def asks(w: Wizard) -> bool:
                 **asked,
             )
         except TooLongError:
-            raise synth.InputError(TOO_LONG) from None
+            raise synth.InputError(_(TOO_LONG)) from None
     return bool(w.twins)
 
 
@@ -50,26 +51,28 @@ def choice(w: Wizard) -> bool:
         return False
     names = " and ".join(w.twins)
     st.warning(
-        f"**These rows, or nearly all of them, were charged to {frame.escape(names)} before.** What is learnt "
-        "about the same people adds up, so they should have one budget. Nothing is charged yet.",
+        _(
+            "**These rows, or nearly all of them, were charged to {names} before.** What is learnt about the "
+            "same people adds up, so they should have one budget. Nothing is charged yet."
+        ).format(names=frame.escape(names)),
         icon=":material/content_copy:",
     )
     with st.container(horizontal=True):
         for i, name in enumerate(w.twins):
             if st.button(
-                f"Charge {name} instead",
+                _("Charge {name} instead").format(name=name),
                 key=f"same_{i}",
                 type="primary",
                 icon=":material/merge:",
-                help="Both tables then share one budget and one cap.",
+                help=_("Both tables then share one budget and one cap."),
             ):
                 w.plain["dataset"], w.twins = name, []
                 st.rerun()
         if st.button(
-            "No person is in both",
+            _("No person is in both"),
             key="separate",
             icon=":material/call_split:",
-            help="State this only if you know it. It is recorded with the charge.",
+            help=_("State this only if you know it. It is recorded with the charge."),
         ):
             w.separate, w.twins = dataset(w), []
             st.rerun()

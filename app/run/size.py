@@ -7,6 +7,7 @@ from app.session import frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, facts, several
 from app.table import owning
+from synth.language import _
 
 PATIENCE = 600.0  # seconds that the counting may take
 HELP = "For the forecast and the check of delta only: a public figure or a guess. It is not taken from the table."
@@ -20,17 +21,21 @@ def ask(w: Wizard) -> None:
     """The question, and the table's own size for whoever says that it is public."""
     st.session_state.setdefault("rows", w.rows or None)
     root = facts(w)[0] if several(w) else None
-    about = "About how many rows are there?" if root is None else f"About how many rows has {root.root}?"
+    about = (
+        _("About how many rows are there?")
+        if root is None
+        else _("About how many rows has {root}?").format(root=root.root)
+    )
     typed = st.number_input(
-        about, min_value=1, value=None, step=1000, key="rows", placeholder="for instance 40000", help=HELP
+        about, min_value=1, value=None, step=1000, key="rows", placeholder=_("for instance 40000"), help=_(HELP)
     )
     w.rows = int(typed or 0)
     if not w.rows:
         st.button(
-            "The number is public: take it from the table",
+            _("The number is public: take it from the table"),
             key="rows_of_file",
             type="tertiary",
-            help=PUBLIC,
+            help=_(PUBLIC),
             icon=":material/table_rows:",
             on_click=_count,
             args=(w,),
@@ -47,6 +52,6 @@ def _count(w: Wizard) -> None:
         found = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=PATIENCE, keep=False)
         w.rows = st.session_state["rows"] = max(found, 1)
     except TooLongError:
-        w.notice = "Counting takes too long here; type about how many rows there are."
+        w.notice = _("Counting takes too long here; type about how many rows there are.")
     except synth.SynthError as error:
         frame.tell(error)

@@ -3,8 +3,11 @@
 import streamlit as st
 
 from app.session.state import Wizard, effective
+from synth.language import Texts, _
 
-SAID = {"same": "Like the private table, beside a plain one", "plain": "Plain only: UTF-8, commas, points, ISO dates"}
+SAID = Texts(
+    {"same": "Like the private table, beside a plain one", "plain": "Plain only: UTF-8, commas, points, ISO dates"}
+)
 
 
 def own_way(w: Wizard) -> bool:
@@ -20,14 +23,16 @@ def choice(w: Wizard) -> None:
         return
     ways = list(SAID)
     w.written = st.radio(
-        "How the CSV is written",
+        _("How the CSV is written"),
         ways,
         index=ways.index(w.written),
         horizontal=True,
         key="written",
         format_func=SAID.__getitem__,
-        help="The rows are the same. Choose plain where the table's own encoding has no room for a "
-        "value of the description.",
+        help=_(
+            "The rows are the same. Choose plain where the table's own encoding has no room for a value of the "
+            "description."
+        ),
     )
 
 

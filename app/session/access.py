@@ -11,6 +11,7 @@ import streamlit as st
 
 import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
+from synth.language import _
 
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
@@ -90,10 +91,12 @@ def allow(action: str, owner: str | None = None) -> Visitor:
         return who
     what = ACTIONS[action].words
     if who is None:
-        raise synth.UsageError(f"{what}: nobody without a role may; sign in, or ask for a role")
+        raise synth.UsageError(_("{what}: nobody without a role may; sign in, or ask for a role").format(what=what))
     if who.may(action, who.name):
-        raise synth.UsageError(f"{what}: it is somebody else's, or gone; choose one of your own")
-    raise synth.UsageError(f"{what}: your role, {who.role}, may not; ask somebody whose role may")
+        raise synth.UsageError(_("{what}: it is somebody else's, or gone; choose one of your own").format(what=what))
+    raise synth.UsageError(
+        _("{what}: your role, {role}, may not; ask somebody whose role may").format(what=what, role=who.role)
+    )
 
 
 def job(action: str, path: str | Path) -> jobs.Job:
@@ -105,21 +108,25 @@ def job(action: str, path: str | Path) -> jobs.Job:
 
 def door() -> None:
     """The page before anything else: signs in, or says that no role fits."""
-    st.title("Facsimile", anchor=False)
+    st.title(_("Facsimile"), anchor=False)
     address = signed_in()
     if not address:
         st.markdown(
-            "Synthetic tables with a differential-privacy guarantee. This installation is shared: please sign "
-            "in with your organisation's account."
+            _(
+                "Synthetic tables with a differential-privacy guarantee. This installation is shared: please "
+                "sign in with your organisation's account."
+            )
         )
-        if st.button("Sign in", type="primary", key="sign_in", icon=":material/login:"):
+        if st.button(_("Sign in"), type="primary", key="sign_in", icon=":material/login:"):
             st.login()
         return
     st.info(
-        f"{address} has no role here. Ask whoever runs this installation to add the address to its file of roles.",
+        _(
+            "{address} has no role here. Ask whoever runs this installation to add the address to its file of roles."
+        ).format(address=address),
         icon=":material/lock:",
     )
-    if st.button("Sign out", key="sign_out"):
+    if st.button(_("Sign out"), key="sign_out"):
         st.logout()
 
 
@@ -128,5 +135,5 @@ def sidebar(who: Visitor) -> None:
     if who.alone:
         return
     st.caption(f"{who.name}, {who.role}")
-    if st.button("Sign out", key="sign_out", icon=":material/logout:"):
+    if st.button(_("Sign out"), key="sign_out", icon=":material/logout:"):
         st.logout()

@@ -20,6 +20,7 @@ from typing import Any
 import synth
 from app.session.copies import LOADED, commanded
 from synth import app_api
+from synth.language import _
 
 KIND = "--kind"  # the child steps back behind pages, since nobody waits for what it does
 KINDNESS = 5  # what it then adds to its nice value
@@ -53,7 +54,9 @@ class Aside:
                 good, found = pickle.load(child.stdout)  # type: ignore[arg-type]
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._stop()
-                raise synth.InputError("the work needed more memory than this computer has; nothing is lost") from None
+                raise synth.InputError(
+                    _("the work needed more memory than this computer has; nothing is lost")
+                ) from None
             except TooLongError:
                 self._stop()
                 raise

@@ -6,6 +6,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from synth.language import _
+
 REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
@@ -30,16 +32,18 @@ def one_way(found: Any) -> Any:
 def told(found: Any) -> str:
     """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
     commonest = found.chart().commonest(3)
-    shares = "; ".join(f"{label}: {100 * r:.1f} % and {100 * s:.1f} %" for label, r, s in commonest)
-    return (
-        f"Shares of the values of {found.column} in the real and the synthetic table. The commonest: {shares}. "
-        f"{100 * found.distance:.1f} % of the rows differ. {MARK}."
+    shares = "; ".join(
+        _("{label}: {r:.1f} % and {s:.1f} %").format(label=label, r=100 * r, s=100 * s) for label, r, s in commonest
     )
+    return _(
+        "Shares of the values of {column} in the real and the synthetic table. The commonest: {shares}. "
+        "{distance:.1f} % of the rows differ. {mark}."
+    ).format(column=found.column, shares=shares, distance=100 * found.distance, mark=MARK)
 
 
 def title(text: str) -> alt.TitleParams:
     """A chart's title with the mark under it."""
-    return alt.TitleParams(text=text, subtitle=MARK, anchor="start", subtitleColor="#c4601e")
+    return alt.TitleParams(text=text, subtitle=_(MARK), anchor="start", subtitleColor="#c4601e")
 
 
 def _bars(shown: Any) -> alt.Chart:
@@ -51,7 +55,7 @@ def _bars(shown: Any) -> alt.Chart:
         alt.Chart(pd.concat(parts))
         .mark_bar()
         .encode(
-            x=alt.X("share:Q", title="share of rows", axis=alt.Axis(format="%")),
+            x=alt.X("share:Q", title=_("share of rows"), axis=alt.Axis(format="%")),
             y=alt.Y("value:N", title=None, sort=list(shown.labels), axis=alt.Axis(labelLimit=LABEL)),
             yOffset=alt.YOffset("table:N", sort=[REAL, SYNTHETIC]),
             color=alt.Color("table:N", scale=COLOURS, legend=LEGEND),
@@ -73,7 +77,10 @@ def _bins(shown: Any, *, dates: bool) -> Any:
         }
     )
     scale = "T" if dates else "Q"
-    tips = [alt.Tooltip("label:N", title="values"), *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC))]
+    tips = [
+        alt.Tooltip("label:N", title=_("values")),
+        *(alt.Tooltip(f"{t}:Q", format=".2%") for t in (REAL, SYNTHETIC)),
+    ]
     # each date with its year: a table's dates often span several
     marks = (
         alt.Axis(
@@ -91,7 +98,7 @@ def _bins(shown: Any, *, dates: bool) -> Any:
         .encode(
             x=x,
             x2="to",
-            y=alt.Y(f"{REAL}:Q", title="share of rows", axis=alt.Axis(format="%")),
+            y=alt.Y(f"{REAL}:Q", title=_("share of rows"), axis=alt.Axis(format="%")),
             y2=alt.datum(0),
             color=alt.Color("kind:N", scale=COLOURS, legend=LEGEND),
             tooltip=tips,
@@ -115,7 +122,7 @@ def _bins(shown: Any, *, dates: bool) -> Any:
 def rest(found: Any) -> str:
     """Shares of what is not drawn (missing codes of a number, the rarer categories), in words; empty where all is."""
     return "; ".join(
-        f"{label}: {100 * r:.1f} % of the real rows, {100 * s:.1f} % of the synthetic"
+        _("{label}: {r:.1f} % of the real rows, {s:.1f} % of the synthetic").format(label=label, r=100 * r, s=100 * s)
         for label, r, s in found.chart().rest
     )
 
@@ -133,34 +140,43 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
         ],
     )
     return chart.properties(
-        title=title(f"{table} table"),
+        title=title(_("{table} table").format(table=table)),
         height=22 * len(shown.rows) + HEAD + SLANTED,
-        description=f"Shares of {names[0]} with {names[1]} in the {table} table; the largest is {_largest(shown)}. "
-        f"{100 * found.distance:.1f} % of the rows differ between the tables. {MARK}.",
+        description=_(
+            "Shares of {names} with {names2} in the {table} table; the largest is {largest}. {distance:.1f} % of "
+            "the rows differ between the tables. {mark}."
+        ).format(
+            names=names[0],
+            names2=names[1],
+            table=table,
+            largest=_largest(shown),
+            distance=100 * found.distance,
+            mark=MARK,
+        ),
     )
 
 
 def pairs(found: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
-    shown, _ = found.chart()
-    words = (
-        f"Distance of each two columns between the real and the synthetic table, on average "
-        f"{100 * found.pairs_mean:.1f} % of rows; the worst is {_largest(shown, outside=True)}. {MARK}."
-    )
-    chart = _matrix(shown, words="rows in the wrong place").encode(
+    shown, _other = found.chart()
+    words = _(
+        "Distance of each two columns between the real and the synthetic table, on average {pairs_mean:.1f} "
+        "% of rows; the worst is {largest}. {mark}."
+    ).format(pairs_mean=100 * found.pairs_mean, largest=_largest(shown, outside=True), mark=MARK)
+    chart = _matrix(shown, words=_("rows in the wrong place")).encode(
         x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted(len(shown.columns))),
         y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=upright()),
-        tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="distance", format=".1%")],
+        tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title=_("distance"), format=".1%")],
     )
     return chart.properties(
-        title=title("Distance of pairs"), height=24 * len(shown.rows) + HEAD + SLANTED, description=words
+        title=title(_("Distance of pairs")), height=24 * len(shown.rows) + HEAD + SLANTED, description=words
     )
 
 
 def _largest(shown: Any, *, outside: bool = False) -> str:
     """The largest cell of a heat map in words."""
     row, column, share = shown.strongest(outside=outside)
-    return f"{row} with {column}, {100 * share:.1f} %"
+    return _("{row} with {column}, {share:.1f} %").format(row=row, column=column, share=100 * share)
 
 
 def _matrix(shown: Any, *, words: str = "share of rows", power: float = 1.0) -> alt.Chart:
@@ -213,7 +229,7 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     x = alt.X(
         "epsilon:Q",
         scale=alt.Scale(type="log", nice=False),
-        title="epsilon (more private ← → more accurate)",
+        title=_("epsilon (more private ← → more accurate)"),
         axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
     )
     colours = alt.Scale(domain=[name for name, errors in told.items() if errors], range=["#2a9d8f", "#e0762f"])
@@ -222,29 +238,36 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
         .mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5)
         .encode(
             x=x,
-            y=alt.Y("error:Q", title="expected error", axis=alt.Axis(format="%")),
+            y=alt.Y("error:Q", title=_("expected error"), axis=alt.Axis(format="%")),
             color=alt.Color("of:N", scale=colours, legend=STROKES),
             strokeDash=alt.StrokeDash("of:N", legend=None),
             tooltip=["of:N", alt.Tooltip("epsilon:Q", format="~g"), alt.Tooltip("error:Q", format=".2%")],
         )
     )
     ends = "; ".join(
-        f"{name}: {100 * errors[0]:.2g} % at epsilon {plans[0].epsilon:g}, {100 * errors[-1]:.2g} % at "
-        f"{plans[-1].epsilon:g}"
+        _("{name}: {errors:.2g} % at epsilon {epsilon:g}, {errors2:.2g} % at {epsilon2:g}").format(
+            name=name,
+            errors=100 * errors[0],
+            epsilon=plans[0].epsilon,
+            errors2=100 * errors[-1],
+            epsilon2=plans[-1].epsilon,
+        )
         for name, errors in told.items()
         if errors
     )
     rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
     return alt.layer(lines, rule).properties(
         height=330,
-        title=alt.TitleParams("Expected error of the counts, at most", anchor="start"),
-        description=f"Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.",
+        title=alt.TitleParams(_("Expected error of the counts, at most"), anchor="start"),
+        description=_("Expected error over epsilon: {ends}. The mark stands at epsilon {chosen:g}.").format(
+            ends=ends, chosen=chosen
+        ),
     )
 
 
 def reach(found: list[Any], here: Any) -> Any:
     """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
-    kinds = [("columns", "single columns"), *([("pairs", "pairs of columns")] if here.pairs else [])]
+    kinds = [("columns", _("single columns")), *([("pairs", _("pairs of columns"))] if here.pairs else [])]
     rows = pd.DataFrame(
         [
             {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
@@ -256,13 +279,13 @@ def reach(found: list[Any], here: Any) -> Any:
     x = alt.X(
         "epsilon:Q",
         scale=alt.Scale(type="log", nice=False),
-        title="epsilon (more private ← → more accurate)",
+        title=_("epsilon (more private ← → more accurate)"),
         axis=alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
     )
     y = alt.Scale(type="log", nice=False)
     axis = alt.Axis(format="~%", values=[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
     colour = alt.Color(
-        "of:N", scale=alt.Scale(domain=[label for _, label in kinds], range=["#2a9d8f", "#e0762f"]), legend=STROKES
+        "of:N", scale=alt.Scale(domain=[label for _other, label in kinds], range=["#2a9d8f", "#e0762f"]), legend=STROKES
     )
     tips = [
         "of:N",
@@ -273,7 +296,7 @@ def reach(found: list[Any], here: Any) -> Any:
     band = base.mark_area(opacity=0.18).encode(
         x=x, y=alt.Y("low:Q", scale=y, title=None, axis=axis), y2="high:Q", color=colour
     )
-    height = alt.Y("likely:Q", scale=y, title="rows in the wrong place", axis=axis)
+    height = alt.Y("likely:Q", scale=y, title=_("rows in the wrong place"), axis=axis)
     line = base.mark_line(strokeWidth=2.5).encode(x=x, y=height, color=colour, tooltip=tips)
     mine = rows[rows["epsilon"] == here.epsilon]
     dots = (
@@ -287,9 +310,11 @@ def reach(found: list[Any], here: Any) -> Any:
     )
     return alt.layer(band, line, rule, dots).properties(
         height=330,
-        title=alt.TitleParams(["What Review will show:", "likely, and where 9 of 10 runs lie"], anchor="start"),
-        description=f"Rows in the wrong place, falling from epsilon {found[0].epsilon:g} to {found[-1].epsilon:g}. "
-        f"At epsilon {here.epsilon:g}: {told}.",
+        title=alt.TitleParams([_("What Review will show:"), _("likely, and where 9 of 10 runs lie")], anchor="start"),
+        description=_(
+            "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
+            "{told}."
+        ).format(epsilon=found[0].epsilon, epsilon2=found[-1].epsilon, epsilon3=here.epsilon, told=told),
     )
 
 
@@ -301,10 +326,15 @@ def losses(points: tuple[tuple[float, float], ...]) -> Any:
         alt.Chart(rows)
         .mark_line(color="#2a9d8f")
         .encode(
-            x=alt.X("done:Q", title="part of the stage", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("loss:Q", title="loss", scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
+            x=alt.X("done:Q", title=_("part of the stage"), axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("loss:Q", title=_("loss"), scale=scale, axis=alt.Axis(format="~s", tickCount=4, grid=False)),
         )
-        .properties(height=160, description=f"Training loss, from {points[0][1]:.3g} to {points[-1][1]:.3g} so far.")
+        .properties(
+            height=160,
+            description=_("Training loss, from {points:.3g} to {points2:.3g} so far.").format(
+                points=points[0][1], points2=points[-1][1]
+            ),
+        )
     )
 
 
@@ -315,12 +345,14 @@ def composition(totals: dict[str, float]) -> Any:
         alt.Chart(rows)
         .mark_bar(color="#2a9d8f")
         .encode(
-            x=alt.X("epsilon:Q", title="total epsilon"),
+            x=alt.X("epsilon:Q", title=_("total epsilon")),
             y=alt.Y("accounting:N", title=None, sort=list(totals), axis=alt.Axis(labelLimit=LABEL)),
             tooltip=["accounting:N", alt.Tooltip("epsilon:Q", format=".3g")],
         )
         .properties(
             height=28 * len(rows) + 60,
-            description=f"Total epsilon: {'; '.join(f'{name} {total:.3g}' for name, total in totals.items())}.",
+            description=_("Total epsilon: {text}.").format(
+                text="; ".join((f"{name} {total:.3g}" for name, total in totals.items()))
+            ),
         )
     )

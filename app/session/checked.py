@@ -33,5 +33,5 @@ def _parsed(text: str, complete: bool) -> tuple[Any, str]:
 
 @lru_cache(maxsize=KEPT)
 def _alone(text: str) -> dict[str, str]:
-    facts, _ = _parsed(text, False)
+    facts, _other = _parsed(text, False)
     return {} if facts is None else app_api.alone(facts)

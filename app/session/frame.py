@@ -7,6 +7,7 @@ import streamlit as st
 import synth
 from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
+from synth.language import _
 
 NOTHING = "Nothing"  # how a notice begins that tells of no success
 
@@ -35,7 +36,7 @@ def needs(name: str, what: str, back: str) -> bool:
     if ready(wizard())[name]:
         return True
     st.info(what, icon=":material/info:")
-    if st.button(f"Go to {TITLES[back]}", type="primary", key=f"needs_{back}"):
+    if st.button(_("Go to {titles}").format(titles=TITLES[back]), type="primary", key=f"needs_{back}"):
         st.switch_page(view(back))
     return False
 
@@ -46,15 +47,20 @@ def onward(name: str, *, blocked: str = "", label: str = "", first: Callable[[],
     following = STEPS[place + 1] if place + 1 < len(STEPS) else ""
     st.divider()
     if blocked and following:
-        st.caption(f"Next: {TITLES[following]}. {blocked}")
+        st.caption(_("Next: {titles}. {blocked}").format(titles=TITLES[following], blocked=blocked))
     with st.container(horizontal=True):
-        if place and st.button(f"Back: {TITLES[STEPS[place - 1]]}", key="back", icon=":material/arrow_back:"):
+        if place and st.button(
+            _("Back: {titles}").format(titles=TITLES[STEPS[place - 1]]), key="back", icon=":material/arrow_back:"
+        ):
             st.switch_page(view(STEPS[place - 1]))
         if (
             following
             and not blocked
             and st.button(
-                f"Next: {TITLES[following]}{label}", type="primary", key="onward", icon=":material/arrow_forward:"
+                _("Next: {titles}{label}").format(titles=TITLES[following], label=label),
+                type="primary",
+                key="onward",
+                icon=":material/arrow_forward:",
             )
         ):
             if first is not None:
@@ -84,10 +90,10 @@ def tell(error: Exception) -> None:
 def told(error: Exception) -> str:
     """The words of ``tell``. A foreign error's text might quote a cell, so only its kind is named."""
     if not isinstance(error, synth.SynthError):
-        return (
-            f"Internal error ({type(error).__name__}). Nothing you entered is lost; go back one step and try again, "
-            "and report it if it stays."
-        )
+        return _(
+            "Internal error ({name}). Nothing you entered is lost; go back one step and try again, and "
+            "report it if it stays."
+        ).format(name=type(error).__name__)
     w, message = wizard(), labels.plain(str(error))
     if w.table is not None:
         message = message.replace(str(w.table), w.label)

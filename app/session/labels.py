@@ -3,50 +3,55 @@
 from collections.abc import Mapping
 
 from synth import app_api
+from synth.language import Texts, _
 
-LABELS = {  # of options: the words on the field or button that sets it
-    "approved_by": "Approved by",
-    "assume_public": "Confirm all columns",
-    "candidates": "Compare with",
-    "categorical": "Columns of codes",
-    "dataset": "Name of the dataset",
-    "delta": "Allowance (delta)",
-    "dialect": "How the CSV is written",
-    "epsilon": "Privacy loss (epsilon)",
-    "formats": "Formats of columns, one a line",
-    "group": "Group it by its first characters",
-    "how": "This run was chosen",
-    "identifier": "Identifiers",
-    "keys": "Keys of several columns, one a line",
-    "max_epsilon": "Cap on epsilon over all runs",
-    "max_rows": "Rows kept of one person",
-    "method": "Method",
-    "missing": "Missing codes",
-    "num_rows": "Synthetic rows",
-    "ordinal": "Columns of ordered codes",
-    "out_table": "Name of the new table",
-    "public": "Public tables",
-    "reasons": "Why may these",
-    "relation": "What is hidden",
-    "root": "Table of the units",
-    "rows": "About how many rows are there?",
-    "separate": "No person is in both",
-    "shadow_runs": "With membership attacks by shadow runs",
-    "source": "Database",
-    "target": "Column to predict",
-    "unit": "Can a person appear in more than one row?",
-    "where": "Only rows with",
-}
-PAGES = {  # of functions: the page, or the button, that does the same
-    "Ledger.set_policy": "“Cap on epsilon over all runs”",
-    "Ledger.summary": "the page Ledger",
-    "Ledger.verify": "“Check the ledger”",
-    "Release.refit": "“Fit again, free”",
-    "bundle": "the page Release",
-    "draft": "the page Data",
-    "learn_schema": "“Learn it privately”",
-    "run": "the page Run",
-}
+LABELS = Texts(
+    {  # of options: the words on the field or button that sets it
+        "approved_by": "Approved by",
+        "assume_public": "Confirm all columns",
+        "candidates": "Compare with",
+        "categorical": "Columns of codes",
+        "dataset": "Name of the dataset",
+        "delta": "Allowance (delta)",
+        "dialect": "How the CSV is written",
+        "epsilon": "Privacy loss (epsilon)",
+        "formats": "Formats of columns, one a line",
+        "group": "Group it by its first characters",
+        "how": "This run was chosen",
+        "identifier": "Identifiers",
+        "keys": "Keys of several columns, one a line",
+        "max_epsilon": "Cap on epsilon over all runs",
+        "max_rows": "Rows kept of one person",
+        "method": "Method",
+        "missing": "Missing codes",
+        "num_rows": "Synthetic rows",
+        "ordinal": "Columns of ordered codes",
+        "out_table": "Name of the new table",
+        "public": "Public tables",
+        "reasons": "Why may these",
+        "relation": "What is hidden",
+        "root": "Table of the units",
+        "rows": "About how many rows are there?",
+        "separate": "No person is in both",
+        "shadow_runs": "With membership attacks by shadow runs",
+        "source": "Database",
+        "target": "Column to predict",
+        "unit": "Can a person appear in more than one row?",
+        "where": "Only rows with",
+    }
+)
+PAGES = Texts(
+    {  # of functions: the page, or the button, that does the same
+        "Ledger.set_policy": "“Cap on epsilon over all runs”",
+        "Ledger.summary": "the page Ledger",
+        "Ledger.verify": "“Check the ledger”",
+        "Release.refit": "“Fit again, free”",
+        "bundle": "the page Release",
+        "draft": "the page Data",
+        "learn_schema": "“Learn it privately”",
+        "run": "the page Run",
+    }
+)
 ELSEWHERE = "(in Python or on the command line)"  # what the application has no field for
 
 
@@ -62,7 +67,7 @@ def plain(message: str) -> str:
 
 
 def _option(name: str, value: str) -> str:
-    whole, _, part = name.partition(".")
+    whole, _other, part = name.partition(".")
     given = f" = {value}" if value not in ("", "True") else ""
     if part:
         return f"“{of_option(part)}{given}”"
@@ -71,7 +76,7 @@ def _option(name: str, value: str) -> str:
 
 
 def _function(name: str, _given: Mapping[str, str]) -> str:
-    return PAGES.get(name, f"synth.{name} {ELSEWHERE}")
+    return PAGES.get(name, _("synth.{name} {elsewhere}").format(name=name, elsewhere=ELSEWHERE))
 
 
 def of_option(name: str) -> str:

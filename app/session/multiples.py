@@ -8,6 +8,7 @@ import pandas as pd
 
 from app.session import charts
 from app.session.charts import COLOURS, MARK, REAL, SYNTHETIC
+from synth.language import _
 
 HIGH = 84  # pixels of a small chart
 CELL = "cell"  # the selection of a map that can be clicked
@@ -44,7 +45,7 @@ def small(one: Any) -> Any:
             height=HIGH,
             description=charts.told(one),
             title=alt.TitleParams(
-                text=MARK, anchor="start", color="#c4601e", fontSize=8, fontWeight="normal", offset=2, limit=200
+                text=_(MARK), anchor="start", color="#c4601e", fontSize=8, fontWeight="normal", offset=2, limit=200
             ),
         )
         .configure_view(strokeWidth=0)
@@ -75,23 +76,24 @@ def association(shown: Any, title: str, *, signed: bool = False) -> alt.Chart:
     scale = alt.Scale(domain=ends, range=colours, interpolate="rgb")
     cells = charts.cells(shown)
     row, column, value = shown.strongest(outside=True)
-    most = "The largest difference" if signed else "The strongest"
+    most = _("The largest difference") if signed else _("The strongest")
     return (
         alt.Chart(cells)
         .mark_rect()
         .encode(
             color=alt.Color(
-                "share:Q", title="difference" if signed else "association", scale=scale, legend=charts.ramp()
+                "share:Q", title=_("difference") if signed else _("association"), scale=scale, legend=charts.ramp()
             ),
             x=alt.X("column:N", title=None, sort=list(shown.columns), axis=charts.slanted(len(shown.columns))),
             y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=charts.upright()),
-            tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title="association", format="+.2f")],
+            tooltip=["row:N", "column:N", alt.Tooltip("share:Q", title=_("association"), format="+.2f")],
         )
         .properties(
             title=charts.title(title),
             height=20 * len(shown.rows) + charts.HEAD + charts.SLANTED,
-            description=f"How strongly each two columns go together, {title}. {most}: {row} with {column}, "
-            f"{value:+.2f}. {MARK}.",
+            description=_(
+                "How strongly each two columns go together, {title}. {most}: {row} with {column}, {value:+.2f}. {mark}."
+            ).format(title=title, most=most, row=row, column=column, value=value, mark=MARK),
         )
     )
 

@@ -9,21 +9,24 @@ import streamlit as st
 import synth
 from app.session import checked
 from synth import app_api
+from synth.language import Texts, _
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
-TITLES = {
-    "data": "Data",
-    "describe": "Describe",
-    "budget": "Budget",
-    "method": "Method",
-    "run": "Run",
-    "review": "Review",
-    "release": "Release",
-    "ledger": "Ledger",
-    "approve": "Approve",
-    "releases": "Releases",
-}
+TITLES = Texts(
+    {
+        "data": "Data",
+        "describe": "Describe",
+        "budget": "Budget",
+        "method": "Method",
+        "run": "Run",
+        "review": "Review",
+        "release": "Release",
+        "ledger": "Ledger",
+        "approve": "Approve",
+        "releases": "Releases",
+    }
+)
 
 
 def view(name: str) -> str:
@@ -171,13 +174,13 @@ def facts(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
     they break.
     """
     if w.table is None and not several(w):
-        return None, "there is no table yet"
+        return None, _("there is no table yet")
     return checked.parsed({n: v for n, v in effective(w).items() if n != "open"}, complete=complete)
 
 
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
-    found, _ = facts(w)
+    found, _other = facts(w)
     vouched = found is not None and not found.unconfirmed() and not apart(w)
     return vouched and answered(w) and is_read(w)
 
@@ -225,10 +228,10 @@ def ready(w: Wizard) -> dict[str, bool]:
 def lacks(w: Wizard) -> tuple[str, str]:
     """What to do before a forecast or a run, and the page where it is done."""
     if w.table is None:
-        return "Choose a table first.", "data"
+        return _("Choose a table first."), "data"
     if not ready(w)["budget"]:
-        return "Finish the description first: every column needs somebody to vouch.", "describe"
-    return "First state roughly how many rows there are: the forecast depends on it.", "budget"
+        return _("Finish the description first: every column needs somebody to vouch."), "describe"
+    return _("First state roughly how many rows there are: the forecast depends on it."), "budget"
 
 
 def passed(w: Wizard) -> set[str]:

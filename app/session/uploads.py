@@ -43,7 +43,7 @@ def _fits(session: str, size: int) -> bool:
     one, every = limits()
     known = [(s, len(f.data)) for s, files in _held().items() for f in files.values()] + coming
     own = sum(n for s, n in known if s == session)
-    return own + size <= one and sum(n for _, n in known) + size <= every
+    return own + size <= one and sum(n for _other, n in known) + size <= every
 
 
 def forget(seen: dict[tuple[str, str], float], now: float) -> None:
@@ -61,7 +61,7 @@ def watch() -> None:
 
     def look() -> None:
         seen: dict[tuple[str, str], float] = {}
-        for _ in _ticks():
+        for _other in _ticks():
             forget(seen, time.monotonic())
 
     threading.Thread(target=look, daemon=True).start()

@@ -4,43 +4,58 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KINDS = {
-    "categorical": "category",
-    "ordinal": "ordered category",
-    "boolean": "two values",
-    "integer": "whole number",
-    "float": "decimal number",
-    "datetime": "date or time",
-    "identifier": "identifier (not learnt)",
-    "omitted": "left out (never read)",
-}
-SOURCES = {
-    "declared": "I vouch for it",
-    "public": "published",
-    "private": "learnt with budget",
-    "unconfirmed": "nobody yet",
-}
-VOUCHED = {
-    "public": "published",
-    "declared": "vouched for here",
-    "private": "learnt with budget",
-    "unconfirmed": "waiting for somebody to vouch",
-}
-RELATIONS = {
-    "add_remove": "One row is in the table or not (recommended)",
-    "replace_one": "One row is replaced by any other",
-    "zero_out": "One row is blanked out",
-}
-RELATIONS_SHORT = {
-    "add_remove": "one row in or out",
-    "replace_one": "one row replaced",
-    "zero_out": "one row blanked out",
-}
-RELATION_NOTES = {
-    "add_remove": "Nobody can tell whether a given row was in the table at all. The number of rows is protected too.",
-    "replace_one": "Nobody can tell what a given row says. The number of rows is treated as public.",
-    "zero_out": "Nobody can tell what a given row says. The number of rows is treated as public.",
-}
+from synth.language import Texts, _
+
+KINDS = Texts(
+    {
+        "categorical": "category",
+        "ordinal": "ordered category",
+        "boolean": "two values",
+        "integer": "whole number",
+        "float": "decimal number",
+        "datetime": "date or time",
+        "identifier": "identifier (not learnt)",
+        "omitted": "left out (never read)",
+    }
+)
+SOURCES = Texts(
+    {
+        "declared": "I vouch for it",
+        "public": "published",
+        "private": "learnt with budget",
+        "unconfirmed": "nobody yet",
+    }
+)
+VOUCHED = Texts(
+    {
+        "public": "published",
+        "declared": "vouched for here",
+        "private": "learnt with budget",
+        "unconfirmed": "waiting for somebody to vouch",
+    }
+)
+RELATIONS = Texts(
+    {
+        "add_remove": "One row is in the table or not (recommended)",
+        "replace_one": "One row is replaced by any other",
+        "zero_out": "One row is blanked out",
+    }
+)
+RELATIONS_SHORT = Texts(
+    {
+        "add_remove": "one row in or out",
+        "replace_one": "one row replaced",
+        "zero_out": "one row blanked out",
+    }
+)
+RELATION_NOTES = Texts(
+    {
+        "add_remove": "Nobody can tell whether a given row was in the table at all. The number of rows is "
+        "protected too.",
+        "replace_one": "Nobody can tell what a given row says. The number of rows is treated as public.",
+        "zero_out": "Nobody can tell what a given row says. The number of rows is treated as public.",
+    }
+)
 RELATION_HELP = (
     "What is hidden: the promise compares two tables that differ in one row, and this says how they differ. "
     "All runs on one dataset must use the same choice, because budgets under different choices do not add up."
@@ -58,32 +73,38 @@ REASON = (
     "It keeps relations between columns, works on tables of any width, draws rows under conditions, and takes seconds "
     "on most tables."
 )
-METHODS = {
-    "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
-    "independent": "counts each column alone; relations between columns are lost",
-    "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
-    "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
-    "dp_kernel": "asks once for a long list of averages that describe columns and pairs, and trains on it",
-    "dp_merf": "asks once for averages of random waves over the rows, and trains on them",
-    "dp_hp": "asks once for averages of powers of the columns, and trains on them",
-    "pearl": "asks once for averages of random waves, and trains where the result still misses",
-    "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
-    "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
-    "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
-    "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
-    "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants many rows",
-    "dp_diffusion": "trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
-    "dp_sinkhorn": "moves invented rows to where the real ones lie, with noise in every step; wants many rows",
-    "private_set": "makes a small set of rows that teaches a classifier of the target what the table would",
-    "gs_wgan": "trains a neural network on which way teachers with parts of the rows would move its rows, under noise",
-    "datalens": "trains a neural network on noisy signs of where teachers with parts of the rows would move its rows",
-    "g_pate": "trains a neural network on noisy ballots of where teachers with parts of the rows would move its rows",
-    "private_evolution": "lets invented rows evolve by noisy votes of the real rows that are most like them",
-    "aim": "counts groups of columns one after another, where the result is worst so far",
-    "mst": "counts the pairs of columns that depend most on each other",
-    "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
-    "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
-}
+METHODS = Texts(
+    {
+        "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",
+        "independent": "counts each column alone; relations between columns are lost",
+        "slicing": "asks for random blends of all columns, and fits a blend of simple tables to them",
+        "slice_wasserstein": "asks for random blends of all columns, and trains a neural network on them",
+        "dp_kernel": "asks once for a long list of averages that describe columns and pairs, and trains on it",
+        "dp_merf": "asks once for averages of random waves over the rows, and trains on them",
+        "dp_hp": "asks once for averages of powers of the columns, and trains on them",
+        "pearl": "asks once for averages of random waves, and trains where the result still misses",
+        "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
+        "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
+        "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
+        "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
+        "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants "
+        "many rows",
+        "dp_diffusion": "trains a neural network to fill in blanked columns, with noise in every step; wants many rows",
+        "dp_sinkhorn": "moves invented rows to where the real ones lie, with noise in every step; wants many rows",
+        "private_set": "makes a small set of rows that teaches a classifier of the target what the table would",
+        "gs_wgan": "trains a neural network on which way teachers with parts of the rows would move its rows, "
+        "under noise",
+        "datalens": "trains a neural network on noisy signs of where teachers with parts of the rows would move "
+        "its rows",
+        "g_pate": "trains a neural network on noisy ballots of where teachers with parts of the rows would move "
+        "its rows",
+        "private_evolution": "lets invented rows evolve by noisy votes of the real rows that are most like them",
+        "aim": "counts groups of columns one after another, where the result is worst so far",
+        "mst": "counts the pairs of columns that depend most on each other",
+        "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
+        "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
+    }
+)
 METHOD_HELP = (
     "How the synthetic table is made. The privacy promise is the same for all: methods differ in what they ask the "
     "table under noise, and so in what the result keeps."
@@ -93,32 +114,36 @@ NOT_FREE = (
     "somebody is 103. Confirm a fact only if you know it from elsewhere, such as the questionnaire or a code book. "
     "Otherwise change it to what is generally possible (age 0 to 120) and then confirm it."
 )
-ASKS = {
-    "one-way": "single columns",
-    "one-way, calendar": "weekdays and months",
-    "one-way, round numbers": "how round numbers are",
-    "one-way, again": "single columns, finer",
-    "tables": "pairs of columns",
-    "slices": "random blends of all columns",
-    "mean embedding": "averages that describe the rows",
-    "rows": "the number of rows",
-    "row count": "the number of rows",
-    "votes": "votes of teachers",
-    "critic": "steps of the training",
-    "autoencoder": "steps of the training",
-    "aim": "groups of columns, chosen on the way",
-    "mst": "pairs of columns, chosen on the way",
-    "small database": "the choice of a tiny table",
-}
-ENDS = {
-    0: "done",
-    1: "internal error",
-    2: "the request, the table or its description does not fit",
-    3: "this machine could not do it",
-    4: "the budget does not allow it",
-    5: "it stopped after the budget was charged",
-    130: "cancelled, nothing was spent",
-}
+ASKS = Texts(
+    {
+        "one-way": "single columns",
+        "one-way, calendar": "weekdays and months",
+        "one-way, round numbers": "how round numbers are",
+        "one-way, again": "single columns, finer",
+        "tables": "pairs of columns",
+        "slices": "random blends of all columns",
+        "mean embedding": "averages that describe the rows",
+        "rows": "the number of rows",
+        "row count": "the number of rows",
+        "votes": "votes of teachers",
+        "critic": "steps of the training",
+        "autoencoder": "steps of the training",
+        "aim": "groups of columns, chosen on the way",
+        "mst": "pairs of columns, chosen on the way",
+        "small database": "the choice of a tiny table",
+    }
+)
+ENDS = Texts(
+    {
+        0: "done",
+        1: "internal error",
+        2: "the request, the table or its description does not fit",
+        3: "this machine could not do it",
+        4: "the budget does not allow it",
+        5: "it stopped after the budget was charged",
+        130: "cancelled, nothing was spent",
+    }
+)
 
 
 def asks(purposes: Sequence[str]) -> list[str]:
@@ -127,8 +152,8 @@ def asks(purposes: Sequence[str]) -> list[str]:
     >>> asks(["one-way", "one-way, level 2", "tables", "tables", "the newest"])
     ['single columns', 'single columns, finer', 'pairs of columns', 'pairs of columns, once more', 'the newest']
     """
-    said = ["single columns, finer" if p.startswith("one-way, level") else ASKS.get(p, p) for p in purposes]
-    return [f"{s}, once more" if s in said[:i] else s for i, s in enumerate(said)]
+    said = [_("single columns, finer") if p.startswith("one-way, level") else ASKS.get(p, p) for p in purposes]
+    return [_("{s}, once more").format(s=s) if s in said[:i] else s for i, s in enumerate(said)]
 
 
 def caution(epsilon: float) -> tuple[str, str]:
@@ -138,20 +163,24 @@ def caution(epsilon: float) -> tuple[str, str]:
     ('none', 'note', 'careful', 'strong')
     """
     if epsilon <= 1:
-        return "none", "A common choice for sensitive tables."
+        return "none", _("A common choice for sensitive tables.")
     if epsilon <= 4:
         return (
             "note",
-            "Above 1 the promise is weaker. Many published tables use such values; record why you need it.",
+            _("Above 1 the promise is weaker. Many published tables use such values; record why you need it."),
         )
     if epsilon <= 10:
         return "careful", (
-            "Careful: at this value an attacker who knows almost everything else can become nearly sure about one "
-            "person. Use it only where the table is not very sensitive."
+            _(
+                "Careful: at this value an attacker who knows almost everything else can become nearly sure "
+                "about one person. Use it only where the table is not very sensitive."
+            )
         )
     return "strong", (
-        "Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release such a "
-        "table as protected."
+        _(
+            "Strong warning: above 10 the guarantee says almost nothing about a single person. Do not release "
+            "such a table as protected."
+        )
     )
 
 
@@ -191,7 +220,7 @@ def one_in(delta: float) -> str:
     >>> one_in(1e-5)
     '1 in 100,000'
     """
-    return f"1 in {round(1 / delta):,}"
+    return _("1 in {delta:,}").format(delta=round(1 / delta))
 
 
 def runs(count: int) -> str:
@@ -200,7 +229,7 @@ def runs(count: int) -> str:
     >>> runs(1), runs(2)
     ('1 run', '2 runs')
     """
-    return f"{count} run{'' if count == 1 else 's'}"
+    return _("{count} run{ending}").format(count=count, ending="" if count == 1 else "s")
 
 
 def at_most(error: float | None) -> str:
@@ -252,12 +281,18 @@ def about_seconds(seconds: float) -> str:
     """
     if seconds < 90:
         whole = max(1, round(seconds))
-        return f"about {whole} second{'s' if whole > 1 else ''}"
-    return f"about {round(seconds / 60 + 0.49)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+        return _("about {whole} second{ending}").format(whole=whole, ending="s" if whole > 1 else "")
+    return (
+        _("about {seconds} minutes").format(seconds=round(seconds / 60 + 0.49))
+        if seconds < 5400
+        else _("about {seconds:.1f} hours").format(seconds=seconds / 3600)
+    )
 
 
-CHOSEN = {
-    "before": "before anybody compared results with the real rows",
-    "releases": "by released figures only (forecast, card, publishable report)",
-    "scores": "by its comparison with the real rows",
-}
+CHOSEN = Texts(
+    {
+        "before": "before anybody compared results with the real rows",
+        "releases": "by released figures only (forecast, card, publishable report)",
+        "scores": "by its comparison with the real rows",
+    }
+)

@@ -7,6 +7,7 @@ import streamlit as st
 from app.session import frame
 from app.session.state import Wizard, answered, apart, dataset, effective, facts, is_read, several
 from app.table import codes, joining, keys
+from synth.language import _
 
 
 @dataclass(frozen=True)
@@ -27,29 +28,37 @@ def points(w: Wizard) -> list[Point]:
 def _of_one(w: Wizard) -> list[Point]:
     lists = apart(w)
     return [
-        Point("name", "name of the dataset", bool(dataset(w)), "First give the dataset a name."),
-        Point("read", "how the file is read", is_read(w), "First confirm on the page Data how the file is read."),
+        Point("name", _("name of the dataset"), bool(dataset(w)), _("First give the dataset a name.")),
+        Point("read", _("how the file is read"), is_read(w), _("First confirm on the page Data how the file is read.")),
         Point(
-            "person", "rows of one person", answered(w), "First say whether a person can appear in more than one row."
+            "person",
+            _("rows of one person"),
+            answered(w),
+            _("First say whether a person can appear in more than one row."),
         ),
         Point(
-            "codes", "numbers or codes", not codes.asked(w), "First say which columns hold numbers, and which codes."
+            "codes",
+            _("numbers or codes"),
+            not codes.asked(w),
+            _("First say which columns hold numbers, and which codes."),
         ),
-        Point("lists", "lists that may tell of persons", not lists, _lists(lists)),
-        Point("vouched", "who vouches", not waiting(w, ""), "First confirm the columns that are waiting."),
+        Point("lists", _("lists that may tell of persons"), not lists, _lists(lists)),
+        Point("vouched", _("who vouches"), not waiting(w, ""), _("First confirm the columns that are waiting.")),
     ]
 
 
 def _of_tables(w: Wizard) -> list[Point]:
     lists, joined = apart(w), tied(w)
     columns = [t for t in w.plain["tables"] if waiting(w, t)]
-    first = f"First vouch for the columns of {frame.escape(', '.join(columns))}."
+    first = _("First vouch for the columns of {columns}.").format(columns=frame.escape(", ".join(columns)))
     return [
-        Point("name", "name of the dataset", bool(dataset(w)), "First give the dataset a name."),
-        Point("joined", "which rows belong to which", joined, "First say which table each belongs to."),
-        Point("keys", "keys and their bounds", not keys.waiting(w), "First confirm the keys and their bounds."),
-        Point("lists", "lists that may tell of persons", not lists, _lists(lists)),
-        Point("vouched", "who vouches", not columns and is_read(w), first if columns else "First confirm all facts."),
+        Point("name", _("name of the dataset"), bool(dataset(w)), _("First give the dataset a name.")),
+        Point("joined", _("which rows belong to which"), joined, _("First say which table each belongs to.")),
+        Point("keys", _("keys and their bounds"), not keys.waiting(w), _("First confirm the keys and their bounds.")),
+        Point("lists", _("lists that may tell of persons"), not lists, _lists(lists)),
+        Point(
+            "vouched", _("who vouches"), not columns and is_read(w), first if columns else _("First confirm all facts.")
+        ),
     ]
 
 
@@ -59,7 +68,7 @@ def tied(w: Wizard) -> bool:
 
 
 def _lists(names: list[str]) -> str:
-    return f"First learn, group, leave out or vouch for {frame.escape(', '.join(names))}."
+    return _("First learn, group, leave out or vouch for {names}.").format(names=frame.escape(", ".join(names)))
 
 
 def waiting(w: Wizard, table: str) -> list[str]:
@@ -74,10 +83,14 @@ def section(w: Wizard) -> None:
     every = points(w)
     left = [p for p in every if not p.done]
     if not left:
-        st.markdown(f":green[:material/check_circle:] **All {len(every)} points are decided.**")
+        st.markdown(_(":green[:material/check_circle:] **All {number} points are decided.**").format(number=len(every)))
         return
     jumps = ", ".join(f"[{p.title}](#{p.place})" for p in left)
-    st.markdown(f":orange[:material/checklist:] **{len(every) - len(left)} of {len(every)} decided.** Open: {jumps}.")
+    st.markdown(
+        _(":orange[:material/checklist:] **{number} of {number2} decided.** Open: {jumps}.").format(
+            number=len(every) - len(left), number2=len(every), jumps=jumps
+        )
+    )
 
 
 def blocked(w: Wizard) -> str:
@@ -86,7 +99,7 @@ def blocked(w: Wizard) -> str:
     if several(w) and any(p.place == "joined" for p in left):
         return next(p.first for p in left if p.place == "joined")
     if facts(w)[0] is None:
-        return "First correct what the red box says."
+        return _("First correct what the red box says.")
     return " ".join(dict.fromkeys(p.first for p in left))
 
 

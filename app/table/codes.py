@@ -5,6 +5,7 @@ import streamlit as st
 from app.session import frame
 from app.session.state import Wizard, own, several, wizard
 from app.table import facts, intake
+from synth.language import _
 
 FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
 
@@ -17,33 +18,37 @@ def section() -> None:
         return
     with st.container(border=True):
         st.markdown(
-            "These columns hold few different whole numbers. If 1 and 2 mean yes "
-            "and no, or regions, they are codes: each value is then a group of its own."
+            _(
+                "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
+                "are codes: each value is then a group of its own."
+            )
         )
         chosen = st.multiselect(
-            "Columns of codes",
+            _("Columns of codes"),
             names,
             default=[n for n in names if not _counts(own(w)["columns"][n])],
             key=f"codes_{w.edition}",
-            placeholder="Choose columns",
-            help="Take out those that count or measure: ages, years, visits.",
+            placeholder=_("Choose columns"),
+            help=_("Take out those that count or measure: ages, years, visits."),
         )
         with st.container(horizontal=True):
             if st.button(
-                "These are codes",
+                _("These are codes"),
                 key="are_codes",
                 type="primary" if chosen else "secondary",
                 disabled=not chosen,
                 icon=":material/check:",
-                help="All numbers between the smallest and the largest are then "
-                "possible values; change the list below where some are not.",
+                help=_(
+                    "All numbers between the smallest and the largest are then possible values; change the list "
+                    "below where some are not."
+                ),
             ):
                 _settle(w, chosen)
             if st.button(
-                "All are numbers",
+                _("All are numbers"),
                 key="are_numbers",
                 type="secondary" if chosen else "primary",
-                help="They stay as they are.",
+                help=_("They stay as they are."),
             ):
                 _settle(w, [])
 
@@ -69,5 +74,5 @@ def doubted(w: Wizard) -> list[str]:
 
 def _settle(w: Wizard, names: list[str]) -> None:
     w.suggestions = [line for line in w.suggestions if FEW not in line]
-    told = f"{len(names)} columns hold codes now." if names else "They stay numbers."
+    told = _("{number} columns hold codes now.").format(number=len(names)) if names else _("They stay numbers.")
     intake.replace_own(facts.as_codes(own(w), names), frame.escape(told))

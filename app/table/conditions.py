@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app.table.facts import WORDED
+from synth.language import _
 
 Plain = dict[str, Any]
 MOST_VALUES = 1000  # values offered in a menu
@@ -13,7 +14,7 @@ MOST_VALUES = 1000  # values offered in a menu
 def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
     """A condition for each chosen column, in the library's spelling; columns without one yet are left out."""
     names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
-    chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder="Choose columns")
+    chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder=_("Choose columns"))
     out = {}
     for name in chosen:
         found = _one(name, columns[name], f"{key}_{name}")
@@ -25,25 +26,25 @@ def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> d
 def _one(name: str, column: Plain, key: str) -> str:
     if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST_VALUES:
         values = st.multiselect(
-            f"{name} is one of",
+            _("{name} is one of").format(name=name),
             column.get("categories") or [],
             key=key,
-            help="Any of these values.",
-            placeholder="Choose values",
+            help=_("Any of these values."),
+            placeholder=_("Choose values"),
         )
         return "|".join(values)
     left, right = st.columns(2)
     low = left.text_input(
-        f"{name} from",
+        _("{name} from").format(name=name),
         key=f"{key}_low",
         placeholder=str(column.get("min", "")),
-        help="The smallest value that is meant; empty for the smallest possible.",
+        help=_("The smallest value that is meant; empty for the smallest possible."),
     )
     high = right.text_input(
-        f"{name} to",
+        _("{name} to").format(name=name),
         key=f"{key}_high",
         placeholder=str(column.get("max", "")),
-        help="The largest value that is meant; empty for the largest possible.",
+        help=_("The largest value that is meant; empty for the largest possible."),
     )
     if not low.strip() and not high.strip():
         return ""
@@ -61,4 +62,4 @@ def in_words(when: dict[str, str]) -> str:
 
 def _said(text: str) -> str:
     low, dots, high = text.partition("..")
-    return f"from {low} to {high}" if dots else text.replace("|", " or ")
+    return _("from {low} to {high}").format(low=low, high=high) if dots else text.replace("|", " or ")

@@ -13,6 +13,7 @@ from app.session.aside import TooLongError, worker
 from app.session.state import view
 from app.table import intake, owning
 from synth import app_api
+from synth.language import _
 
 PATIENCE = 60.0  # seconds that a database may take to list its tables
 HELP = (
@@ -36,9 +37,12 @@ def section(description: Any) -> None:
     found, alone = offered(), access.me().alone
     if not found and not alone:
         return
-    with st.expander("Or a table in a database (it stays there)"):
+    with st.expander(_("Or a table in a database (it stays there)")):
         source = _source(found, alone=alone)
-        if st.button("List its tables", key="list_tables", disabled=not source, icon=":material/database:") and source:
+        if (
+            st.button(_("List its tables"), key="list_tables", disabled=not source, icon=":material/database:")
+            and source
+        ):
             _list(source)
         listed = st.session_state.get("source_tables", ("", []))
         if source and listed[0] == source:
@@ -50,16 +54,16 @@ def _source(found: list[app_api.databases.Database], *, alone: bool) -> str:
     chosen = None
     if found:
         chosen = st.selectbox(
-            "Database",
+            _("Database"),
             found,
             index=None,
             key="source",
-            placeholder="Choose a database",
+            placeholder=_("Choose a database"),
             format_func=lambda d: f"{d.name} ({d.shown})",
-            help="Databases that this installation offers.",
+            help=_("Databases that this installation offers."),
         )
     typed = (
-        st.text_input("Address", key="source_address", placeholder="postgres://ann@db.example/census", help=HELP)
+        st.text_input(_("Address"), key="source_address", placeholder="postgres://ann@db.example/census", help=_(HELP))
         if alone
         else ""
     )
@@ -76,30 +80,30 @@ def _source(found: list[app_api.databases.Database], *, alone: bool) -> str:
 def _list(source: str) -> None:
     try:
         owning.database("list_database", source)
-        with st.spinner("Asking the database"):
+        with st.spinner(_("Asking the database")):
             st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=PATIENCE, keep=False))
     except TooLongError:
-        frame.tell(synth.InputError("the database does not answer; check its address and that it can be reached"))
+        frame.tell(synth.InputError(_("the database does not answer; check its address and that it can be reached")))
     except synth.SynthError as error:
         frame.tell(error)
 
 
 def _choose(source: str, names: list[str], description: Any) -> None:
     if not names:
-        st.info("This database has no table that its user may see.", icon=":material/info:")
+        st.info(_("This database has no table that its user may see."), icon=":material/info:")
         return
     table = st.selectbox(
-        "Table",
+        _("Table"),
         names,
         index=None,
         key="source_table",
-        placeholder="Choose a table",
-        help="One row for each person or event.",
+        placeholder=_("Choose a table"),
+        help=_("One row for each person or event."),
     )
     given, books = description("database")
-    if st.button("Use this table", key="use_table", disabled=table is None, icon=":material/dns:") and table:
+    if st.button(_("Use this table"), key="use_table", disabled=table is None, icon=":material/dns:") and table:
         try:
-            with st.spinner("Looking at the table's columns"):
+            with st.spinner(_("Looking at the table's columns")):
                 intake.from_database(source, table, given, books)
         except synth.SynthError as error:
             frame.tell(error)

@@ -8,6 +8,7 @@ import streamlit as st
 from app.session import words
 from app.session.state import leave_out, opened, own, own_left_out, several, wizard
 from app.table import facts
+from synth.language import _
 
 HEIGHT = 35
 COLUMNS = {
@@ -51,8 +52,8 @@ def section() -> None:
     if held is None or held[0] != edition:
         held = (edition, dict(own(w)), facts.grid(own(w), own_left_out(w)))
         st.session_state["grid_base"] = held
-    _, plain, base = held
-    st.caption("Click a cell to change it. Point at a heading to see what it means.")
+    _other, plain, base = held
+    st.caption(_("Click a cell to change it. Point at a heading to see what it means."))
     edited = st.data_editor(
         base,
         column_config=_config(base),
@@ -74,10 +75,10 @@ def _config(base: pd.DataFrame) -> dict[str, Any]:
 
 def _source(options: list[str]) -> Any:
     return st.column_config.SelectboxColumn(
-        "Who vouches",
+        _("Who vouches"),
         width=112,
         options=options,
         required=True,
         format_func=lambda s: words.SOURCES[str(s)],
-        help="Somebody must answer for each column's facts being public knowledge.",
+        help=_("Somebody must answer for each column's facts being public knowledge."),
     )

@@ -13,6 +13,7 @@ from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
 from synth import app_api
+from synth.language import _
 
 LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
@@ -25,7 +26,7 @@ def sample() -> None:
     take_table(
         wizard(),
         tour.SAMPLE,
-        label="Town survey (sample)",
+        label=_("Town survey (sample)"),
         plain=facts,
         place=work.sample_place(who.name),
         rows=tour.SAMPLE_ROWS,
@@ -54,7 +55,7 @@ def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
     place = work.new_place(who.name)
     try:
         if not path.is_file() and not work.is_parts(path):
-            raise synth.InputError(f"{path.name}: no such file on this computer; check the path")
+            raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=path.name))
         _describe(path, place, given, books, label=path.name)
     except synth.SynthError as error:
         work.discard(place)
@@ -149,7 +150,9 @@ def read_json(given: Any) -> Plain | None:
     try:
         found = json.loads(given.getvalue().decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise synth.InputError(f"{given.name}: not a JSON file; upload a description saved here, or none") from None
+        raise synth.InputError(
+            _("{name}: not a JSON file; upload a description saved here, or none").format(name=given.name)
+        ) from None
     if not isinstance(found, dict):
         raise synth.InputError(f"{given.name}: {NEITHER}")
     return found

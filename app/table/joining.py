@@ -6,6 +6,7 @@ from app.session import frame
 from app.session.state import Wizard, wizard
 from app.table import related
 from synth import app_api
+from synth.language import _
 
 
 def section() -> None:
@@ -17,12 +18,16 @@ def section() -> None:
     headers = {t: list(s["columns"]) for t, s in w.plain["tables"].items()}
     with st.container(border=True):
         st.markdown(
-            "**Which rows belong to which?** Nothing holds these tables together yet: "
-            f"{frame.escape(', '.join(tops))}. Names alone are looked at, never the rows."
+            _(
+                "**Which rows belong to which?** Nothing holds these tables together yet: {tops}. Names alone "
+                "are looked at, never the rows."
+            ).format(tops=frame.escape(", ".join(tops)))
         )
         for i, key in enumerate(app_api.shared_keys({t: headers[t] for t in tops})):
             by = frame.escape(key.columns[0])
-            words = f"{frame.escape(key.child)} belong to {frame.escape(key.parent)} by {by}"
+            words = _("{child} belong to {parent} by {by}").format(
+                child=frame.escape(key.child), parent=frame.escape(key.parent), by=by
+            )
             if st.button(words, key=f"join_{i}", icon=":material/link:"):
                 _join(w, str(key))
         _chosen(w, tops, headers)
@@ -36,19 +41,22 @@ def orphans(w: Wizard) -> list[str]:
 
 def _chosen(w: Wizard, tops: list[str], headers: dict[str, list[str]]) -> None:
     """Two tables and the column that they have in common, under one name or two."""
-    st.caption("Or choose:")
+    st.caption(_("Or choose:"))
     boxes = st.columns(4)
-    child = boxes[0].selectbox("Rows of", tops, key="join_child", help="The table with several rows of one.")
+    child = boxes[0].selectbox(_("Rows of"), tops, key="join_child", help=_("The table with several rows of one."))
     parent = boxes[1].selectbox(
-        "belong to", [t for t in headers if t != child], key="join_parent", help="The table with one row of each."
+        _("belong to"), [t for t in headers if t != child], key="join_parent", help=_("The table with one row of each.")
     )
     own = boxes[2].selectbox(
-        "by its column", headers[str(child)], key="join_own", help="It names the row of the other."
+        _("by its column"), headers[str(child)], key="join_own", help=_("It names the row of the other.")
     )
     theirs = boxes[3].selectbox(
-        "which is there", headers[str(parent)], key="join_theirs", help="The column that tells that table's rows apart."
+        _("which is there"),
+        headers[str(parent)],
+        key="join_theirs",
+        help=_("The column that tells that table's rows apart."),
     )
-    if st.button("Join these tables", key="join", icon=":material/link:"):
+    if st.button(_("Join these tables"), key="join", icon=":material/link:"):
         _join(w, f"{child}.{own}={parent}.{theirs}")
 
 

@@ -8,6 +8,7 @@ from app.session import frame
 from app.session.state import Wizard, effective, opened, wizard
 from app.session.state import facts as facts_of
 from app.table import intake
+from synth.language import _
 
 Plain = dict[str, Any]
 MOST = 50  # children of one parent under one key, as the library allows
@@ -45,15 +46,15 @@ def dot(plain: Plain) -> str:
     (True, True)
     """
     lines = [
-        'digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2',
+        _('digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2'),
         f'node [shape=box style="rounded,filled" fillcolor="{FILL}" color="{LINE}" fontcolor="{INK}" '
         'fontname="sans-serif" fontsize=13 margin="0.1,0.06"]',
-        f'edge [color="{LINE}" arrowsize=0.7]',
+        _('edge [color="{line}" arrowsize=0.7]').format(line=LINE),
     ]
     for name, facts in plain["tables"].items():
         above = [k for k in plain.get("keys", ()) if k["child"] == name]
-        told = [f"≤ {k.get('most_children') or '?'} each" for k in above]
-        label = "\\n".join([_bare(name), f"{len(facts['columns'])} columns", *told])
+        told = [_("≤ {get} each").format(get=k.get("most_children") or "?") for k in above]
+        label = "\\n".join([_bare(name), _("{number} columns").format(number=len(facts["columns"])), *told])
         root = "" if above else f' fillcolor="{LINE}" fontcolor="white"'
         lines.append(f'"{_bare(name)}" [label="{label}"{root}]')
     lines += [f'"{_bare(k["parent"])}" -> "{_bare(k["child"])}"' for k in plain.get("keys", ())]
@@ -77,24 +78,30 @@ def in_words(plain: Plain) -> str:
     '2 tables: b belongs to a by k, at most 3 rows of one row of a.'
     """
     parts = [
-        f"{k['child']} belongs to {k['parent']} by {', '.join(k['columns'])}, "
+        _("{child} belongs to {parent} by {columns}, ").format(
+            child=k["child"], parent=k["parent"], columns=", ".join(k["columns"])
+        )
         + (
-            f"at most {m} row{'s' * (m > 1)} of one row of {k['parent']}"
+            _("at most {m} row{value} of one row of {parent}").format(m=m, value="s" * (m > 1), parent=k["parent"])
             if (m := k.get("most_children"))
-            else "no bound yet"
+            else _("no bound yet")
         )
         for k in plain.get("keys", ())
     ]
-    parts += [f"{n} is public" for n in plain.get("public", {})]
-    return f"{len(plain['tables'])} tables: {'; '.join(parts) or 'no keys between them yet'}."
+    parts += [_("{n} is public").format(n=n) for n in plain.get("public", {})]
+    return _("{number} tables: {parts}.").format(
+        number=len(plain["tables"]), parts="; ".join(parts) or "no keys between them yet"
+    )
 
 
 def _unit(w: Wizard) -> None:
-    found, _ = facts_of(w, complete=False)
+    found, _other = facts_of(w, complete=False)
     if found is not None:
         st.info(
-            f"**The unit of privacy is {frame.escape(found.unit_in_words)}**: nobody can tell whether it was in "
-            "the data at all. There is one budget for all tables.",
+            _(
+                "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
+                "There is one budget for all tables."
+            ).format(unit_in_words=frame.escape(found.unit_in_words)),
             icon=":material/group:",
         )
 
@@ -109,32 +116,38 @@ def _parents(w: Wizard) -> None:
             continue
         with st.container(border=True):
             st.warning(
-                f"**{frame.escape(child)} refers to several tables.** A row belongs to one. The other "
-                "references stay as identifiers, or name their table as public below.",
+                _(
+                    "**{child} refers to several tables.** A row belongs to one. The other references stay as "
+                    "identifiers, or name their table as public below."
+                ).format(child=frame.escape(child)),
                 icon=":material/account_tree:",
             )
             named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in found}
             kept = st.radio(
-                f"Rows of {frame.escape(child)} belong to",
+                _("Rows of {child} belong to").format(child=frame.escape(child)),
                 list(named),
                 format_func=frame.escape,
                 horizontal=True,
                 key=f"parent_{w.edition}_{child}",
-                help="Each row then is a part of its parent's unit.",
+                help=_("Each row then is a part of its parent's unit."),
             )
-            if st.button("Keep this key", key=f"keep_key_{child}", icon=":material/check:"):
+            if st.button(_("Keep this key"), key=f"keep_key_{child}", icon=":material/check:"):
                 rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(kept)]]
-                intake.replace({**w.plain, "keys": rest}, f"{frame.escape(child)} belongs to one table now.")
+                intake.replace(
+                    {**w.plain, "keys": rest}, _("{child} belongs to one table now.").format(child=frame.escape(child))
+                )
 
 
 def _keys(w: Wizard) -> None:
     with st.expander(
-        f"Keys ({len(w.plain.get('keys', ()))}): how many rows are kept, and their order",
+        _("Keys ({number}): how many rows are kept, and their order").format(number=len(w.plain.get("keys", ()))),
         expanded=any(k.get("source") == "unconfirmed" for k in w.plain.get("keys", ())),
     ):
         st.caption(
-            "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
-            "bound: state what is generally possible. A draft's bounds were read off the rows."
+            _(
+                "Of a parent with more rows than are kept, so many are drawn at random, and noise grows with the "
+                "bound: state what is generally possible. A draft's bounds were read off the rows."
+            )
         )
         for i, key in enumerate(w.plain.get("keys", ())):
             _key(w, i, key)
@@ -144,26 +157,28 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
     child, parent = key["child"], key["parent"]
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     left.markdown(
-        f"**{frame.escape(child)}** of one **{frame.escape(parent)}** (by {frame.escape(', '.join(key['columns']))})"
+        _("**{child}** of one **{parent}** (by {columns})").format(
+            child=frame.escape(child), parent=frame.escape(parent), columns=frame.escape(", ".join(key["columns"]))
+        )
     )
     most = middle.number_input(
-        f"Rows of {frame.escape(child)} kept",
+        _("Rows of {child} kept").format(child=frame.escape(child)),
         1,
         MOST,
         key.get("most_children"),
         key=f"most_{w.edition}_{i}",
-        placeholder="1 to 50",
-        help=f"The most rows of one row of {frame.escape(parent)} that count.",
+        placeholder=_("1 to 50"),
+        help=_("The most rows of one row of {parent} that count.").format(parent=frame.escape(parent)),
     )
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]
     names = [None, *(n for n, c in columns.items() if c["type"] in ORDERED and n not in key["columns"])]
     order = right.selectbox(
-        f"Order of {frame.escape(child)}",
+        _("Order of {child}").format(child=frame.escape(child)),
         names,
         key=f"order_{w.edition}_{i}",
         index=names.index(key.get("order")) if key.get("order") in names else 0,
         format_func=lambda n: n or "none",
-        help="A column by which the rows of one parent follow each other in time, where they are events.",
+        help=_("A column by which the rows of one parent follow each other in time, where they are events."),
     )
     told = {"most_children": int(most) if most else None, "order": order}
     if {k: key.get(k) for k in told} != told:

@@ -6,14 +6,17 @@ from app.session import frame, labels
 from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
 from app.table import facts, intake
 from synth import app_api
+from synth.language import Texts, _
 
-WAYS = {
-    "learn": "Learn it privately (safe)",
-    "group": "Group it by its first characters",
-    "list": "Keep some values, the rest is “other”",
-    "omit": "Leave the column out",
-    "publish": "Publish the list as it is",
-}
+WAYS = Texts(
+    {
+        "learn": "Learn it privately (safe)",
+        "group": "Group it by its first characters",
+        "list": "Keep some values, the rest is “other”",
+        "omit": "Leave the column out",
+        "publish": "Publish the list as it is",
+    }
+)
 
 
 def section() -> None:
@@ -36,14 +39,16 @@ def _section(w: Wizard) -> tuple[dict, str] | None:
     if not waiting:
         return None
     with st.container(border=True):
-        lists = "1 column" if len(waiting) == 1 else f"{len(waiting)} columns"
+        lists = _("1 column") if len(waiting) == 1 else _("{number} columns").format(number=len(waiting))
         st.markdown(
-            f"**{_of(w)}{lists} cannot be confirmed together with the others.** A long list, one with values that few "
-            "rows have, or a bound that is no round number may tell of persons."
+            _(
+                "**{of}{lists} cannot be confirmed together with the others.** A long list, one with values that "
+                "few rows have, or a bound that is no round number may tell of persons."
+            ).format(of=_of(w), lists=lists)
             + (
-                " Those that you leave at the safe choice are left out when you confirm."
+                _(" Those that you leave at the safe choice are left out when you confirm.")
                 if several(w)
-                else " Those that you leave at the safe choice are learnt below, all at once."
+                else _(" Those that you leave at the safe choice are learnt below, all at once.")
             )
         )
         for name, why in waiting.items():
@@ -74,7 +79,11 @@ def to_omit(w: Wizard) -> list[str]:
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     column = own(w)["columns"][name]
     count, length = len(column.get("categories") or ()), app_api.groups(list(column.get("categories") or ()))
-    what = f"{count} values" if count else f"{column.get('min')} to {column.get('max')}"
+    what = (
+        _("{count} values").format(count=count)
+        if count
+        else _("{get} to {get2}").format(get=column.get("min"), get2=column.get("max"))
+    )
     no = {"group"} if not length else set()
     no |= ({"learn"} if several(w) else set()) | (set() if count else {"list"})
     ways = [k for k in WAYS if k not in no]
@@ -86,7 +95,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         horizontal=True,
         key=_way(w, name),
         format_func=WAYS.__getitem__,
-        help="What becomes of this column. Of its own values nothing is published but by the last.",
+        help=_("What becomes of this column. Of its own values nothing is published but by the last."),
     )
     if way == "group" and length:
         return _group(w, name, length)
@@ -95,26 +104,40 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     if (
         way == "omit"
         and not several(w)
-        and st.button(f"Leave {name} out", key=f"omit_{_key(w, name)}", icon=":material/visibility_off:")
+        and st.button(
+            _("Leave {name} out").format(name=name), key=f"omit_{_key(w, name)}", icon=":material/visibility_off:"
+        )
     ):
-        return facts.left_out(own(w), name), f"{shown} is left out: it is neither read nor made."
+        return facts.left_out(own(w), name), _("{shown} is left out: it is neither read nor made.").format(shown=shown)
     if way == "publish":
         st.caption(
-            f"All {what} of {shown} go into the description that is released, word for word, and may stand in any "
-            "synthetic row."
+            _(
+                "All {what} of {shown} go into the description that is released, word for word, and may stand in "
+                "any synthetic row."
+            ).format(what=what, shown=shown)
             if count
-            else f"The bounds {what} of {shown} go into the description that is released."
+            else _("The bounds {what} of {shown} go into the description that is released.").format(
+                what=what, shown=shown
+            )
         )
         reason = st.text_input(
-            f"Why may these {count} values be public?" if count else f"Why may {what} be public?",
+            _("Why may these {count} values be public?").format(count=count)
+            if count
+            else _("Why may {what} be public?").format(what=what),
             key=f"reason_{w.edition}_{_key(w, name)}",
             max_chars=300,
-            placeholder="the national list of diagnosis codes" if count else "the questionnaire says so",
-            help="It goes onto the card of every result, with the name of the column.",
+            placeholder=_("the national list of diagnosis codes") if count else _("the questionnaire says so"),
+            help=_("It goes onto the card of every result, with the name of the column."),
         )
-        vouch = f"I vouch for the {count} values of {name}" if count else f"I vouch for {what} of {name}"
+        vouch = (
+            _("I vouch for the {count} values of {name}").format(count=count, name=name)
+            if count
+            else _("I vouch for {what} of {name}").format(what=what, name=name)
+        )
         if st.button(vouch, key=f"alone_{_key(w, name)}", disabled=not reason.strip()):
-            return facts.alone(own(w), name, reason), f"What is said of {shown} is public on your word."
+            return facts.alone(own(w), name, reason), _("What is said of {shown} is public on your word.").format(
+                shown=shown
+            )
     return None
 
 
@@ -123,42 +146,50 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
     if most > 1:
         length = int(
             st.number_input(
-                "First characters to keep",
+                _("First characters to keep"),
                 1,
                 most,
                 most,
                 key=f"length_{w.edition}_{_key(w, name)}",
-                help="What comes after them is cut off in every cell, before anything is counted.",
+                help=_("What comes after them is cut off in every cell, before anything is counted."),
             )
         )
     found = app_api.grouped(own(w)["columns"][name], length)
     count = len(found["categories"]) if found else 0
-    st.caption(f"{count} groups, every one that is possible: the list does not depend on the rows.")
-    if found is None or not st.button(f"Group {name}", key=f"group_{_key(w, name)}", icon=":material/unfold_less:"):
+    st.caption(
+        _("{count} groups, every one that is possible: the list does not depend on the rows.").format(count=count)
+    )
+    if found is None or not st.button(
+        _("Group {name}").format(name=name), key=f"group_{_key(w, name)}", icon=":material/unfold_less:"
+    ):
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: {**found, "source": "declared"}}}
-    return plain, f"{frame.escape(name)} is grouped by its first {length} characters."
+    return plain, _("{name} is grouped by its first {length} characters.").format(
+        name=frame.escape(name), length=length
+    )
 
 
 def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     """Values from a public list; the form starts empty, since the most frequent ones of the table are private."""
     shown, key = frame.escape(name), f"{w.edition}_{_key(w, name)}"
     values = st.text_area(
-        f"Values of {name} to keep, one a line",
+        _("Values of {name} to keep, one a line").format(name=name),
         key=f"listed_{key}",
         height=120,
-        help="From a code book or another public list, not from this table: which values are frequent here is private.",
+        help=_(
+            "From a code book or another public list, not from this table: which values are frequent here is private."
+        ),
     )
-    other = st.text_input("Everything else is counted as", value="other", key=f"other_{key}", max_chars=40)
+    other = st.text_input(_("Everything else is counted as"), value="other", key=f"other_{key}", max_chars=40)
     reason = st.text_input(
-        "Where is this list public?",
+        _("Where is this list public?"),
         key=f"origin_{key}",
         max_chars=300,
-        placeholder="the ten commonest diagnoses of the national statistics",
-        help="It goes onto the card of every result, with the name of the column.",
+        placeholder=_("the ten commonest diagnoses of the national statistics"),
+        help=_("It goes onto the card of every result, with the name of the column."),
     )
     if not st.button(
-        f"Keep these values of {name}",
+        _("Keep these values of {name}").format(name=name),
         key=f"keep_{_key(w, name)}",
         icon=":material/checklist:",
         disabled=not (values.strip() and other.strip() and reason.strip()),
@@ -171,4 +202,6 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: found}}
     kept = len(found["categories"]) - 1
-    return plain, f"{shown} keeps {kept} {'value' if kept == 1 else 'values'}; all others count as one."
+    return plain, _("{shown} keeps {kept} {ending}; all others count as one.").format(
+        shown=shown, kept=kept, ending="value" if kept == 1 else "values"
+    )

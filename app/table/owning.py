@@ -8,6 +8,7 @@ from app.session.state import Wizard
 from app.table import work
 from synth import app_api
 from synth.app_api import Visitor, jobs
+from synth.language import _
 
 
 def open_to(who: Visitor, table: Path, source: str | None) -> bool:
@@ -37,7 +38,9 @@ def database(action: str, source: str) -> Visitor:
     """
     who = access.allow(action if source.startswith("@") else "read_address")
     if not open_to(who, Path(), source):
-        raise synth.UsageError(f"{source}: no database of this name is open to you; choose one that is offered")
+        raise synth.UsageError(
+            _("{source}: no database of this name is open to you; choose one that is offered").format(source=source)
+        )
     return who
 
 

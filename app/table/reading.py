@@ -1,5 +1,6 @@
 """How the chosen CSV file is read: shown in words for confirmation, with a way to change it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -8,15 +9,18 @@ import synth
 from app.session import access, frame, tour
 from app.session.state import Wizard, dataset, facts, view, wizard
 from app.table import intake, owning
+from synth.language import Texts, _
 
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "utf-8-sig": "UTF-8 with a byte-order mark",
-    "utf-16": "UTF-16",
-    "utf-16-le": "UTF-16, little-endian",
-    "utf-16-be": "UTF-16, big-endian",
-    "windows-1252": "Windows-1252 (Western European)",
-}
+ENCODINGS = Texts(
+    {
+        "utf-8": "UTF-8",
+        "utf-8-sig": "UTF-8 with a byte-order mark",
+        "utf-16": "UTF-16",
+        "utf-16-le": "UTF-16, little-endian",
+        "utf-16-be": "UTF-16, big-endian",
+        "windows-1252": "Windows-1252 (Western European)",
+    }
+)
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 DECIMALS = {".": "point", ",": "comma"}
 THOUSANDS = {None: "none", ".": "point", ",": "comma", "'": "apostrophe", " ": "space"}
@@ -35,20 +39,22 @@ def section() -> None:
     w = wizard()
     if w.table is None or w.source or not w.table.name.lower().endswith((".csv", ".csv.gz")):
         return
-    found, _ = facts(w)
-    told = found.dialect.in_words() if found is not None and found.dialect is not None else PLAIN
+    found, _other = facts(w)
+    told = found.dialect.in_words() if found is not None and found.dialect is not None else _(PLAIN)
     waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
-    st.markdown(f"**We read it so:** {frame.escape(told)}{'; correct?' if waiting else '.'}")
+    st.markdown(
+        _("**We read it so:** {told}{ending}").format(told=frame.escape(told), ending="; correct?" if waiting else ".")
+    )
     for line in _details(w):
         st.markdown(f"- {frame.escape(line)}")
     for line in w.suggestions:
         if QUESTION in line:
             st.warning(frame.escape(line.split(" state it with")[0]), icon=":material/help:")
-    if waiting and st.button("Yes, that is right", key="read_right", type="primary", icon=":material/check:"):
+    if waiting and st.button(_("Yes, that is right"), key="read_right", type="primary", icon=":material/check:"):
         owning.allow("use_table", w.table, w.source)
         access.allow("describe")
         w.plain["dialect"] = {**w.plain["dialect"], "source": "declared"}
-        w.notice = "How the file is read is confirmed on your word."
+        w.notice = _("How the file is read is confirmed on your word.")
         if any(QUESTION in line for line in w.suggestions):
             st.rerun()
         st.switch_page(view("describe"))
@@ -66,18 +72,18 @@ def _details(w: Wizard) -> list[str]:
         codes = [c for c in column.get("missing") or () if c]
         if codes:
             by.setdefault(f"missing: {', '.join(codes)}", []).append(name)
-    return [f"{what} in {', '.join(names)}" for what, names in by.items()]
+    return [_("{what} in {names}").format(what=what, names=", ".join(names)) for what, names in by.items()]
 
 
 def _change(w: Wizard) -> None:
     dialect, edition = w.plain.get("dialect") or {}, w.edition
-    with st.expander("No: read it in another way"):
+    with st.expander(_("No: read it in another way")):
         picked: dict[str, Any] = {}
-        choices: list[tuple[str, str, dict[Any, str], str | None, str]] = [
-            ("encoding", "Text", ENCODINGS, "utf-8", "How letters are stored; wrong when ä, é, ß look odd."),
-            ("delimiter", "Between cells", DELIMITERS, ",", "What divides a line into columns."),
-            ("decimal", "Decimal mark", DECIMALS, ".", "What stands before the fraction of a number."),
-            ("thousands", "Between thousands", THOUSANDS, None, "The mark in long numbers."),
+        choices: list[tuple[str, str, Mapping[Any, str], str | None, str]] = [
+            ("encoding", "Text", ENCODINGS, "utf-8", _("How letters are stored; wrong when ä, é, ß look odd.")),
+            ("delimiter", _("Between cells"), DELIMITERS, ",", _("What divides a line into columns.")),
+            ("decimal", _("Decimal mark"), DECIMALS, ".", _("What stands before the fraction of a number.")),
+            ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
         ]
         for box, (fact, label, known, usual, said) in zip(st.columns(4), choices, strict=True):
             options = list(known)
@@ -92,14 +98,14 @@ def _change(w: Wizard) -> None:
             )
         lines = "\n".join(f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format"))
         formats = st.text_area(
-            "Formats of columns, one a line",
+            _("Formats of columns, one a line"),
             lines,
             key=f"read_formats_{edition}",
-            placeholder="born=dd.mm.yyyy",
-            help="COLUMN=dd.mm.yyyy, mm/dd/yyyy or dd.mm.yyyy HH:MM for dates; COLUMN=1.234,5 for numbers.",
+            placeholder=_("born=dd.mm.yyyy"),
+            help=_("COLUMN=dd.mm.yyyy, mm/dd/yyyy or dd.mm.yyyy HH:MM for dates; COLUMN=1.234,5 for numbers."),
         )
-        st.caption("The description is drafted again; nothing is spent.")
-        if st.button("Read it so", key="read_so"):
+        st.caption(_("The description is drafted again; nothing is spent."))
+        if st.button(_("Read it so"), key="read_so"):
             _read_so(w, picked, [line.strip() for line in formats.splitlines() if line.strip()])
 
 
@@ -107,13 +113,13 @@ def _read_so(w: Wizard, picked: dict[str, Any], formats: list[str]) -> None:
     names: dict[str, dict[Any, str]] = {"delimiter": DELIMITERS, "decimal": DECIMALS, "thousands": THOUSANDS}
     hints = {fact: [str(names[fact][v]) if fact in names else str(v)] for fact, v in picked.items()}
     try:
-        with st.spinner("Reading the table"):
+        with st.spinner(_("Reading the table")):
             plain, w.suggestions = intake.redraft(w, {**hints, "format": formats})
     except synth.SynthError as error:
         frame.tell(error)
         return
     plain["dataset"] = dataset(w)
     w.plain, w.left_out = plain, []
-    w.notice = "The table is read anew. Nobody has vouched for the new draft yet."
+    w.notice = _("The table is read anew. Nobody has vouched for the new draft yet.")
     w.edition += 1
     st.rerun()

@@ -9,6 +9,7 @@ from app.session import access
 from app.session.aside import TooLongError, worker
 from app.table import owning, work
 from synth.app_api import jobs
+from synth.language import _
 
 PATIENCE = 600.0  # seconds that a copy may take
 GONE = "the real table is no longer stored here, so there is nothing to compare with"
@@ -28,7 +29,7 @@ def table(job: jobs.Job, release: Path) -> Iterator[Path]:
     """The real table as a file: itself, or a copy that is removed at the end. Errors: InputError."""
     request = job.request()
     if not there(job):
-        raise synth.InputError(GONE)
+        raise synth.InputError(_(GONE))
     if not request.get("source") and Path(str(request["table"])).is_file():
         yield Path(str(request["table"]))
         return
@@ -39,6 +40,6 @@ def table(job: jobs.Job, release: Path) -> Iterator[Path]:
         worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
         yield copy
     except TooLongError:
-        raise synth.InputError("copying the table from its database takes too long here") from None
+        raise synth.InputError(_("copying the table from its database takes too long here")) from None
     finally:
         work.discard(place)

@@ -5,31 +5,38 @@ import streamlit as st
 from app.session import frame, labels, words
 from app.session.state import answered, dataset, wizard
 from app.table import codes, facts, intake, work
+from synth.language import _
 
 READ = "read as "  # how the draft says in which way it read the file; the page Data asks about that
 
 
 def code_book() -> None:
     """A code book for one column, as its publisher gives it."""
-    frame.fold("Take a column's values from a code book", "code_book", _book)
+    frame.fold(_("Take a column's values from a code book"), "code_book", _book)
 
 
 def _book() -> None:
     w = wizard()
     names = [n for n, c in w.plain["columns"].items() if c["type"] not in facts.UNREAD]
     left, right = st.columns(2)
-    column = left.selectbox("Column", names, key="book_column", help="The column that the code book is about.")
+    column = left.selectbox(_("Column"), names, key="book_column", help=_("The column that the code book is about."))
     book = right.file_uploader(
-        "Code book (CSV)", type=["csv"], key=f"book_{w.uploads}", help="A header value,label and a line for each value."
+        _("Code book (CSV)"),
+        type=["csv"],
+        key=f"book_{w.uploads}",
+        help=_("A header value,label and a line for each value."),
     )
-    if st.button("Take these values", key="take_book", disabled=book is None) and book and w.place and column:
+    if st.button(_("Take these values"), key="take_book", disabled=book is None) and book and w.place and column:
         try:
             file = work.keep(book, f"codes-{w.uploads}.csv", w.place)
             plain, notes = work.booked(w.plain, column, file, w.place)
         finally:
             intake.forget(book)
         w.suggestions = notes
-        intake.replace(plain, f"The values of {frame.escape(column)} are those of the code book, on your word.")
+        intake.replace(
+            plain,
+            _("The values of {column} are those of the code book, on your word.").format(column=frame.escape(column)),
+        )
 
 
 def notes() -> None:
@@ -44,45 +51,47 @@ def notes() -> None:
 
 def draft_again() -> None:
     """A new draft with what the steward knows about the codes."""
-    frame.fold("Draft again from the table, with hints", "hints", _hints)
+    frame.fold(_("Draft again from the table, with hints"), "hints", _hints)
 
 
 def _hints() -> None:
     w = wizard()
     st.caption(
-        "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
-        "stays with you, and only confirmed facts are used."
+        _(
+            "A new draft replaces the description above. Drafting reads the rows but spends nothing: a draft "
+            "stays with you, and only confirmed facts are used."
+        )
     )
     names = list(w.plain["columns"])
     missing = st.text_input(
-        "Missing codes",
+        _("Missing codes"),
         key="hint_missing",
         placeholder="N, ?, -9",
-        help="Texts that mean a missing value anywhere in the table.",
+        help=_("Texts that mean a missing value anywhere in the table."),
     )
     hints = {
         "categorical": st.multiselect(
-            "Columns of codes", names, key="hint_categorical", help="Whole numbers that stand for categories."
+            _("Columns of codes"), names, key="hint_categorical", help=_("Whole numbers that stand for categories.")
         ),
         "ordinal": st.multiselect(
-            "Columns of ordered codes",
+            _("Columns of ordered codes"),
             names,
             key="hint_ordinal",
-            help="Categories with an order, such as school grades.",
+            help=_("Categories with an order, such as school grades."),
         ),
         "identifier": st.multiselect(
-            "Identifiers", names, key="hint_identifier", help="Names, numbers, keys: never learnt."
+            _("Identifiers"), names, key="hint_identifier", help=_("Names, numbers, keys: never learnt.")
         ),
         "missing": facts.read_codes(missing),
     }
-    if st.button("Draft again", key="draft_again") and w.table is not None and w.place is not None:
-        with st.spinner("Reading the table"):
+    if st.button(_("Draft again"), key="draft_again") and w.table is not None and w.place is not None:
+        with st.spinner(_("Reading the table")):
             plain, w.suggestions = intake.redraft(w, hints)
         plain["dataset"] = dataset(w)
         if answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
             plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source")}
         w.left_out = []
-        intake.replace(plain, "A new draft is made. Nobody has vouched for it yet.")
+        intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
 
 
 def _keys(plain: dict) -> list[str]:

@@ -24,6 +24,7 @@ from app.table import facts, intake, keys, owning, stored, work
 from app.table.reading import PLAIN
 from app.table.work import Plain
 from synth import app_api
+from synth.language import _
 
 FOLDER = "tables"  # in the place of tables that were uploaded together
 
@@ -37,7 +38,7 @@ def uploaded(tables: list[Any], given: Any) -> None:
         for table in tables:
             work.keep(table, table.name, folder)
             intake.drop(table)
-        _take(folder, place, given, label=f"{len(tables)} tables", dataset="")
+        _take(folder, place, given, label=_("{number} tables").format(number=len(tables)), dataset="")
     except synth.SynthError as error:
         work.discard(place)
         raise synth.InputError(str(error).replace(f"{folder}/", "").replace(f"{folder}: ", "")) from None
@@ -50,7 +51,9 @@ def from_server(folder: Path, given: Any) -> None:
     who = access.allow("read_offered" if folder in work.mounted() else "read_path")
     place = work.new_place(who.name)
     try:
-        _take(folder, place, given, label=f"{folder.name} (a folder of tables)", dataset=folder.name)
+        _take(
+            folder, place, given, label=_("{name} (a folder of tables)").format(name=folder.name), dataset=folder.name
+        )
     except synth.SynthError as error:
         work.discard(place)
         raise synth.InputError(str(error).replace(f"{place}/", "")) from None
@@ -88,7 +91,7 @@ def choice() -> None:
     w = wizard()
     names = list(w.plain["tables"])
     found = st.pills(
-        "Table",
+        _("Table"),
         names,
         default=opened(w),
         key=f"shown_{w.edition}",
@@ -96,10 +99,10 @@ def choice() -> None:
         args=(w,),
         format_func=lambda n: f"{n}{' ✓' if not _waits(w, n) else ''}",
         label_visibility="collapsed",
-        help="A tick: somebody vouches for all of it.",
+        help=_("A tick: somebody vouches for all of it."),
     )
     w.at = found or opened(w)
-    st.markdown(f"**{keys.shown(w)}**, {len(own(w)['columns'])} columns")
+    st.markdown(_("**{shown}**, {number} columns").format(shown=keys.shown(w), number=len(own(w)["columns"])))
 
 
 def _switched(w: Wizard) -> None:
@@ -122,60 +125,65 @@ def reading() -> None:
     if not dialect:
         return
     found = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
-    told = found.in_words() if found is not None else PLAIN
-    st.markdown(f"**We read it so:** {frame.escape(told)}.")
+    told = found.in_words() if found is not None else _(PLAIN)
+    st.markdown(_("**We read it so:** {told}.").format(told=frame.escape(told)))
 
 
 def draft_again() -> None:
     """A new draft with what the steward knows: the units' table, public ones, keys, codes."""
     w = wizard()
-    with st.expander("Draft again from the tables, with hints", expanded=facts_of(w, complete=False)[0] is None):
+    with st.expander(_("Draft again from the tables, with hints"), expanded=facts_of(w, complete=False)[0] is None):
         for line in _notes(w):
             st.markdown(f"- {frame.escape(labels.plain(line))}")
-        st.caption("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing.")
+        st.caption(_("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing."))
         assert w.table is not None
         names = list(app_api.tables_in(w.table))
         columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
         left, right = st.columns(2)
         root = left.selectbox(
-            "Table of the units",
+            _("Table of the units"),
             names,
             index=None,
             key="hint_root",
-            placeholder="as drafted",
-            help="One key of it, with everything below it, is what privacy protects: the patient, "
-            "the household, the account.",
+            placeholder=_("as drafted"),
+            help=_(
+                "One key of it, with everything below it, is what privacy protects: the patient, the household, "
+                "the account."
+            ),
         )
         public = right.multiselect(
-            "Public tables",
+            _("Public tables"),
             names,
             key="hint_public",
-            placeholder="none",
-            help="Tables that everybody may have, such as a list of districts: copied into the release as they are.",
+            placeholder=_("none"),
+            help=_("Tables that everybody may have, such as a list of districts: copied into the release as they are."),
         )
         key = st.text_area(
-            "Keys of several columns, one a line",
+            _("Keys of several columns, one a line"),
             key="hint_keys",
             height=80,
-            placeholder="stays.ward+bed=beds.ward+bed",
-            help="CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above.",
+            placeholder=_("stays.ward+bed=beds.ward+bed"),
+            help=_("CHILD.COLUMN=PARENT.COLUMN; several columns with + between. Keys of one column are chosen above."),
         )
         missing = st.text_input(
-            "Missing codes",
+            _("Missing codes"),
             key="hint_missing",
             placeholder="N, ?, -9",
-            help="Texts that mean a missing value anywhere.",
+            help=_("Texts that mean a missing value anywhere."),
         )
         hints = {
             "root": [root] if root else [],
             "public": public,
             "key": [line.strip() for line in key.splitlines() if line.strip()],
             "categorical": st.multiselect(
-                "Columns of codes", columns, key="hint_categorical", help="Whole numbers that stand for categories."
+                _("Columns of codes"),
+                columns,
+                key="hint_categorical",
+                help=_("Whole numbers that stand for categories."),
             ),
             "missing": facts.read_codes(missing),
         }
-        if st.button("Draft again", key="draft_again"):
+        if st.button(_("Draft again"), key="draft_again"):
             draft(w, hints)
 
 
@@ -192,14 +200,14 @@ def draft(w: Wizard, hints: dict[str, list[str]]) -> None:
     assert w.place is not None
     owning.allow("draft", w.table, w.source)
     try:
-        with st.spinner("Reading the tables"):
+        with st.spinner(_("Reading the tables")):
             plain, w.suggestions = work.draft_related(w.table, w.place, hints=hints)
     except synth.SynthError as error:
         frame.tell(error)
         return
     plain["dataset"] = dataset(w) or None
     w.left_out = []
-    intake.replace(plain, "A new draft is made. Nobody has vouched for it yet.")
+    intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
 
 
 def is_folder(path: Path) -> bool:
@@ -209,4 +217,8 @@ def is_folder(path: Path) -> bool:
 
 def summary(w: Wizard) -> str:
     """What was chosen, in words."""
-    return f"{len(w.plain['tables'])} tables" if several(w) else f"{len(w.plain.get('columns', {}))} columns"
+    return (
+        _("{number} tables").format(number=len(w.plain["tables"]))
+        if several(w)
+        else _("{number} columns").format(number=len(w.plain.get("columns", {})))
+    )

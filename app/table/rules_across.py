@@ -9,64 +9,75 @@ from app.session import frame, labels
 from app.session.state import effective, wizard
 from app.table import intake
 from synth import app_api
+from synth.language import Texts, _
 
 Plain = dict[str, Any]
 NUMBERS = ("integer", "float")
-KINDS = {
-    "equal": "Repeats the column above",
-    "order": "Never above another",
-    "count": "Counts the rows below",
-    "total": "Adds up the rows below",
-}
-ABOUT = {
-    "equal": "A column that holds what a table above holds already, such as the region of an order and its account's.",
-    "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
-    "count": "A column that is the number of rows below, such as the number of stays.",
-    "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
-}
+KINDS = Texts(
+    {
+        "equal": "Repeats the column above",
+        "order": "Never above another",
+        "count": "Counts the rows below",
+        "total": "Adds up the rows below",
+    }
+)
+ABOUT = Texts(
+    {
+        "equal": "A column that holds what a table above holds already, such as the region of an order and its "
+        "account's.",
+        "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
+        "count": "A column that is the number of rows below, such as the number of stays.",
+        "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
+    }
+)
 
 
 def section() -> None:
     """The rules there are, and a form for one more."""
     rules = list(wizard().plain.get("constraints") or [])
-    frame.fold("Rules across tables (optional)", "rules_across", lambda: _rules(rules))
+    frame.fold(_("Rules across tables (optional)"), "rules_across", lambda: _rules(rules))
     if rules:  # not in the panel's name: with another name it would close
-        st.caption(f"{len(rules)} rule{'s' * (len(rules) > 1)} across tables.")
+        st.caption(_("{number} rule{value} across tables.").format(number=len(rules), value="s" * (len(rules) > 1)))
 
 
 def _rules(rules: list[Plain]) -> None:
     st.caption(
-        "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
-        "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+        _(
+            "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
+            "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+        )
     )
     for i, rule in enumerate(rules):
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.markdown(f"{i + 1}. {frame.escape(sentence(rule))}")
-        if right.button("Remove", key=f"drop_across_{i}", help="Takes this rule out of the description."):
-            _keep([r for k, r in enumerate(rules) if k != i], "The rule is removed.")
+        if right.button(_("Remove"), key=f"drop_across_{i}", help=_("Takes this rule out of the description.")):
+            _keep([r for k, r in enumerate(rules) if k != i], _("The rule is removed."))
     _form(rules)
 
 
 def _form(rules: list[Plain]) -> None:
     kind = st.selectbox(
-        "New rule across tables",
+        _("New rule across tables"),
         list(KINDS),
         format_func=lambda k: KINDS[k],
         key="across_kind",
-        help="What kind of rule to add.",
+        help=_("What kind of rule to add."),
     )
     st.caption(ABOUT[kind])
     rule = _asked(kind, f"across_{len(rules)}_{kind}")
     if rule is not None:
-        st.markdown(f"**It will say:** {frame.escape(sentence(rule))}")
-    if st.button("Add this rule", key="add_across", disabled=rule is None, icon=":material/add:") and rule is not None:
+        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(sentence(rule))))
+    if (
+        st.button(_("Add this rule"), key="add_across", disabled=rule is None, icon=":material/add:")
+        and rule is not None
+    ):
         try:
             told = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
             app_api.parse_related(told, name="description", complete=False)
         except synth.InputError as error:
             st.error(frame.escape(labels.plain(str(error))), icon=":material/error:")
             return
-        _keep([*rules, rule], "The rule is added.")
+        _keep([*rules, rule], _("The rule is added."))
 
 
 def _keep(rules: list[Plain], notice: str) -> None:
@@ -78,26 +89,26 @@ def _asked(kind: str, key: str) -> Plain | None:
     """The rule as far as it is filled in; which columns go together, the library says."""
     plain = effective(wizard())
     first, second = {"equal": ("child", "parent"), "order": ("low", "high")}.get(kind, ("parent", "child"))
-    labels = {"child": "This column below", "low": "This column", "high": "is at most this one"}
+    labels = {"child": _("This column below"), "low": _("This column"), "high": _("is at most this one")}
     left, right = st.columns(2)
     one = left.selectbox(
-        labels.get(first, "This column above"),
+        labels.get(first, _("This column above")),
         _columns(plain, kind),
         index=None,
         key=f"{key}_one",
         format_func=frame.escape,
-        help="As table.column.",
+        help=_("As table.column."),
     )
     below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
     others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
-    told = {"equal": "repeats this one", "count": "is the number of rows of", "total": "is the sum of"}
+    told = {"equal": _("repeats this one"), "count": _("is the number of rows of"), "total": _("is the sum of")}
     other = right.selectbox(
         told.get(kind, labels["high"]),
         others,
         index=None,
         key=f"{key}_other",
         format_func=frame.escape,
-        help="Of a table above or below it.",
+        help=_("Of a table above or below it."),
     )
     return {"kind": kind, first: one, second: other} if one and other else None
 
@@ -122,8 +133,8 @@ def sentence(rule: Plain) -> str:
     'patients.born is at most stays.day, unless one of them is missing.'
     """
     if rule["kind"] == "order":
-        return f"{rule['low']} is at most {rule['high']}, unless one of them is missing."
+        return _("{low} is at most {high}, unless one of them is missing.").format(low=rule["low"], high=rule["high"])
     if rule["kind"] == "equal":
-        return f"{rule['child']} repeats {rule['parent']}."
-    what = "the number of rows of" if rule["kind"] == "count" else "the sum of"
-    return f"{rule['parent']} is {what} {rule['child']}."
+        return _("{child} repeats {parent}.").format(child=rule["child"], parent=rule["parent"])
+    what = _("the number of rows of") if rule["kind"] == "count" else _("the sum of")
+    return _("{parent} is {what} {child}.").format(parent=rule["parent"], what=what, child=rule["child"])

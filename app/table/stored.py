@@ -11,6 +11,7 @@ from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
 from app.table import owning, work
 from app.table.stowing import NOTE
 from synth.app_api import Visitor, jobs
+from synth.language import _
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
 
@@ -75,7 +76,11 @@ def _there(table: Path, source: str | None, who: Visitor) -> bool:
 
 
 def _size(plain: dict[str, Any]) -> str:
-    return f"{len(plain['tables'])} tables" if "tables" in plain else f"{len(plain.get('columns', {}))} columns"
+    return (
+        _("{number} tables").format(number=len(plain["tables"]))
+        if "tables" in plain
+        else _("{number} columns").format(number=len(plain.get("columns", {})))
+    )
 
 
 def remove(place: Path) -> None:
@@ -90,14 +95,16 @@ def offer() -> None:
     found = [f for f in tables() if f[0] != w.place]
     if not found:
         return
-    with st.expander(f"Tables of earlier visits ({len(found)})"):
-        st.caption("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
+    with st.expander(_("Tables of earlier visits ({number})").format(number=len(found))):
+        st.caption(
+            _("Uploaded copies and descriptions lie in a private folder on this computer until you remove them.")
+        )
         for i, (place, table, told) in enumerate(found):
             st.markdown(f"{frame.escape(told['label'])}, {_size(told['plain'])}")
             with st.container(horizontal=True):
-                if st.button("Go on with it", key=f"use_{i}"):
+                if st.button(_("Go on with it"), key=f"use_{i}"):
                     st.switch_page(view(resume(w, place, table, told)))
-                if st.button("Remove it", key=f"remove_{i}", icon=":material/delete:"):
+                if st.button(_("Remove it"), key=f"remove_{i}", icon=":material/delete:"):
                     remove(place)
-                    w.notice = "The stored table is removed."
+                    w.notice = _("The stored table is removed.")
                     st.rerun()

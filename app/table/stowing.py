@@ -13,6 +13,7 @@ from typing import Any
 
 import synth
 from synth.app_api import jobs
+from synth.language import _
 
 NOTE = "wizard.json"  # the description and choices of a stored table
 MAKER = "maker.json"
@@ -34,7 +35,9 @@ def new_place(owner: str = "") -> Path:
         jobs.write_file(place / MAKER, json.dumps(maker))
     except OSError as error:
         shutil.rmtree(place, ignore_errors=True)
-        raise synth.InputError(f"the table's folder cannot be made ({error.strerror}); free some space") from None
+        raise synth.InputError(
+            _("the table's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
+        ) from None
     return place
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.session import frame
 from app.session.state import Wizard, answered, wizard
+from synth.language import _
 
 ALONE = (
     "In the result every row stands alone: which rows belong to one person is not kept, so count rows there, not "
@@ -22,21 +23,27 @@ def section() -> None:
     if asked and w.plain.get("unit") in names:
         most = w.plain.get("max_rows")
         st.info(
-            f"In the table {frame.escape(str(stated))} repeats. If it names persons, keeping {most} rows of each "
-            "keeps 95 % of the rows. The safe answer is chosen, and taken with what you learn or vouch for below."
-            " It protects a person with all rows kept.",
+            _(
+                "In the table {stated} repeats. If it names persons, keeping {most} rows of each keeps 95 % of "
+                "the rows. The safe answer is chosen, and taken with what you learn or vouch for below. It "
+                "protects a person with all rows kept."
+            ).format(stated=frame.escape(str(stated)), most=most),
             icon=":material/group:",
         )
     left, right = st.columns(2)
     unit = left.selectbox(
-        "Can a person appear in more than one row?",
+        _("Can a person appear in more than one row?"),
         options,
         index=None if asked and not repeats else options.index(stated),
         key=f"unit_{w.edition}",
-        placeholder="Please answer",
-        format_func=lambda n: "No: each row is one person" if n == "row" else f"Yes: {n} tells persons apart",
-        help="If a person can have several rows (visits, payments), name the column that tells persons apart; make it "
-        "an identifier first. Then the promise covers all rows of a person together.",
+        placeholder=_("Please answer"),
+        format_func=lambda n: (
+            _("No: each row is one person") if n == "row" else _("Yes: {n} tells persons apart").format(n=n)
+        ),
+        help=_(
+            "If a person can have several rows (visits, payments), name the column that tells persons apart; "
+            "make it an identifier first. Then the promise covers all rows of a person together."
+        ),
     )
     if unit is None:
         return
@@ -50,14 +57,14 @@ def section() -> None:
     w.plain["unit"] = unit
     w.plain["max_rows"] = int(
         right.number_input(
-            "Rows kept of one person",
+            _("Rows kept of one person"),
             min_value=1,
             value=int(w.plain.get("max_rows") or 3),
             key=f"max_rows_{w.edition}",
-            help="Of a person with more rows, this many are drawn at random. More rows need more noise.",
+            help=_("Of a person with more rows, this many are drawn at random. More rows need more noise."),
         )
     )
-    st.caption(ALONE)
+    st.caption(_(ALONE))
 
 
 def proposed(w: Wizard) -> bool:

@@ -15,6 +15,7 @@ from app.session import aside
 from app.session.copies import Ended, copyable
 from app.table.stowing import discard, folder, new_place, owner
 from synth import app_api
+from synth.language import _
 
 CHUNK = 1 << 20
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
@@ -41,7 +42,9 @@ def sample_place(visitor: str) -> Path:
     try:
         place.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise synth.InputError(f"the sample's folder cannot be made ({error.strerror}); free some space") from None
+        raise synth.InputError(
+            _("the sample's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
+        ) from None
     return place
 
 
@@ -53,8 +56,12 @@ def keep(source: BinaryIO, name: str, place: Path) -> Path:
             shutil.copyfileobj(source, out, CHUNK)
     except OSError as error:
         discard(place)
-        reason = error.strerror or "the disk refused it"
-        raise synth.InputError(f"{name}: it could not be stored ({reason}); free some space and try again") from None
+        reason = error.strerror or _("the disk refused it")
+        raise synth.InputError(
+            _("{name}: it could not be stored ({reason}); free some space and try again").format(
+                name=name, reason=reason
+            )
+        ) from None
     return table
 
 
@@ -159,7 +166,7 @@ def answer(*arguments: str) -> str:
 def _ran(arguments: tuple[str, ...]) -> Ended:
     done = _copied(arguments) or _started(arguments)
     if done[0]:
-        last = (done[2].strip().splitlines() or ["the worker ended without a word"])[-1]
+        last = (done[2].strip().splitlines() or [_("the worker ended without a word")])[-1]
         raise synth.InputError(last.removeprefix("synth: "))
     return done
 

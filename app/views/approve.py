@@ -8,27 +8,30 @@ from app.run import recent, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
+from synth.language import _
 
 
 def page() -> None:
     """What waits for a decision."""
-    frame.head("approve", "Runs that spend more than a steward may alone, and results that stewards ask to release.")
+    frame.head("approve", _("Runs that spend more than a steward may alone, and results that stewards ask to release."))
     held = [j for j in jobs.listing() if _state(j) == "held"]
     asked = [j for j in jobs.listing() if releasing.asked(j) is not None and looks.released(j) is None]
-    st.subheader("Spends", anchor=False)
+    st.subheader(_("Spends"), anchor=False)
     if not held:
         st.info(
-            "No spend waits for approval. Runs above the threshold of this installation appear here.",
+            _("No spend waits for approval. Runs above the threshold of this installation appear here."),
             icon=":material/info:",
         )
     for i, job in enumerate(held):
         _spend(i, job)
-    st.subheader("Releases", anchor=False)
+    st.subheader(_("Releases"), anchor=False)
     if not asked:
-        st.info("No result waits to be released. What stewards ask to release appears here.", icon=":material/info:")
+        st.info(_("No result waits to be released. What stewards ask to release appears here."), icon=":material/info:")
     for i, job in enumerate(asked):
         _release(i, job)
-    st.button("Look again", key="look_again", icon=":material/refresh:", help="Shows what was asked for meanwhile.")
+    st.button(
+        _("Look again"), key="look_again", icon=":material/refresh:", help=_("Shows what was asked for meanwhile.")
+    )
 
 
 def _state(job: jobs.Job) -> str:
@@ -42,21 +45,32 @@ def _spend(i: int, job: jobs.Job) -> None:
     request = job.request()
     with st.container(border=True):
         total = next(iter(synth.Ledger().summary(request["dataset"])), None)
-        left = "no cap" if total is None or total.remaining_epsilon is None else f"{total.remaining_epsilon:g} left"
+        left = (
+            _("no cap")
+            if total is None or total.remaining_epsilon is None
+            else _("{remaining_epsilon:g} left").format(remaining_epsilon=total.remaining_epsilon)
+        )
         st.markdown(
-            f"**{frame.escape(request['dataset'])}**: epsilon {request['epsilon']:g}, delta "
-            f"{words.small(request['delta'])}, {frame.escape(request['method'])}; asked by "
-            f"{frame.escape(request.get('owner') or 'nobody')}. Budget: {left}."
+            _("**{dataset}**: epsilon {epsilon:g}, delta {delta}, {method}; asked by {get}. Budget: {left}.").format(
+                dataset=frame.escape(request["dataset"]),
+                epsilon=request["epsilon"],
+                delta=words.small(request["delta"]),
+                method=frame.escape(request["method"]),
+                get=frame.escape(request.get("owner") or "nobody"),
+                left=left,
+            )
         )
         st.caption(
-            f"It means: {frame.escape(app_api.meaning(request['epsilon'], relation=request['relation']))}. "
-            f"{words.caution(request['epsilon'])[1]}"
+            _("It means: {meaning}. {caution}").format(
+                meaning=frame.escape(app_api.meaning(request["epsilon"], relation=request["relation"])),
+                caution=words.caution(request["epsilon"])[1],
+            )
         )
         with st.container(horizontal=True):
-            if st.button("Approve and run", key=f"approve_{i}", type="primary", icon=":material/check:"):
+            if st.button(_("Approve and run"), key=f"approve_{i}", type="primary", icon=":material/check:"):
                 runs.approve(job)
                 st.rerun()
-            if st.button("Refuse", key=f"refuse_{i}", icon=":material/close:"):
+            if st.button(_("Refuse"), key=f"refuse_{i}", icon=":material/close:"):
                 runs.refuse(job)
                 st.rerun()
 
@@ -69,12 +83,13 @@ def _release(i: int, job: jobs.Job) -> None:
         missing = [one for one in group if releasing.asked(one) is None and looks.released(one) is None]
         if missing:
             st.error(
-                f"{frame.escape(frame.sentence(releasing.barrier(job)))}. {words.runs(len(missing))} of these "
-                "nobody has asked to release yet.",
+                _("{sentence}. {runs} of these nobody has asked to release yet.").format(
+                    sentence=frame.escape(frame.sentence(releasing.barrier(job))), runs=words.runs(len(missing))
+                ),
                 icon=":material/block:",
             )
         elif st.button(
-            "Release it" if len(group) == 1 else f"Release all {len(group)} together",
+            _("Release it") if len(group) == 1 else _("Release all {number} together").format(number=len(group)),
             key=f"release_{i}",
             type="primary",
             icon=":material/check:",

@@ -9,6 +9,7 @@ from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
 from synth import app_api
+from synth.language import _
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
@@ -28,11 +29,13 @@ def page() -> None:
     """Epsilon, what it means, what is hidden, and what is left."""
     frame.head(
         "budget",
-        "Every answer about private rows reveals something. Here you decide how much at most. "
-        "**Nothing on this page spends anything, and nothing reads the table** unless you say that its number of rows "
-        "is public.",
+        _(
+            "Every answer about private rows reveals something. Here you decide how much at most. **Nothing on "
+            "this page spends anything, and nothing reads the table** unless you say that its number of rows is "
+            "public."
+        ),
     )
-    if not frame.needs("budget", "Finish the description first: every column needs somebody to vouch.", "describe"):
+    if not frame.needs("budget", _("Finish the description first: every column needs somebody to vouch."), "describe"):
         return
     _epsilon()
     _meaning()
@@ -43,9 +46,9 @@ def page() -> None:
 def _blocked() -> str:
     w = wizard()
     if not 0 < w.epsilon < MOST:
-        return "First choose an epsilon above 0."
+        return _("First choose an epsilon above 0.")
     if not w.rows:
-        return "First state roughly how many rows there are."
+        return _("First state roughly how many rows there are.")
     return delta_note(w) or short_by(w)
 
 
@@ -56,24 +59,24 @@ def _epsilon() -> None:
         st.session_state["epsilon_slider"] = w.epsilon
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.select_slider(
-        "Privacy loss (epsilon)",
+        _("Privacy loss (epsilon)"),
         _stops(),
         key="epsilon_slider",
         format_func=lambda e: f"{e:g}",
         on_change=_from_slider,
-        help=words.EPSILON_HELP,
+        help=_(words.EPSILON_HELP),
     )
     right.number_input(
-        "Exact epsilon",
+        _("Exact epsilon"),
         step=0.1,
         format="%.4g",
         key="epsilon_number",
         on_change=_from_number,
-        help="The same figure, to type in. Usual values lie between 0.1 and 10.",
+        help=_("The same figure, to type in. Usual values lie between 0.1 and 10."),
     )
     with left.container(horizontal=True, horizontal_alignment="distribute"):
-        st.caption("◀ more private", width="content")
-        st.caption("more accurate ▶", width="content")
+        st.caption(_("◀ more private"), width="content")
+        st.caption(_("more accurate ▶"), width="content")
 
 
 def _stops() -> list[float]:
@@ -95,17 +98,25 @@ def _meaning() -> None:
     w = wizard()
     if not 0 < w.epsilon < MOST:
         st.error(
-            "Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual.",
+            _("Epsilon must be a number above 0 and below 1000; values between 0.1 and 10 are usual."),
             icon=":material/error:",
         )
         return
     level, text = words.caution(w.epsilon)
     sure = 100 * app_api.odds(w.epsilon)
-    wonder = "which of two contents one row has" if w.relation == "replace_one" else "whether one row was used at all"
-    said = (
-        f"**What epsilon {w.epsilon:g} means:** {frame.escape(app_api.meaning(w.epsilon, relation=w.relation))}. In "
-        f"other words: somebody who wonders {wonder}, and sees no reason for either side, can be at most "
-        f"{sure:.{0 if sure < 99.5 else 4}f} % sure after seeing the result, but for a probability of delta. {text}"
+    wonder = (
+        _("which of two contents one row has") if w.relation == "replace_one" else _("whether one row was used at all")
+    )
+    said = _(
+        "**What epsilon {epsilon:g} means:** {meaning}. In other words: somebody who wonders {wonder}, and "
+        "sees no reason for either side, can be at most {sure} % sure after seeing the result, but for a "
+        "probability of delta. {text}"
+    ).format(
+        epsilon=w.epsilon,
+        meaning=frame.escape(app_api.meaning(w.epsilon, relation=w.relation)),
+        wonder=wonder,
+        sure=f"{sure:.{0 if sure < 99.5 else 4}f}",
+        text=text,
     )
     show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
     icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}
@@ -117,18 +128,26 @@ def _details() -> None:
     left, right = st.columns(2)
     choices = list(words.RELATIONS)
     w.relation = left.selectbox(
-        "What is hidden",
+        _("What is hidden"),
         choices,
         index=choices.index(w.relation) if w.relation in choices else 0,
         key="relation",
         format_func=lambda r: words.RELATIONS.get(r, r),
-        help=words.RELATION_HELP,
+        help=_(words.RELATION_HELP),
     )
     unit, tables = (w.plain.get("unit") or "row") != "row", facts(w)[0] if several(w) else None
     left.caption(
         words.RELATION_NOTES.get(w.relation, "")
-        + (f" “Row” means all rows of one person, at most {w.plain['max_rows']}." if unit else "")
-        + (f" “Row” means {frame.escape(tables.unit_in_words)}." if tables is not None else "")
+        + (
+            _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
+            if unit
+            else ""
+        )
+        + (
+            _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(tables.unit_in_words))
+            if tables is not None
+            else ""
+        )
     )
     with right:
         size.ask(w)
@@ -140,14 +159,22 @@ def _delta() -> None:
     """The allowance, with a smaller one a click away where it is too large for that many rows."""
     w = wizard()
     st.session_state.setdefault("delta", w.delta)
-    w.delta = st.selectbox("Allowance (delta)", DELTAS, key="delta", format_func=words.small, help=words.DELTA_HELP)
+    w.delta = st.selectbox(
+        _("Allowance (delta)"), DELTAS, key="delta", format_func=words.small, help=_(words.DELTA_HELP)
+    )
     if note := delta_note(w):
         st.warning(note, icon=":material/warning:")
         enough = next((d for d in DELTAS if d * w.rows <= SAFE), DELTAS[-1])
-        st.button(f"Use {words.small(enough)}", key="smaller_delta", on_click=_use, args=(enough,))
+        st.button(
+            _("Use {enough}").format(enough=words.small(enough)), key="smaller_delta", on_click=_use, args=(enough,)
+        )
     elif w.rows:
         well = "well " * (w.delta * w.rows <= SAFE)
-        st.caption(f"About {words.one_in(w.delta)}; {well}below 1 in {w.rows:,}, the number of rows.")
+        st.caption(
+            _("About {one_in}; {well}below 1 in {rows:,}, the number of rows.").format(
+                one_in=words.one_in(w.delta), well=well, rows=w.rows
+            )
+        )
 
 
 def _use(delta: float) -> None:
@@ -157,10 +184,10 @@ def _use(delta: float) -> None:
 def _left() -> str:
     """What is left, and the choice of a cap before the first spend; why there is no way on, empty where there is."""
     w, rules, name = wizard(), access.rules(), dataset(wizard())
-    st.subheader("Budget of this dataset", anchor=False)
+    st.subheader(_("Budget of this dataset"), anchor=False)
     if not rules.may_spend(access.me(), name):
         st.info(
-            f"{frame.escape(name)} is not yours to spend of. Ask whoever keeps the file of roles.",
+            _("{name} is not yours to spend of. Ask whoever keeps the file of roles.").format(name=frame.escape(name)),
             icon=":material/lock:",
         )
         return ""
@@ -168,28 +195,45 @@ def _left() -> str:
     if (held := rules.budget(name)) is not None and (total is None or total.policy is None):
         # written with the first run, not for every name that is typed here
         return _by_rules(name, held[0], total.epsilon if total else 0.0)
-    spent = f"epsilon {total.epsilon:g} spent in {words.runs(total.runs)}" if total and total.runs else "nothing spent"
+    spent = (
+        _("epsilon {epsilon:g} spent in {runs}").format(epsilon=total.epsilon, runs=words.runs(total.runs))
+        if total and total.runs
+        else _("nothing spent")
+    )
     if not caps.decided(name):
         return _choice(
-            f"**{frame.escape(name)}**: {spent} so far. Choose how much all runs on it may spend together.",
+            _("**{name}**: {spent} so far. Choose how much all runs on it may spend together.").format(
+                name=frame.escape(name), spent=spent
+            ),
             total.epsilon if total else 0.0,
         )
     if total is None or total.remaining_epsilon is None:
         st.markdown(
-            f"**{frame.escape(name)}**: {spent} so far. It was decided that it has **no cap**; the page Ledger "
-            "says by whom, and sets one."
+            _(
+                "**{name}**: {spent} so far. It was decided that it has **no cap**; the page Ledger says by "
+                "whom, and sets one."
+            ).format(name=frame.escape(name), spent=spent)
         )
         return ""
     cap = total.policy.max_epsilon
     st.progress(
         min(1.0, total.epsilon / cap),
         text=(
-            f"{frame.escape(name)}: epsilon {total.epsilon:g} of {cap:g} spent in {words.runs(total.runs)}, "
-            f"**{total.remaining_epsilon:g} left**; delta {words.small(total.remaining_delta)} left"
+            _(
+                "{name}: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**; delta "
+                "{remaining_delta} left"
+            ).format(
+                name=frame.escape(name),
+                epsilon=total.epsilon,
+                cap=cap,
+                runs=words.runs(total.runs),
+                remaining_epsilon=total.remaining_epsilon,
+                remaining_delta=words.small(total.remaining_delta),
+            )
         ),
     )
     if rules.budget(name) is not None:
-        st.caption("The cap is set by the file of roles of this installation.")
+        st.caption(_("The cap is set by the file of roles of this installation."))
     if reason := short_by(w):
         st.error(reason, icon=":material/block:")
     return ""
@@ -198,13 +242,17 @@ def _left() -> str:
 def _by_rules(name: str, cap: float, spent: float) -> str:
     """The cap of the file of roles, before the ledger has it; why there is no way on."""
     left = max(cap - spent, 0.0)
-    st.markdown(f"**{frame.escape(name)}**: epsilon {spent:g} of {cap:g} spent so far.")
-    st.caption("The cap is set by the file of roles of this installation.")
+    st.markdown(
+        _("**{name}**: epsilon {spent:g} of {cap:g} spent so far.").format(
+            name=frame.escape(name), spent=spent, cap=cap
+        )
+    )
+    st.caption(_("The cap is set by the file of roles of this installation."))
     if wizard().epsilon <= left:
         return ""
-    reason = (
-        f"The cap on this dataset leaves epsilon {left:g}, and this run asks for {wizard().epsilon:g}. Lower epsilon."
-    )
+    reason = _(
+        "The cap on this dataset leaves epsilon {left:g}, and this run asks for {epsilon:g}. Lower epsilon."
+    ).format(left=left, epsilon=wizard().epsilon)
     st.error(reason, icon=":material/block:")
     return reason
 
@@ -213,8 +261,10 @@ def _choice(lead: str, spent: float) -> str:
     st.markdown(lead)
     cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=spent)
     if cap is not None and wizard().epsilon > cap - spent:
-        return f"The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap."
-    st.caption(f"Going on writes {frame.escape(caps.words(dataset(wizard()), cap))} into the ledger.")
+        return _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.").format(cap=cap)
+    st.caption(
+        _("Going on writes {words} into the ledger.").format(words=frame.escape(caps.words(dataset(wizard()), cap)))
+    )
     return ""
 
 
@@ -225,7 +275,7 @@ def _onward(blocked: str) -> None:
         frame.onward("budget", blocked=frame.escape(blocked))
         return
     cap = st.session_state.get("chosen_cap")
-    label = ", without a cap" if cap is None else f", with a cap of {cap:g}"
+    label = _(", without a cap") if cap is None else _(", with a cap of {cap:g}").format(cap=cap)
     frame.onward("budget", blocked=frame.escape(blocked), label=label, first=lambda: caps.put(name, cap))
 
 

@@ -10,14 +10,17 @@ from app.run import recent
 from app.session import access, frame, tour
 from app.session.state import is_read, several, view, wizard
 from app.table import database, intake, keys, reading, related, stored, work
+from synth.language import _
 
 
 def page() -> None:
     """The sample table, an upload, a file on the server, or a table in a database."""
     frame.head(
         "data",
-        "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with the same "
-        "patterns, and a mathematical limit on what they can tell about any one person.",
+        _(
+            "Facsimile turns a table about people into a **synthetic** one that can be shared: made-up rows with "
+            "the same patterns, and a mathematical limit on what they can tell about any one person."
+        ),
     )
     recent.offer()
     _chosen()
@@ -32,8 +35,8 @@ def page() -> None:
 def _blocked() -> str:
     w = wizard()
     if w.table is None:
-        return "Choose a table first."
-    return "" if several(w) or is_read(w) else "First confirm above how the file is read."
+        return _("Choose a table first.")
+    return "" if several(w) or is_read(w) else _("First confirm above how the file is read.")
 
 
 def _chosen() -> None:
@@ -41,32 +44,38 @@ def _chosen() -> None:
     if w.table is None:
         return
     with st.container(border=True):
-        at = f" at {frame.escape(w.source)}" if w.source else ""
-        st.markdown(f"**Chosen:** {frame.escape(w.label)}{at}, {related.summary(w)}")
+        at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
+        st.markdown(
+            _("**Chosen:** {label}{at}, {summary}").format(
+                label=frame.escape(w.label), at=at, summary=related.summary(w)
+            )
+        )
         if several(w):
             keys.picture(w.plain)
         else:
             reading.section()
         if not w.uploaded or w.place is None:
             return
-        st.caption("Stored in a private folder on this computer until you remove it.")
-        if st.button("Remove the stored copy", key="discard", icon=":material/delete:"):
+        st.caption(_("Stored in a private folder on this computer until you remove it."))
+        if st.button(_("Remove the stored copy"), key="discard", icon=":material/delete:"):
             stored.remove(w.place)
             w.table, w.label, w.plain, w.place = None, "", {}, None
-            w.notice = "The stored copy is removed."
+            w.notice = _("The stored copy is removed.")
             st.rerun()
 
 
 def _sample() -> None:
-    st.subheader("Try it on the sample table", anchor=False)
+    st.subheader(_("Try it on the sample table"), anchor=False)
     st.markdown(
-        "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go wrong. "
-        "Hints lead through all steps in two minutes."
+        _(
+            "A simulated survey of a town: 20,000 people, 15 columns. Nobody in it exists, so nothing can go "
+            "wrong. Hints lead through all steps in two minutes."
+        )
     )
     if not tour.SAMPLE.exists():
-        st.info("The sample table is not installed here. Upload a table below.")
+        st.info(_("The sample table is not installed here. Upload a table below."))
     elif st.button(
-        "Use the sample table",
+        _("Use the sample table"),
         key="use_sample",
         icon=":material/table_chart:",
         type="secondary" if wizard().table else "primary",
@@ -77,23 +86,25 @@ def _sample() -> None:
 
 def _upload() -> None:
     w = wizard()
-    st.subheader("Or upload your own table", anchor=False)
-    st.markdown("The file stays on the computer that runs this application, which sends nothing anywhere.")
+    st.subheader(_("Or upload your own table"), anchor=False)
+    st.markdown(_("The file stays on the computer that runs this application, which sends nothing anywhere."))
     left, right = st.columns(2)
     tables = left.file_uploader(
-        "Table (CSV, Parquet or Excel), or several that belong together",
+        _("Table (CSV, Parquet or Excel), or several that belong together"),
         type=["csv", "gz", "parquet", "pq", "xlsx"],
         key=f"table_{w.uploads}",
         accept_multiple_files=True,
-        help="One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 text, "
-        "also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as patients and "
-        "their stays, are tables that refer to each other by keys. Larger files: see below.",
+        help=_(
+            "One row for each person or event, a first line of column names. CSV: commas between cells, UTF-8 "
+            "text, also as .csv.gz. Excel: the first sheet of an .xlsx workbook. Several files at once, such as "
+            "patients and their stays, are tables that refer to each other by keys. Larger files: see below."
+        ),
     )
     with right:
         given, books = _description(f"up_{w.uploads}")
-    label = f"Load these {len(tables)} tables" if len(tables) > 1 else "Load this table"
+    label = _("Load these {number} tables").format(number=len(tables)) if len(tables) > 1 else _("Load this table")
     if st.button(label, key="load", disabled=not tables, icon=":material/upload_file:") and tables:
-        _go(lambda: _load(list(tables), given, books), "Storing the files and looking at their columns")
+        _go(lambda: _load(list(tables), given, books), _("Storing the files and looking at their columns"))
 
 
 def _load(tables: list[Any], given: Any, books: list[Any]) -> None:
@@ -117,31 +128,35 @@ def _no_books(books: list[Any]) -> None:
     """Errors: UsageError."""
     if books:
         raise synth.UsageError(
-            "code books are of single tables; leave them out, and state the values on the page Describe"
+            _("code books are of single tables; leave them out, and state the values on the page Describe")
         )
 
 
 def _description(key: str) -> tuple[Any, list[Any]]:
     """What the steward already has in writing: a description and code books."""
     given = st.file_uploader(
-        "Description (optional, JSON)",
+        _("Description (optional, JSON)"),
         type=["json"],
         key=f"schema_{key}",
-        help="A description saved earlier on the page Describe, or SDV metadata. Without one, a draft is made from the "
-        "table and you confirm it in the next step.",
+        help=_(
+            "A description saved earlier on the page Describe, or SDV metadata. Without one, a draft is made "
+            "from the table and you confirm it in the next step."
+        ),
     )
     with st.popover(
-        "Code books",
-        help="Lists of a column's values and what they mean, as the publisher gives them.",
+        _("Code books"),
+        help=_("Lists of a column's values and what they mean, as the publisher gives them."),
         icon=":material/menu_book:",
     ):
         books = st.file_uploader(
-            "Code books (optional, CSV)",
+            _("Code books (optional, CSV)"),
             type=["csv"],
             accept_multiple_files=True,
             key=f"books_{key}",
-            help="One file for each column, named after it (sex.csv), with the header value,label. Whoever hands it "
-            "over vouches for the values.",
+            help=_(
+                "One file for each column, named after it (sex.csv), with the header value,label. Whoever hands "
+                "it over vouches for the values."
+            ),
         )
     return given, list(books)
 
@@ -151,45 +166,50 @@ def _server() -> None:
     files, alone = work.mounted(), access.me().alone
     if not files and not alone:
         return
-    with st.expander("Or a file or folder that is already on this computer (any size, nothing is copied)"):
+    with st.expander(_("Or a file or folder that is already on this computer (any size, nothing is copied)")):
         path = None
         if files:
             path = st.selectbox(
-                "File",
+                _("File"),
                 files,
                 index=None,
                 key="server_file",
                 format_func=lambda p: _shown(p, files),
-                placeholder="Choose a table",
-                help="Tables in the folders that this installation "
-                "offers; a folder of Parquet files is one table, a folder of "
-                "other files several that belong together.",
+                placeholder=_("Choose a table"),
+                help=_(
+                    "Tables in the folders that this installation offers; a folder of Parquet files is one "
+                    "table, a folder of other files several that belong together."
+                ),
             )
         else:
             st.caption(
-                "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
-                "you start the application, or type the path of a file."
+                _(
+                    "No folder of tables is offered here: name one in the environment variable SYNTH_TABLES when "
+                    "you start the application, or type the path of a file."
+                )
             )
         typed = (
             st.text_input(
-                "Path",
+                _("Path"),
                 key="server_path",
-                placeholder="/data/people.parquet",
-                help="The full path of a file, or of a folder of tables, on the computer that runs this application.",
+                placeholder=_("/data/people.parquet"),
+                help=_(
+                    "The full path of a file, or of a folder of tables, on the computer that runs this application."
+                ),
             )
             if alone
             else ""
         )
         chosen = typed.strip() or path
         given, books = _description("server")
-        if st.button("Use this file", key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
-            _go(lambda: _take(chosen, given, books), "Looking at the columns")
+        if st.button(_("Use this file"), key="use_file", disabled=not chosen, icon=":material/dns:") and chosen:
+            _go(lambda: _take(chosen, given, books), _("Looking at the columns"))
 
 
 def _shown(path: Any, files: list[Any]) -> str:
     same = [p for p in files if p.name == path.name]
     shown = str(path.name if len(same) == 1 else path)
-    return f"{shown} (folder)" if path.is_dir() else shown
+    return _("{shown} (folder)").format(shown=shown) if path.is_dir() else shown
 
 
 def _go(load: Any, told: str) -> None:

@@ -35,16 +35,19 @@ from app.table import (
     rules_across,
     unit,
 )
+from synth.language import _
 
 
 def page() -> None:
     """The grid, one column's values, who vouches, target and name."""
     frame.head(
         "describe",
-        "What anyone may know about the table **without looking at its rows**: kinds of columns, possible values, "
-        "codes. The result is built on these facts, so they must be right and public.",
+        _(
+            "What anyone may know about the table **without looking at its rows**: kinds of columns, possible "
+            "values, codes. The result is built on these facts, so they must be right and public."
+        ),
     )
-    if not frame.needs("describe", "Choose a table first: the description belongs to one.", "data"):
+    if not frame.needs("describe", _("Choose a table first: the description belongs to one."), "data"):
         return
     w = wizard()
     top = st.container()
@@ -53,14 +56,14 @@ def page() -> None:
         checklist.section(w)  # as it stands after this run's edits
     plain = json.dumps(effective(w), indent=2, ensure_ascii=False) + "\n"
     st.download_button(
-        "Save this description",
+        _("Save this description"),
         plain,
         "schema.json",
         "application/json",
         key="save_schema",
         icon=":material/download:",
         on_click="ignore",
-        help="A JSON file that holds no rows. Upload it next time.",
+        help=_("A JSON file that holds no rows. Upload it next time."),
     )
     frame.onward("describe", blocked=_blocked())
 
@@ -77,17 +80,17 @@ def _alone() -> None:
     if choices:
         with places[2]:
             _weight(choices)
-    checklist.here("person", "Rows of one person")
+    checklist.here("person", _("Rows of one person"))
     unit.section()
     if codes.asked(w):
-        checklist.here("codes", "Numbers, or codes?")
+        checklist.here("codes", _("Numbers, or codes?"))
         codes.section()
     checklist.here("columns", "Columns")
     redraft.notes()
     grid.section()
     _problems()
     if alone(w):
-        checklist.here("lists", "Lists that may tell of persons")
+        checklist.here("lists", _("Lists that may tell of persons"))
     lists.section()
     learning.section()
     _vouch()
@@ -103,9 +106,9 @@ def _belonging() -> None:
     """The descriptions of several tables: what holds them together, what is decided for all, and each in its grid."""
     w = wizard()
     _name()
-    checklist.here("joined", "How the tables belong together")
+    checklist.here("joined", _("How the tables belong together"))
     joining.section()
-    checklist.here("keys", "Keys and their bounds")
+    checklist.here("keys", _("Keys and their bounds"))
     keys.section()
     if not checklist.tied(w):
         if w.place is not None:
@@ -113,12 +116,12 @@ def _belonging() -> None:
         return
     rules_across.section()
     _problems()
-    checklist.here("columns", "Columns, one table at a time")
+    checklist.here("columns", _("Columns, one table at a time"))
     related.choice()
     related.reading()
     grid.section()
     if apart(w):
-        checklist.here("lists", "Lists that may tell of persons")
+        checklist.here("lists", _("Lists that may tell of persons"))
     lists.section()
     _vouch()
     _vouchers()
@@ -131,12 +134,14 @@ def _belonging() -> None:
 def _name() -> None:
     w = wizard()
     name = st.text_input(
-        "Name of the dataset",
+        _("Name of the dataset"),
         value=dataset(w),
         key="dataset",
         max_chars=200,
-        help="The privacy budget is kept under this name. Tables about the same people (other years, versions, parts) "
-        "must share one name: what is learnt from each adds up.",
+        help=_(
+            "The privacy budget is kept under this name. Tables about the same people (other years, versions, "
+            "parts) must share one name: what is learnt from each adds up."
+        ),
     )
     w.plain["dataset"] = name.strip() or None
 
@@ -149,12 +154,12 @@ def _target() -> None:
     ]
     current = w.plain.get("target")
     target = st.selectbox(
-        "Column to predict (optional)",
+        _("Column to predict (optional)"),
         choices,
         index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n,
         key="target",
-        help="If the table will be used to predict one column, more care is given to how others relate to it.",
+        help=_("If the table will be used to predict one column, more care is given to how others relate to it."),
     )
     if target != current:
         w.plain["target"] = target
@@ -176,13 +181,15 @@ def _weight(choices: list[str | None]) -> None:
     w = wizard()
     current = w.plain.get("weight")
     weight = st.selectbox(
-        "Weight of a row (optional)",
+        _("Weight of a row (optional)"),
         choices,
         index=choices.index(current) if current in choices else 0,
         format_func=lambda n: "none" if n is None else n,
         key="weight",
-        help="In a survey, the number of people that a row represents. Its smallest and largest value must "
-        "be known, not learnt. Comparisons then show how close weighted rows come.",
+        help=_(
+            "In a survey, the number of people that a row represents. Its smallest and largest value must be "
+            "known, not learnt. Comparisons then show how close weighted rows come."
+        ),
     )
     if weight != current:
         w.plain["weight"] = weight
@@ -194,11 +201,13 @@ def _vouchers() -> None:
     parts = [f"{told.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in told]
     price = wizard().plain.get("learnt")
     cost = (
-        f" Learning them cost epsilon {price['epsilon']:g} (line {price['ledger_entry']} of the ledger)."
+        _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(
+            epsilon=price["epsilon"], ledger_entry=price["ledger_entry"]
+        )
         if price
         else ""
     )
-    st.caption(f"Columns: {', '.join(parts)}.{cost}")
+    st.caption(_("Columns: {parts}.{cost}").format(parts=", ".join(parts), cost=cost))
 
 
 def _problems() -> None:
@@ -215,31 +224,35 @@ def _vouch() -> None:
     unread = several(w) and not is_read(w)
     if not (waiting or unread or (several(w) and (keys.waiting(w) or apart(w)))):
         return
-    checklist.here("vouched", "Who vouches")
+    checklist.here("vouched", _("Who vouches"))
     with st.container(border=True):
         every = effective(w)["tables"].values() if several(w) else [effective(w)]
         columns = sum(len(t["columns"]) for t in every)
-        where = f" in {len(tables)} tables" if several(w) else ""
+        where = _(" in {number} tables").format(number=len(tables)) if several(w) else ""
         st.markdown(
-            f"**{sum(map(len, waiting.values()))} of {columns} columns{where} are waiting for somebody to vouch"
-            f"{', and the keys with their bounds' if several(w) and keys.waiting(w) else ''}.**"
+            _("**{sum} of {columns} columns{where} are waiting for somebody to vouch{ending}.**").format(
+                sum=sum(map(len, waiting.values())),
+                columns=columns,
+                where=where,
+                ending=", and the keys with their bounds" if several(w) and keys.waiting(w) else "",
+            )
         )
-        st.markdown(words.NOT_FREE)
+        st.markdown(_(words.NOT_FREE))
         named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
         st.caption("Waiting: " + frame.escape(", ".join(named[:12])) + (" …" if len(named) > 12 else ""))
         asked = not several(w) and bool(codes.asked(w))
         if asked:
-            st.caption("First answer “Numbers, or codes?” above: it decides what these columns may hold.")
+            st.caption(_("First answer “Numbers, or codes?” above: it decides what these columns may hold."))
         mine = st.checkbox(
-            "I have checked them, and I vouch that these are public facts"
-            + (", and that the answer on rows of one person is right" if unit.proposed(w) else ""),
+            _("I have checked them, and I vouch that these are public facts")
+            + (_(", and that the answer on rows of one person is right") if unit.proposed(w) else ""),
             key=f"mine_{w.edition}",
             disabled=asked,
-            help="Your name is recorded with these facts. Without it you cannot go on.",
+            help=_("Your name is recorded with these facts. Without it you cannot go on."),
         )
-        if st.button("Confirm all columns", key="confirm_all", disabled=asked or not mine, type="primary"):
-            what = "All columns and keys" if several(w) else "All columns"
-            intake.replace(_confirmed(w, waiting), f"{what} are confirmed on your word.")
+        if st.button(_("Confirm all columns"), key="confirm_all", disabled=asked or not mine, type="primary"):
+            what = _("All columns and keys") if several(w) else _("All columns")
+            intake.replace(_confirmed(w, waiting), _("{what} are confirmed on your word.").format(what=what))
 
 
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
@@ -263,44 +276,53 @@ def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
 def _values() -> None:
     """One column's categories as lines, and its own confirmation."""
     if effective_own(wizard())["columns"]:
-        frame.fold("One column: its list of values, and confirming it alone", "one_column", _one)
+        frame.fold(_("One column: its list of values, and confirming it alone"), "one_column", _one)
 
 
 def _one() -> None:
     w = wizard()
     names = list(effective_own(w)["columns"])
     index = names.index(w.editing) if w.editing in names else 0
-    name = st.selectbox("Column", names, index=index, key="editing", help="The column to look at.")
+    name = st.selectbox(_("Column"), names, index=index, key="editing", help=_("The column to look at."))
     w.editing = name
     column = own(w)["columns"][name]
     if column["type"] in facts.WORDED:
         _lines(name, column)
     else:
-        st.caption(f"{words.KINDS[column['type']].capitalize()}: it has no list of values.")
+        st.caption(
+            _("{capitalize}: it has no list of values.").format(capitalize=words.KINDS[column["type"]].capitalize())
+        )
     if name in alone(w):
-        st.caption("It is confirmed above, alone and with a reason.")
+        st.caption(_("It is confirmed above, alone and with a reason."))
     elif column.get("source") == "unconfirmed":
-        if st.button("I vouch for this column", key="confirm_one"):
-            intake.replace_own(facts.confirm(own(w), [name]), f"{frame.escape(name)} is confirmed on your word.")
+        if st.button(_("I vouch for this column"), key="confirm_one"):
+            intake.replace_own(
+                facts.confirm(own(w), [name]), _("{name} is confirmed on your word.").format(name=frame.escape(name))
+            )
     else:
-        st.caption(f"Who vouches: {words.SOURCES[column.get('source', 'declared')]}.")
+        st.caption(_("Who vouches: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
 
 
 def _lines(name: str, column: dict) -> None:
     values = list(column.get("categories") or ())
     if len(values) > facts.SHOWN_VALUES or any("\n" in v for v in values):
-        st.caption(f"{len(values)} values: too many to edit here. Save the description, edit the file and upload it.")
+        st.caption(
+            _("{number} values: too many to edit here. Save the description, edit the file and upload it.").format(
+                number=len(values)
+            )
+        )
         return
     text = st.text_area(
-        "Possible values, one a line",
+        _("Possible values, one a line"),
         "\n".join(values),
         height=240,
         key=f"lines_{wizard().edition}_{name}",
-        help="Every value the column can take. For an ordered category, from lowest to highest.",
+        help=_("Every value the column can take. For an ordered category, from lowest to highest."),
     )
-    if st.button("Keep these values", key="keep_values"):
+    if st.button(_("Keep these values"), key="keep_values"):
         intake.replace_own(
-            facts.with_values(own(wizard()), name, text), f"The values of {frame.escape(name)} are changed."
+            facts.with_values(own(wizard()), name, text),
+            _("The values of {name} are changed.").format(name=frame.escape(name)),
         )
 
 

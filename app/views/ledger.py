@@ -13,30 +13,35 @@ import synth
 from app.run import caps, composition, datasets
 from app.session import access, frame, labels, words
 from synth import app_api
+from synth.language import Texts, _
 
 SIZE = 200  # lines on a page
-KINDS = {
-    "spend": "charged",
-    "policy": "cap set",
-    "refusal": "refused",
-    "outcome": "run ended",
-    "fingerprint": "table marked",
-}
+KINDS = Texts(
+    {
+        "spend": "charged",
+        "policy": "cap set",
+        "refusal": "refused",
+        "outcome": "run ended",
+        "fingerprint": "table marked",
+    }
+)
 
 
 def page() -> None:
     """Totals, lines, verification."""
     frame.head(
         "ledger",
-        "Every charge is recorded here before any row is read, and never altered. What is learnt about the same "
-        "people adds up, so a dataset's protection depends on this list.",
+        _(
+            "Every charge is recorded here before any row is read, and never altered. What is learnt about the "
+            "same people adds up, so a dataset's protection depends on this list."
+        ),
     )
     book = synth.Ledger()
     totals = book.summary()
     names = datasets.seen([t.dataset for t in totals])
     totals = [t for t in totals if t.dataset in names]
     if not totals:
-        st.info("Nothing has been spent yet. The first run writes the first line.", icon=":material/info:")
+        st.info(_("Nothing has been spent yet. The first run writes the first line."), icon=":material/info:")
         return
     for total in totals:
         _total(total)
@@ -49,16 +54,26 @@ def page() -> None:
 def _total(total: Any) -> None:
     name = frame.escape(total.dataset)
     if len(total.spellings) > 1:
-        st.caption(f"Spellings of one name, added up: {frame.escape(', '.join(total.spellings))}")
+        st.caption(
+            _("Spellings of one name, added up: {spellings}").format(spellings=frame.escape(", ".join(total.spellings)))
+        )
     runs = words.runs(total.runs)
     if total.remaining_epsilon is None:
         st.markdown(
-            f"**{name}**: epsilon {total.epsilon:g} and delta {words.small(total.delta)} spent in {runs}; no cap."
-            + (f" That was decided by {frame.escape(total.policy.actor or 'nobody named')}." if total.policy else "")
+            _("**{name}**: epsilon {epsilon:g} and delta {delta} spent in {runs}; no cap.").format(
+                name=name, epsilon=total.epsilon, delta=words.small(total.delta), runs=runs
+            )
+            + (
+                _(" That was decided by {actor}.").format(actor=frame.escape(total.policy.actor or "nobody named"))
+                if total.policy
+                else ""
+            )
         )
         return
     cap = total.policy.max_epsilon
-    text = f"**{name}**: epsilon {total.epsilon:g} of {cap:g} spent in {runs}, **{total.remaining_epsilon:g} left**"
+    text = _("**{name}**: epsilon {epsilon:g} of {cap:g} spent in {runs}, **{remaining_epsilon:g} left**").format(
+        name=name, epsilon=total.epsilon, cap=cap, runs=runs, remaining_epsilon=total.remaining_epsilon
+    )
     st.progress(min(1.0, total.epsilon / cap), text=text)
 
 
@@ -67,47 +82,47 @@ def _cap(names: list[str]) -> None:
     names = [n for n in names if access.rules().may_cap(who, n)]
     if not names:
         return
-    with st.expander("Set or change a cap"):
-        name = st.selectbox("Dataset", names, key="cap_dataset", help="The dataset that the cap is for.")
+    with st.expander(_("Set or change a cap")):
+        name = st.selectbox(_("Dataset"), names, key="cap_dataset", help=_("The dataset that the cap is for."))
         cap = st.number_input(
-            "Cap on epsilon over all runs",
+            _("Cap on epsilon over all runs"),
             min_value=0.01,
             value=3.0,
             step=0.5,
             key="cap_epsilon",
-            help="Runs beyond it are refused. Earlier runs count.",
+            help=_("Runs beyond it are refused. Earlier runs count."),
         )
         approved = (
-            st.text_input("Approved by", key="cap_approved", help="Who allowed this cap. It is written down.")
+            st.text_input(_("Approved by"), key="cap_approved", help=_("Who allowed this cap. It is written down."))
             if who.alone
             else ""
         )
-        if st.button("Set this cap", key="cap_set"):
+        if st.button(_("Set this cap"), key="cap_set"):
             caps.put(name, float(cap), approved_by=approved.strip() or None)
             st.rerun()
 
 
 def _lines(book: synth.Ledger, names: list[str]) -> None:
-    st.subheader("Lines", anchor=False)
+    st.subheader(_("Lines"), anchor=False)
     chosen = st.selectbox(
-        "Show",
+        _("Show"),
         [None, *names],
         key="lines_of",
-        help="One dataset's lines, or all.",
-        format_func=lambda n: "all datasets" if n is None else n,
+        help=_("One dataset's lines, or all."),
+        format_func=lambda n: _("all datasets") if n is None else n,
     )
-    refusals = st.checkbox("Refusals only", key="refusals", help="Spends that the caps did not allow.")
+    refusals = st.checkbox(_("Refusals only"), key="refusals", help=_("Spends that the caps did not allow."))
     kind = "refusal" if refusals else None
     number = int(st.session_state.get("lines_page", 1))
     found, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
     pages = max(1, -(-count // SIZE))
     if pages > 1 or number > 1:
         st.number_input(
-            f"Page (of {pages}, the newest lines first)",
+            _("Page (of {pages}, the newest lines first)").format(pages=pages),
             1,
             max(pages, number),
             key="lines_page",
-            help=f"{count:,} lines, {SIZE} on a page.",
+            help=_("{count:,} lines, {size} on a page.").format(count=count, size=SIZE),
         )
     rows = [_row(entry) for entry in found]
     config = {
@@ -116,7 +131,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         "Details": st.column_config.TextColumn(width="large"),
     }
     if not rows:
-        st.info("No line of this kind.", icon=":material/info:")
+        st.info(_("No line of this kind."), icon=":material/info:")
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=config, placeholder="")
     with st.container(horizontal=True):
@@ -133,15 +148,17 @@ def _export(book: synth.Ledger, names: list[str]) -> None:
         return "\n".join([*lines, json.dumps({"last_seal": book.head()})]) + "\n"
 
     st.download_button(
-        "Export these lines (JSON)",
+        _("Export these lines (JSON)"),
         text,
         "ledger.jsonl",
         "application/json",
         key="export_ledger",
         icon=":material/download:",
         on_click="ignore",
-        help="One line of JSON for each, and the last seal. It holds no private value. Keep it "
-        "elsewhere: then lines that are cut off later are detected.",
+        help=_(
+            "One line of JSON for each, and the last seal. It holds no private value. Keep it elsewhere: then "
+            "lines that are cut off later are detected."
+        ),
     )
 
 
@@ -157,14 +174,14 @@ def _csv(book: synth.Ledger, names: list[str]) -> None:
         return out.getvalue()
 
     st.download_button(
-        "Export these lines (CSV)",
+        _("Export these lines (CSV)"),
         text,
         "ledger.csv",
         "text/csv",
         key="export_csv",
         icon=":material/table:",
         on_click="ignore",
-        help="As they stand here, for a spreadsheet.",
+        help=_("As they stand here, for a spreadsheet."),
     )
 
 
@@ -185,31 +202,38 @@ def _row(entry: Any) -> dict[str, Any]:
 def _details(entry: Any) -> str:
     told = entry.question
     if entry.kind == "spend":
-        approved = f", approved by {entry.approved_by}" if entry.approved_by else ""
+        approved = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
         relation = words.RELATIONS_SHORT.get(entry.relation, entry.relation)
-        return f"{told.get('method', '')}, {len(told.get('columns', []))} columns, {relation}{approved}"
+        return _("{get}, {number} columns, {relation}{approved}").format(
+            get=told.get("method", ""), number=len(told.get("columns", [])), relation=relation, approved=approved
+        )
     if entry.kind == "policy":
-        by = f", approved by {entry.approved_by}" if entry.approved_by else ""
+        by = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
         if told["max_epsilon"] is None:
-            return f"decided: no cap{by}"
-        return f"at most epsilon {told['max_epsilon']:g}, delta {words.small(told['max_delta'])}{by}"
+            return _("decided: no cap{by}").format(by=by)
+        return _("at most epsilon {max_epsilon:g}, delta {max_delta}{by}").format(
+            max_epsilon=told["max_epsilon"], max_delta=words.small(told["max_delta"]), by=by
+        )
     if entry.kind == "refusal":
         return labels.plain(str(told.get("reason", "")))
     if entry.kind == "fingerprint":
-        return "an encrypted fingerprint that warns of the same rows elsewhere"
+        return _("an encrypted fingerprint that warns of the same rows elsewhere")
     return str(told.get("state", ""))
 
 
 def _verify(book: synth.Ledger) -> None:
-    st.subheader("Is it intact?", anchor=False)
+    st.subheader(_("Is it intact?"), anchor=False)
     st.markdown(
-        "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed or put in "
-        "another order. Note the last seal elsewhere: then lines that were cut off at the end are detected too."
+        _(
+            "Each line carries a seal over all lines before it. Checking finds lines that were altered, removed "
+            "or put in another order. Note the last seal elsewhere: then lines that were cut off at the end are "
+            "detected too."
+        )
     )
     head = st.text_input(
-        "A seal you noted earlier (optional)", key="head", help="64 characters, shown below as the last seal."
+        _("A seal you noted earlier (optional)"), key="head", help=_("64 characters, shown below as the last seal.")
     )
-    if not st.button("Check the ledger", key="verify", icon=":material/verified:"):
+    if not st.button(_("Check the ledger"), key="verify", icon=":material/verified:"):
         return
     try:
         access.allow("verify_ledger")
@@ -218,13 +242,14 @@ def _verify(book: synth.Ledger) -> None:
         frame.tell(error)
         return
     if found.ok:
-        st.success(f"All {found.lines} lines are intact.", icon=":material/verified:")
-        st.caption("Last seal, to be noted down:")
+        st.success(_("All {lines} lines are intact.").format(lines=found.lines), icon=":material/verified:")
+        st.caption(_("Last seal, to be noted down:"))
         st.code(found.head, language=None, wrap_lines=True)
     else:
         st.error(
-            f"The ledger is not intact: {frame.escape(str(found.problem))}. Restore it from a backup, and "
-            f"find out who changed it.",
+            _("The ledger is not intact: {problem}. Restore it from a backup, and find out who changed it.").format(
+                problem=frame.escape(str(found.problem))
+            ),
             icon=":material/gpp_bad:",
         )
 

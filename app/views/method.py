@@ -13,6 +13,7 @@ from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, several, wizard
 from app.session.state import facts as facts_of
 from synth import app_api
+from synth.language import _
 
 MOST = 2000  # categories of a column that is shown one-hot
 
@@ -21,15 +22,17 @@ def page() -> None:
     """The method, its options, its forecast."""
     frame.head(
         "method",
-        "Methods ask the table different questions under the same noise budget. Here you see what error to expect "
-        "**before anything is read or spent**.",
+        _(
+            "Methods ask the table different questions under the same noise budget. Here you see what error to "
+            "expect **before anything is read or spent**."
+        ),
     )
     if not frame.needs("method", *lacks(wizard())):
         return
     w = wizard()
     together = several(w)
     fits = together or _choice(w)
-    blocked, draw = _expected(w) if fits else ("Choose a method that fits first.", _nothing)
+    blocked, draw = _expected(w) if fits else (_("Choose a method that fits first."), _nothing)
     place = st.container()
     frame.onward("method", blocked=frame.escape(blocked))
     draw()
@@ -39,7 +42,7 @@ def page() -> None:
             begun(w, drawn=drawn),
             place,
             lambda: expected.shown(w) if together else _costs(w, not drawn),
-            about="Noise, time and memory are being worked out",
+            about=_("Noise, time and memory are being worked out"),
         )
 
 
@@ -49,13 +52,17 @@ def _choice(w: Wizard) -> bool:
     names = sorted(about, key=lambda n: n != words.RECOMMENDED)
     if w.method not in names:
         w.method, w.options = names[0], {}
-    frame.fold(f"All {len(names)} methods side by side", "methods", lambda: _side_by_side(w, [about[n] for n in names]))
+    frame.fold(
+        _("All {number} methods side by side").format(number=len(names)),
+        "methods",
+        lambda: _side_by_side(w, [about[n] for n in names]),
+    )
     chosen = st.selectbox(
-        "Method",
+        _("Method"),
         names,
         index=names.index(w.method),
         key="method",
-        help=words.METHOD_HELP,
+        help=_(words.METHOD_HELP),
         format_func=lambda n: f"{n}{' (recommended)' * (n == words.RECOMMENDED)}: {words.method(about[n])}",
     )
     if chosen != w.method:
@@ -63,22 +70,28 @@ def _choice(w: Wizard) -> bool:
     found = about[w.method]
     st.markdown(
         f"**{frame.escape(w.method)}**: {frame.escape(words.method(found))}.",
-        help=f"In the terms of the field: {found['summary']}.",
+        help=_("In the terms of the field: {summary}.").format(summary=found["summary"]),
     )
     if w.method == words.RECOMMENDED:
-        st.caption(words.REASON)
+        st.caption(_(words.REASON))
     else:
-        st.caption(f"Recommended is {words.RECOMMENDED}: {words.REASON[:1].lower()}{words.REASON[1:]}")
+        st.caption(
+            _("Recommended is {recommended}: {lower}{reason}").format(
+                recommended=words.RECOMMENDED, lower=words.REASON[:1].lower(), reason=words.REASON[1:]
+            )
+        )
     _keeps(w)
     if w.relation not in found["relations"]:
         st.error(
-            f"{w.method} gives no guarantee for “{words.RELATIONS[w.relation]}”. Choose another method here, or "
-            "change what is hidden on the page Budget.",
+            _(
+                "{method} gives no guarantee for “{relations}”. Choose another method here, or change what is "
+                "hidden on the page Budget."
+            ).format(method=w.method, relations=words.RELATIONS[w.relation]),
             icon=":material/block:",
         )
         return False
     if found["options"]:
-        frame.fold("Options of the method", "options", lambda: _options(w, found["options"]))
+        frame.fold(_("Options of the method"), "options", lambda: _options(w, found["options"]))
     _encoded(w)
     return True
 
@@ -91,9 +104,9 @@ def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
         {
             "Method": [m["name"] for m in about],
             "What it does": [words.method(m) for m in about],
-            "Keeps, as measured": ["not measured" if h is None else h.in_words for h in held],
-            "Time": ["forecast below" if timed(m["name"]) else "trained: minutes" for m in about],
-            "For what is hidden": ["yes" if w.relation in m["relations"] else "no promise" for m in about],
+            "Keeps, as measured": [_("not measured") if h is None else h.in_words for h in held],
+            "Time": [_("forecast below") if timed(m["name"]) else _("trained: minutes") for m in about],
+            "For what is hidden": ["yes" if w.relation in m["relations"] else _("no promise") for m in about],
         },
         hide_index=True,
         height=420,
@@ -112,32 +125,38 @@ def _keeps(w: Wizard) -> None:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
         st.caption(
-            f"On public tables, at epsilon {held.epsilon:g}, it kept: {held.in_words}.",
-            help="Measured with its default options, where rows and epsilon together were no more than yours. "
-            "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
-            "synthetic rows learns at least half of what it learns of real ones.",
+            _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.").format(
+                epsilon=held.epsilon, in_words=held.in_words
+            ),
+            help=_(
+                "Measured with its default options, where rows and epsilon together were no more than yours. "
+                "Pairs: nearer than independent columns by a tenth at least. Target: a model trained on the "
+                "synthetic rows learns at least half of what it learns of real ones."
+            ),
         )
 
 
 def _encoded(w: Wizard) -> None:
     """Rows as vectors: bounds of norm and the sensitivity, on rows made up from the schema."""
-    facts, _ = facts_of(w)
+    facts, _other = facts_of(w)
     if facts is None or not facts.measured():
         return
-    frame.fold("How a row becomes a vector of bounded length", "encoded_open", lambda: _vectors(facts, w.relation))
+    frame.fold(_("How a row becomes a vector of bounded length"), "encoded_open", lambda: _vectors(facts, w.relation))
 
 
 def _vectors(facts: synth.Schema, relation: str) -> None:
     wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
     told = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled")
     st.caption(
-        "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
-        "so that one person moves a sum by no more than the sensitivity."
+        _(
+            "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
+            "so that one person moves a sum by no more than the sensitivity."
+        )
     )
     with st.container(horizontal=True):
         for label, value in (
             ("Coordinates", f"{told.vectors.shape[1]:,}"),
-            ("Length, at most", f"{told.norm:.3f}"),
+            (_("Length, at most"), f"{told.norm:.3f}"),
             ("Sensitivity", f"{told.sensitivity:.3f}"),
         ):
             st.metric(label, value, border=True, width=175)
@@ -161,14 +180,14 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
 def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
     """What a run will reach; returns why there is no way on, and what draws the rest."""
     known, draw = w.method == words.RECOMMENDED, _nothing
-    expected.head() if several(w) else st.subheader("What to expect", anchor=False)
+    expected.head() if several(w) else st.subheader(_("What to expect"), anchor=False)
     try:
         if known and not several(w):
             draw = reach.section(w)
         begun(w, drawn=not known)
     except synth.SynthError as error:
         frame.tell(error)
-        return "First correct what the red box says.", _nothing
+        return _("First correct what the red box says."), _nothing
     return "", draw
 
 
@@ -182,7 +201,7 @@ def _costs(w: Wizard, known: bool) -> None:
     lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
     if plan is None:
         st.info(
-            "This method takes too long to forecast here. It can be run all the same; nothing was spent.",
+            _("This method takes too long to forecast here. It can be run all the same; nothing was spent."),
             icon=":material/hourglass_empty:",
         )
         return
@@ -194,8 +213,10 @@ def _costs(w: Wizard, known: bool) -> None:
         st.caption(_in_words(lines, plan, pairs))
     if not known:
         st.caption(
-            f"What noise alone does to the counts, at most. What {frame.escape(w.method)} then reaches was not "
-            f"measured on public tables, as it was for {words.RECOMMENDED}."
+            _(
+                "What noise alone does to the counts, at most. What {method} then reaches was not measured on "
+                "public tables, as it was for {recommended}."
+            ).format(method=frame.escape(w.method), recommended=words.RECOMMENDED)
         )
 
 
@@ -206,32 +227,38 @@ def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
     held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}"
     noise: list[tuple[str, str, str]] = [
         (
-            "Columns, noise alone",
+            _("Columns, noise alone"),
             words.at_most(plan.error_one_way),
-            "Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most.",
+            _("Share of rows that noise alone puts into the wrong group of a column's counts, on average, at most."),
         ),
     ]
     if two is not None:
         noise.append(
             (
-                "Pairs, noise alone",
+                _("Pairs, noise alone"),
                 words.at_most(two),
-                "The same for tables of two columns, at most. It is the curve's figure at this epsilon.",
+                _("The same for tables of two columns, at most. It is the curve's figure at this epsilon."),
             )
         )
     costs = [
         (
-            "Noise in a count, in rows",
+            _("Noise in a count, in rows"),
             f"± {words.count(max(s.sigma_most for s in many))}",
-            "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger groups of "
-            "people come out well.",
+            _(
+                "The standard deviation of the noise in a count of rows (or in a sum), at most. Much larger "
+                "groups of people come out well."
+            ),
         ),
         (
             "Time",
             held,
-            "On this computer; a forecast, not a promise. “>”: reading and counting only, without the training.",
+            _("On this computer; a forecast, not a promise. “>”: reading and counting only, without the training."),
         ),
-        ("Memory", f"{plan.peak_mib / 1024:.1f} GiB", "Of the process that makes the table, at its peak."),
+        (
+            "Memory",
+            _("{peak_mib:.1f} GiB").format(peak_mib=plan.peak_mib / 1024),
+            _("Of the process that makes the table, at its peak."),
+        ),
     ]
     with st.container(horizontal=True):
         for label, value, explained in [*(noise if noise_alone else []), *costs]:
@@ -242,9 +269,22 @@ def _in_words(lines: list[Any], plan: Any, pairs: list[float]) -> str:
     """The curve for whoever cannot see it."""
     first, last = lines[0], lines[-1]
     return (
-        f"Expected error of single columns: {100 * first.error_one_way:.2g} % at epsilon {first.epsilon:g}, "
-        f"{100 * plan.error_one_way:.2g} % at {plan.epsilon:g}, {100 * last.error_one_way:.2g} % at {last.epsilon:g}."
-    ) + (f" Pairs: {100 * pairs[0]:.2g} % to {100 * pairs[-1]:.2g} %." if pairs else "")
+        _(
+            "Expected error of single columns: {error_one_way:.2g} % at epsilon {epsilon:g}, "
+            "{error_one_way2:.2g} % at {epsilon2:g}, {error_one_way3:.2g} % at {epsilon3:g}."
+        ).format(
+            error_one_way=100 * first.error_one_way,
+            epsilon=first.epsilon,
+            error_one_way2=100 * plan.error_one_way,
+            epsilon2=plan.epsilon,
+            error_one_way3=100 * last.error_one_way,
+            epsilon3=last.epsilon,
+        )
+    ) + (
+        _(" Pairs: {pairs:.2g} % to {pairs2:.2g} %.").format(pairs=100 * pairs[0], pairs2=100 * pairs[-1])
+        if pairs
+        else ""
+    )
 
 
 page()

@@ -13,6 +13,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import unit
 from synth.app_api import jobs, looks
+from synth.language import _
 
 ROWS = "As many as the real table has, up to noise, unless its number of rows is public."
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
@@ -22,7 +23,7 @@ PAGE = 700  # height of a page that is shown inside this one, pixels
 
 def page() -> None:
     """What came out of the chosen run and may be shared. What needs the bundle is drawn once that is packed."""
-    frame.head("release", "The synthetic table and everything that may go with it.")
+    frame.head("release", _("The synthetic table and everything that may go with it."))
     job = recent.chosen("release")
     if job is None:
         return
@@ -33,12 +34,12 @@ def page() -> None:
         with claims.container():
             _summary(job, export.own(place), alone=True)
     again.section(job)
-    frame.fold("First rows of the synthetic table", "first_rows", lambda: _preview(place, together))
+    frame.fold(_("First rows of the synthetic table"), "first_rows", lambda: _preview(place, together))
     packed = st.container()
     free = export.may_leave(job)
     if free and together:
         tables.more(job, place)
-        st.caption("Putting synthetic tables into a database is there for single tables alone.")
+        st.caption(_("Putting synthetic tables into a database is there for single tables alone."))
     elif free:
         more.section(job, place, synth.Schema.load(place / "schema.json"))
         outlet.section(job, str(place / "model.json"))
@@ -55,7 +56,7 @@ def page() -> None:
             tables.downloads(job, place) if together else _downloads(job, place)
             _pages(job, place)
 
-    background.then(wanted, packed, leaves, about="The bundle is being checked and packed")
+    background.then(wanted, packed, leaves, about=_("The bundle is being checked and packed"))
 
 
 def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> None:
@@ -64,34 +65,53 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
     many = result["num_rows"]
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
-    rows = {f"Rows of {t}": n for t, n in many.items()} if isinstance(many, dict) else {"Synthetic rows": many}
+    rows = (
+        {_("Rows of {t}").format(t=t): n for t, n in many.items()}
+        if isinstance(many, dict)
+        else {"Synthetic rows": many}
+    )
     with st.container(horizontal=True):
         for label, value, explained in (
-            *((label, f"{n:,}", ROWS) for label, n in rows.items()),
+            *((label, f"{n:,}", _(ROWS)) for label, n in rows.items()),
             (
-                "Run's epsilon" if alone else "Epsilon",
+                _("Run's epsilon") if alone else "Epsilon",
                 f"{card['epsilon']:g}",
-                "The privacy loss of the run, and of what its choice rests on.",
+                _("The privacy loss of the run, and of what its choice rests on."),
             ),
-            ("Delta", words.small(card["delta"]), "Probability that the promise of epsilon does not hold."),
-            ("Time", f"{result['seconds_total']:.1f} s", "From start to end."),
+            ("Delta", words.small(card["delta"]), _("Probability that the promise of epsilon does not hold.")),
+            ("Time", f"{result['seconds_total']:.1f} s", _("From start to end.")),
         ):
             st.metric(label, value, border=True, width=155, help=explained)
-    told = f"; the unit is {card['unit_in_words']}" if "unit_in_words" in card else ""
+    told = (
+        _("; the unit is {unit_in_words}").format(unit_in_words=card["unit_in_words"])
+        if "unit_in_words" in card
+        else ""
+    )
     st.success(
-        f"**The guarantee{' of the run itself' * alone}:** {frame.escape(card['meaning'])}, however much else "
-        f"somebody knows. It covers {frame.escape(card['relation_in_words'] + told)}. It holds for "
-        "everything in the downloads, for any further use of them, and for rows drawn later from the model.",
+        _(
+            "**The guarantee{alone}:** {meaning}, however much else somebody knows. It covers "
+            "{relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "
+            "rows drawn later from the model."
+        ).format(
+            alone=" of the run itself" * alone,
+            meaning=frame.escape(card["meaning"]),
+            relation_in_words=frame.escape(card["relation_in_words"] + told),
+        ),
         icon=":material/verified_user:",
     )
     line = card["ledger_entry"]
-    free = " It was refitted from a stored release: nothing more was charged." if job.request().get("free") else ""
+    free = _(" It was refitted from a stored release: nothing more was charged.") if job.request().get("free") else ""
     st.caption(
-        f"Charged to {frame.escape(str(card['dataset']))} in line {line['number']} of the ledger, "
-        f"seal {line['hash'][:12]}…, made {recent.when(job)}.{free}"
+        _("Charged to {dataset} in line {number} of the ledger, seal {hash}…, made {when}.{free}").format(
+            dataset=frame.escape(str(card["dataset"])),
+            number=line["number"],
+            hash=line["hash"][:12],
+            when=recent.when(job),
+            free=free,
+        )
     )
     if (card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
-        st.caption(unit.ALONE)
+        st.caption(_(unit.ALONE))
 
 
 def _preview(place: Path, together: bool) -> None:
@@ -107,8 +127,8 @@ def _preview(place: Path, together: bool) -> None:
 def _pages(job: jobs.Job, place: Path) -> None:
     """The card and the publishable report as their readers will see them."""
     for title, name in (
-        ("The card: what it says of the guarantee", "card"),
-        ("The publishable report: noisy answers against the synthetic table", "report"),
+        (_("The card: what it says of the guarantee"), "card"),
+        (_("The publishable report: noisy answers against the synthetic table"), "report"),
     ):
         frame.fold(title, f"see_{name}", partial(_read, job, place, f"{name}.html", title.partition(":")[0]))
 
@@ -122,9 +142,11 @@ def _all_of_them(job: jobs.Job) -> None:
     own, every = export.released_together(job), len(looks.rivals(job)) + 1
     if len(own) < 2:
         return
-    left = f" {words.runs(every - len(own))} of others are not in it: their owners release them." * (every > len(own))
+    left = _(" {runs} of others are not in it: their owners release them.").format(
+        runs=words.runs(every - len(own))
+    ) * (every > len(own))
     st.download_button(
-        f"All {len(own)} releases (.zip)",
+        _("All {number} releases (.zip)").format(number=len(own)),
         access.later(export.all_packed, job),
         "facsimile-releases.zip",
         "application/zip",
@@ -132,51 +154,53 @@ def _all_of_them(job: jobs.Job) -> None:
         on_click="ignore",
         type="primary",
         icon=":material/folder_zip:",
-        help=f"A folder each, with table, card, report and model.{left}",
+        help=_("A folder each, with table, card, report and model.{left}").format(left=left),
     )
-    st.caption("Released together: " + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
+    st.caption(_("Released together: ") + frame.escape("; ".join(recent.named(one) for one in own)) + f".{left}")
 
 
 def _csv(place: Path) -> tuple[str, str]:
     """The CSV to be downloaded and what to say of it: a choice where there is one in the private table's dialect."""
     if not (place / DIALECT).is_file():
-        return "synthetic.csv", "Opens in any program."
+        return "synthetic.csv", _("Opens in any program.")
     facts = synth.Schema.load(place / "schema.json").dialect
-    own = facts.in_words() if facts else "its own dates and numbers"
+    own = facts.in_words() if facts else _("its own dates and numbers")
     said = {
-        "same": f"Like the private table: {own}",
-        "plain": "Plain: UTF-8 text, commas, points, dates like 2020-01-31",
+        "same": _("Like the private table: {own}").format(own=own),
+        "plain": _("Plain: UTF-8 text, commas, points, dates like 2020-01-31"),
     }
     chosen = st.radio(
-        "How the CSV is written",
+        _("How the CSV is written"),
         list(said),
         key="csv_dialect",
         format_func=lambda k: said[k],
-        help="The rows are the same. The zip holds both.",
+        help=_("The rows are the same. The zip holds both."),
     )
-    return (DIALECT, "Opens where the private table does.") if chosen == "same" else ("synthetic.csv", "Plain CSV.")
+    return (
+        (DIALECT, _("Opens where the private table does.")) if chosen == "same" else ("synthetic.csv", _("Plain CSV."))
+    )
 
 
 def _downloads(job: jobs.Job, place: Path) -> None:
-    st.subheader("Downloads", anchor=False)
-    st.markdown("All of these may be released: they are made from noisy answers and public facts alone.")
+    st.subheader(_("Downloads"), anchor=False)
+    st.markdown(_("All of these may be released: they are made from noisy answers and public facts alone."))
     table, told = _csv(place)
     offers: list[tuple[str, str, str, str, str]] = [
-        ("Table (CSV)", table, CSV, "csv", told),
+        (_("Table (CSV)"), table, CSV, "csv", told),
         (
-            "Table (Parquet)",
+            _("Table (Parquet)"),
             "synthetic.parquet",
             PARQUET,
             "parquet",
-            "Numbers and dates keep their types; missing ones are empty.",
+            _("Numbers and dates keep their types; missing ones are empty."),
         ),
-        ("Card", "card.html", HTML, "card", "The guarantee with all its figures; keep it with the table."),
-        ("Report", "report.html", HTML, "report", "How well the table keeps what was measured, for its readers."),
+        ("Card", "card.html", HTML, "card", _("The guarantee with all its figures; keep it with the table.")),
+        ("Report", "report.html", HTML, "report", _("How well the table keeps what was measured, for its readers.")),
     ]
     _all_of_them(job)
     with st.container(horizontal=True):
         st.download_button(
-            "Everything (.zip)",
+            _("Everything (.zip)"),
             access.later(export.packed, job, place),
             "facsimile-release.zip",
             "application/zip",
@@ -184,7 +208,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
             on_click="ignore",
             type="primary",
             icon=":material/download:",
-            help="Table, description, card, report, release, model, and a script that makes more of them.",
+            help=_("Table, description, card, report, release, model, and a script that makes more of them."),
         )
         for label, name, mime, key, help_text in offers:
             st.download_button(

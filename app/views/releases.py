@@ -7,15 +7,16 @@ from app.result import export, releasing
 from app.run import recent, runs
 from app.session import access, frame
 from synth.app_api import jobs, looks
+from synth.language import _
 
 
 def page() -> None:
     """Released bundles, newest first."""
-    frame.head("releases", "Synthetic tables that were released here, each with its guarantee.")
+    frame.head("releases", _("Synthetic tables that were released here, each with its guarantee."))
     found = [j for j in jobs.listing() if _open(j)]
     if not found:
         st.info(
-            "Nothing was released yet. A steward makes a table, and a reviewer releases it.", icon=":material/info:"
+            _("Nothing was released yet. A steward makes a table, and a reviewer releases it."), icon=":material/info:"
         )
         return
     for i, job in enumerate(found):
@@ -25,14 +26,14 @@ def page() -> None:
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
             st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
             st.download_button(
-                "Download the bundle (.zip)",
+                _("Download the bundle (.zip)"),
                 access.later(export.packed, job, place, "take_released"),
                 f"release-{i + 1}.zip",
                 "application/zip",
                 key=f"take_{i}",
                 on_click="ignore",
                 icon=":material/download:",
-                help="Table, description, card, report, release and model.",
+                help=_("Table, description, card, report, release and model."),
             )
 
 

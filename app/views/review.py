@@ -8,29 +8,35 @@ import synth
 from app.result import across, comparison, sidebyside, whatif
 from app.run import recent, runs
 from app.session import frame
+from synth.language import _
 
 
 def page() -> None:
     """The steward's report on the chosen run, and the ways to a better one."""
     frame.head(
         "review",
-        "The result of the run, before anybody else sees it. Comparing with the real rows is for you alone; trying "
-        "other "
-        "fits on the same release is **free**.",
+        _(
+            "The result of the run, before anybody else sees it. Comparing with the real rows is for you alone; "
+            "trying other fits on the same release is **free**."
+        ),
     )
     job = recent.chosen("review")
     if job is None:
         return
     place = runs.release(job)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
-    st.markdown(f"**This run:** {frame.escape(recent.named(job))}, {frame.escape(runs.rows(job))}")
+    st.markdown(
+        _("**This run:** {named}, {rows}").format(
+            named=frame.escape(recent.named(job)), rows=frame.escape(runs.rows(job))
+        )
+    )
     for line in runs.warnings(job):
         st.warning(frame.escape(frame.sentence(line)), icon=":material/warning:")
     if frame.leaving():
         pass  # nobody will see what would be drawn; it takes a second
     elif runs.is_several(job):
         across.section(job, place)
-        st.caption("Runs side by side, and other methods on the same release, are there for single tables alone.")
+        st.caption(_("Runs side by side, and other methods on the same release, are there for single tables alone."))
     else:
         comparison.section(job, place)
         sidebyside.section(job)

@@ -13,6 +13,7 @@ from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
 from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
 from synth.app_api import jobs
+from synth.language import _
 
 POLL = 1.0
 LAST = "write"  # a run's last stage: by then it has given back the memory of its fit
@@ -26,10 +27,10 @@ def page() -> None:
     if w.job is not None and not access.job("watch", w.job).status().final:
         _progress(str(w.job))
         if st.button(
-            "Leave it running and prepare another run",
+            _("Leave it running and prepare another run"),
             key="another",
             icon=":material/add:",
-            help="This run goes on; another one waits in line until it is done.",
+            help=_("This run goes on; another one waits in line until it is done."),
         ):
             w.job = None
             st.rerun()
@@ -51,8 +52,8 @@ def page() -> None:
 def _lead_of(w: Wizard) -> str:
     """What the page is for; another fit to a stored release is charged nothing."""
     if w.job is not None and access.job("watch", w.job).request().get("free"):
-        return "Fits another model to a stored release: **it costs nothing** and reads no row. It can be cancelled."
-    return "Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled."
+        return _("Fits another model to a stored release: **it costs nothing** and reads no row. It can be cancelled.")
+    return _("Charges the budget, reads the table once, and makes the synthetic one. It can be cancelled.")
 
 
 def _await() -> None:
@@ -71,32 +72,42 @@ def _confirm() -> bool:
         plan = None if waits else forecast(w)
     except synth.SynthError as error:
         frame.tell(error)
-        st.caption("Nothing was read or spent. Change it on the pages Budget and Method.")
+        st.caption(_("Nothing was read or spent. Change it on the pages Budget and Method."))
         return False
     total = budget(w)
     name = frame.escape(dataset(w))
-    takes = "not known beforehand" if plan is None or several(w) else words.about_seconds(plan.seconds)
+    takes = _("not known beforehand") if plan is None or several(w) else words.about_seconds(plan.seconds)
     timely = plan is None or several(w) or timed(w.method)
-    takes = takes if timely else f"more than {takes.removeprefix('about ')}: it is trained"
-    takes = "being worked out; go on meanwhile" if waits else takes
-    method = f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else "mixture, of all tables together"
+    takes = (
+        takes
+        if timely
+        else _("more than {removeprefix}: it is trained").format(removeprefix=takes.removeprefix("about "))
+    )
+    takes = _("being worked out; go on meanwhile") if waits else takes
+    method = (
+        f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else _("mixture, of all tables together")
+    )
     with st.container(border=True):
         st.markdown(
-            f"**Table:** {frame.escape(w.label)}  \n**Method:** {method}  \n"
-            f"**What is hidden:** {_hidden(w)}  \n"
-            f"**Takes:** {takes}{_line()}"
+            _(
+                "**Table:** {label}  \n**Method:** {method}  \n**What is hidden:** {hidden}  \n**Takes:** {takes}{line}"
+            ).format(label=frame.escape(w.label), method=method, hidden=_hidden(w), takes=takes, line=_line())
         )
         if plan is not None:
             steps = expected.stages(plan) if several(w) else _stages(plan)
-            with st.expander(f"Stages of the spend ({len(steps['Cells'])})"):
+            with st.expander(_("Stages of the spend ({number})").format(number=len(steps["Cells"]))):
                 st.table(steps, hide_index=True)
         st.markdown(
-            f"**Will be charged to {name}: epsilon {w.epsilon:g}, delta {words.small(w.delta)}**, {_after(total)}."
+            _("**Will be charged to {name}: epsilon {epsilon:g}, delta {delta}**, {after}.").format(
+                name=name, epsilon=w.epsilon, delta=words.small(w.delta), after=_after(total)
+            )
         )
         st.caption(
-            "The charge is written before the table is read and is not given back, also when the run fails later or "
-            "you dislike the result. Running again is charged again, and choosing the best of several results adds "
-            "up all of them."
+            _(
+                "The charge is written before the table is read and is not given back, also when the run fails "
+                "later or you dislike the result. Running again is charged again, and choosing the best of "
+                "several results adds up all of them."
+            )
         )
     if not several(w):
         written.choice(w)
@@ -119,19 +130,24 @@ def _hidden(w: Wizard) -> str:
     """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
     short = words.RELATIONS_SHORT.get(w.relation, w.relation)
     if several(w):
-        found, _ = facts(w)
-        return short if found is None else short.replace("one row", frame.escape(found.unit_in_words))
+        found, _other = facts(w)
+        return short if found is None else short.replace(_("one row"), frame.escape(found.unit_in_words))
     if w.plain.get("unit") in (None, "row"):
         return short
     most = w.plain.get("max_rows") or 1
-    return short.replace("one row", f"one person with {'up to ' if most > 1 else ''}{words.many(most, 'row')}")
+    return short.replace(
+        _("one row"),
+        _("one person with {ending}{many}").format(ending="up to " if most > 1 else "", many=words.many(most, "row")),
+    )
 
 
 def _label() -> str:
     w = wizard()
     if access.rules().needs_approval(dataset(w), w.epsilon):
-        return f"Ask a reviewer to spend epsilon {w.epsilon:g} of {dataset(w)}"
-    return f"Spend epsilon {w.epsilon:g} of {dataset(w)} and run"
+        return _("Ask a reviewer to spend epsilon {epsilon:g} of {dataset}").format(
+            epsilon=w.epsilon, dataset=dataset(w)
+        )
+    return _("Spend epsilon {epsilon:g} of {dataset} and run").format(epsilon=w.epsilon, dataset=dataset(w))
 
 
 def _barred() -> str:
@@ -139,7 +155,7 @@ def _barred() -> str:
     who, name = access.me(), dataset(wizard())
     if access.rules().may_spend(who, name):
         return ""
-    return f"{who.name} may not spend of {name}. Ask whoever keeps the file of roles."
+    return _("{name} may not spend of {name2}. Ask whoever keeps the file of roles.").format(name=who.name, name2=name)
 
 
 def _uncapped() -> str:
@@ -147,13 +163,21 @@ def _uncapped() -> str:
     name = dataset(wizard())
     if caps.decided(name):
         return ""
-    return f"Nobody has chosen a cap on {name} yet. Choose one, or none, on the page Budget and go on from there."
+    return _(
+        "Nobody has chosen a cap on {name} yet. Choose one, or none, on the page Budget and go on from there."
+    ).format(name=name)
 
 
 def _line() -> str:
     """How many runs are before this one, where there are any."""
     waiting = [j for j in jobs.listing() if _waits(j)]
-    return f", after {words.runs(len(waiting))} that {'is' if len(waiting) == 1 else 'are'} in line" if waiting else ""
+    return (
+        _(", after {runs} that {ending} in line").format(
+            runs=words.runs(len(waiting)), ending="is" if len(waiting) == 1 else "are"
+        )
+        if waiting
+        else ""
+    )
 
 
 def _waits(job: jobs.Job) -> bool:
@@ -178,15 +202,17 @@ def _stages(plan: Any) -> dict[str, list[str]]:
 
 
 def _span(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"
+    return least if least == most else _("{least} to {most}").format(least=least, most=most)
 
 
 def _after(total: Any) -> str:
     if total is None or total.remaining_epsilon is None:
         return (
-            "which has no cap, as was decided" if caps.decided(dataset(wizard())) else "whose cap is still to be chosen"
+            _("which has no cap, as was decided")
+            if caps.decided(dataset(wizard()))
+            else _("whose cap is still to be chosen")
         )
-    return f"which has epsilon {total.remaining_epsilon:g} left"
+    return _("which has epsilon {remaining_epsilon:g} left").format(remaining_epsilon=total.remaining_epsilon)
 
 
 @st.fragment(run_every=POLL)
@@ -207,19 +233,23 @@ def _progress(path: str) -> None:
 def _bar(job: jobs.Job, status: jobs.Status) -> None:
     asked, free = job.cancel_asked, bool(job.request().get("free"))
     st.progress(status.fraction, text=now(job, status))
-    st.caption("You may close this window: the run goes on, and this page finds it again.")
+    st.caption(_("You may close this window: the run goes on, and this page finds it again."))
     paid = status.state == "running" and status.stage not in ("", "check") and not free
     st.caption(
-        "This costs nothing: it starts from a stored release."
+        _("This costs nothing: it starts from a stored release.")
         if free
-        else "The budget has been charged; cancelling now does not give it back."
+        else _("The budget has been charged; cancelling now does not give it back.")
         if paid
-        else "Nothing is charged yet."
+        else _("Nothing is charged yet.")
     )
     if len(status.losses) > 1:
         st.altair_chart(charts.losses(status.losses), key="losses")
-        st.caption(f"Training loss, now {status.losses[-1][1]:.4g}. It is computed from the release alone.")
-    if st.button("Cancel the run", key="cancel", disabled=asked, icon=":material/stop_circle:"):
+        st.caption(
+            _("Training loss, now {losses:.4g}. It is computed from the release alone.").format(
+                losses=status.losses[-1][1]
+            )
+        )
+    if st.button(_("Cancel the run"), key="cancel", disabled=asked, icon=":material/stop_circle:"):
         runs.cancel(job)
         st.rerun(scope="fragment")
 
@@ -228,14 +258,14 @@ def _ended(job: jobs.Job) -> None:
     """How the run ended, and where to go from here."""
     w, status = wizard(), job.status()
     if status.state == "done":
-        st.success("The synthetic table is ready.", icon=":material/check_circle:")
+        st.success(_("The synthetic table is ready."), icon=":material/check_circle:")
         background.soon(lambda: export.begun(job), seconds=AT_EASE)
-        if st.button("Next: Review", type="primary", key="to_result", icon=":material/arrow_forward:"):
+        if st.button(_("Next: Review"), type="primary", key="to_result", icon=":material/arrow_forward:"):
             st.switch_page(view("review"))
         st.divider()
-        st.subheader("Run again", anchor=False)
+        st.subheader(_("Run again"), anchor=False)
         return
-    message = labels.plain(status.message).replace(str(job.request().get("table")), w.label or "the table")
+    message = labels.plain(status.message).replace(str(job.request().get("table")), w.label or _("the table"))
     message = frame.escape(frame.sentence(message))
     if status.state == "cancelled":
         st.warning(f"{message}.", icon=":material/stop_circle:")
@@ -246,22 +276,24 @@ def _ended(job: jobs.Job) -> None:
 
 def _lead(code: int | None) -> str:
     known = words.ENDS.get(code if code is not None else 1, "") if code is not None else ""
-    return f"The run failed: {known}. " if known else "The run failed. "
+    return _("The run failed: {known}. ").format(known=known) if known else _("The run failed. ")
 
 
 def _spent(job: jobs.Job, status: jobs.Status) -> str:
     if job.request().get("free") or status.exit_code in (2, 3, 4, 130) or status.pid is None:
-        return "Nothing was spent. The rows were not used."
+        return _("Nothing was spent. The rows were not used.")
     try:
         line = runs.charged_line(job)
     except synth.InputError as error:
-        return f"Whether it was charged is not known here: {frame.escape(labels.plain(str(error)))}."
+        return _("Whether it was charged is not known here: {plain}.").format(
+            plain=frame.escape(labels.plain(str(error)))
+        )
     if line is None:
-        return "Nothing was spent: the ledger holds no charge by this run."
-    return (
-        f"The charge stands: epsilon {line.epsilon:g} of {frame.escape(line.dataset)}, line {line.number} of the "
-        "ledger, because the rows may have been read."
-    )
+        return _("Nothing was spent: the ledger holds no charge by this run.")
+    return _(
+        "The charge stands: epsilon {epsilon:g} of {dataset}, line {number} of the ledger, because the rows "
+        "may have been read."
+    ).format(epsilon=line.epsilon, dataset=frame.escape(line.dataset), number=line.number)
 
 
 page()

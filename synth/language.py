@@ -1,0 +1,142 @@
+"""The languages of pages, messages and reports: one catalogue of translations a language, in gettext's form.
+
+English stands in the code; `synth/languages/de.po` has the German of each text. Code writes
+``_("{n} rows").format(n=n)`` for a text of its own, ``Texts({...})`` for texts at the head of a
+file, which are translated when read, and ``phrase(message)`` for a finished sentence of the library. What has no
+translation stays English.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).with_name("languages")
+NAMES: Final = {"en": "English", "de": "Deutsch"}
+MARKED: Final = "marked"  # no language: each translated text stands in brackets, so that a test sees the others
+_chosen: ContextVar[str] = ContextVar("language", default="")
+_reader: list[Callable[[], str]] = []
+
+
+def available() -> dict[str, str]:
+    """Languages by code, with what their readers call them."""
+    return {"en": "English"} | {p.stem: NAMES.get(p.stem, p.stem) for p in sorted(FOLDER.glob("*.po"))}
+
+
+def nearest(wanted: str) -> str:
+    """The language for somebody whose browser or system asks for this one.
+
+    >>> nearest("en-GB"), nearest("xx")
+    ('en', 'en')
+    """
+    code = wanted.replace("_", "-").split("-")[0].lower()
+    return code if code in available() else "en"
+
+
+def readers(ask: Callable[[], str]) -> None:
+    """Lets ``ask`` say which language is current outside of ``spoken``: that of the application's visitor."""
+    _reader[:] = [ask]
+
+
+def current() -> str:
+    """The language that is spoken here and now."""
+    return _chosen.get() or (_reader[0]() if _reader else "en")
+
+
+@contextmanager
+def spoken(code: str) -> Iterator[None]:
+    """All texts within in this language."""
+    token = _chosen.set(code)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def translated(text: str) -> str:
+    """A text that stands in the code so, placeholders and all, in the current language."""
+    code = current()
+    if code == "en" or not text:
+        return text
+    return f"⟦{text}⟧" if code == MARKED else _catalogue(code).get(text, text)
+
+
+_ = translated
+
+
+def phrase(message: str) -> str:
+    """A finished sentence of the library, whose places are filled already, in the current language."""
+    code = current()
+    if code == "en" or not message:
+        return message
+    return f"⟦{message}⟧" if code == MARKED else _phrase(code, message)
+
+
+def _phrase(code: str, message: str, depth: int = 0) -> str:
+    if (exact := _catalogue(code).get(message)) is not None:
+        return exact
+    if depth > 4:
+        return message
+    for pattern, names, target in _patterns(code):
+        if match := pattern.fullmatch(message):
+            parts = [_phrase(code, g, depth + 1) if " " in g else g for g in match.groups()]
+            filled = dict(zip(names, parts, strict=True))
+            return _PLACE.sub(lambda m, filled=filled: filled.get(m[1], m[0]), target)  # type: ignore[misc]
+    return message
+
+
+_PLACE = re.compile(r"\{(\w+)(?:![rsa])?(?::[^{}]*)?\}")
+
+
+@cache
+def _catalogue(code: str) -> dict[str, str]:
+    import polib
+
+    path = FOLDER / f"{code}.po"
+    entries = polib.pofile(str(path)) if path.is_file() else []
+    return {e.msgid: e.msgstr for e in entries if e.msgstr and "fuzzy" not in e.flags}
+
+
+@cache
+def _patterns(code: str) -> list[tuple[re.Pattern[str], list[str], str]]:
+    """Texts with places, the longest first, as what a filled one looks like."""
+    found = []
+    for text, target in _catalogue(code).items():
+        pieces = _PLACE.split(text)
+        fixed, names = pieces[::2], pieces[1::2]
+        if names and any(" " in piece.strip() for piece in fixed):
+            found.append((re.compile("(.*?)".join(map(re.escape, fixed)), re.DOTALL), names, target))
+    return sorted(found, key=lambda f: -len(f[0].pattern))
+
+
+class Texts(Mapping[Any, Any]):
+    """A table of texts at the head of a file: what is read from it is translated then.
+
+    >>> Texts({"a": ("One row", "icon")})["a"]
+    ('One row', 'icon')
+    """
+
+    def __init__(self, texts: Mapping[Any, Any]) -> None:
+        self._texts = dict(texts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _deep(self._texts[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _deep(value: Any) -> Any:
+    if isinstance(value, str):
+        return translated(value)
+    if isinstance(value, tuple):
+        return tuple(map(_deep, value))
+    if isinstance(value, list):
+        return [_deep(v) for v in value]
+    return {k: _deep(v) for k, v in value.items()} if isinstance(value, dict) else value
