@@ -31,7 +31,7 @@ LATER = (
     "synth.release.card.card",
     "synth.privacy.ledger.ledger",
     "synth.sources.named_databases",
-    "synth.pipeline.kept",
+    "synth.pipeline.retention",
     "synth.pipeline.reached",
 )
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones

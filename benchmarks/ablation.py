@@ -54,17 +54,17 @@ def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
     total = total_of([Table(*a) for a in answers])
     bins, numbers = release.question.bins, external_fit._numbers(stored.releases, stored.setting)
     alone = {c[0]: (v, s) for c, v, s in answers if len(c) == 1}
-    found = {b.column: _histogram(b, *alone[i], total, numbers.get(b.column)) for i, b in enumerate(bins)}
+    result = {b.column: _histogram(b, *alone[i], total, numbers.get(b.column)) for i, b in enumerate(bins)}
     several = [(Marginal(bins=tuple(bins[i] for i in c), sigma=s), v) for c, v, s in answers if len(c) > 1]
     asked = Counts(purpose=PURPOSE, marginals=tuple(m for m, _ in several))
     tables = [CountsRelease(question=asked, values=tuple(v for _, v in several))]
     groups = {b.column: b.groups for b in bins}
-    problem, spans = layout.problem(found, groups, tables, total)
+    problem, spans = layout.problem(result, groups, tables, total)
     rng = np.random.default_rng(seed)
     weights, probs = fit_mixture.fit(problem, Mixture().options, rng=rng, device="cpu", progress=lambda _: None)
     for span in spans.values():
         probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-    axes = [axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items()]
+    axes = [axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items()]
     made = Product(total=total, weights=weights, axes=tuple(axes))
     return headed(made, groups, tables, stored.setting.schema.target, rng=rng)
 
@@ -80,17 +80,17 @@ def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known
 def second(folder: Path, cell: Row) -> Row:
     """The other model's fit to what a run released, and its scores."""
     stored, began = load_release(folder / "out"), time.perf_counter()
-    found: Row = {"what": BOTH}
+    row: Row = {"what": BOTH}
     if cell["method"] == "aim":
         model = by_mixture(stored, cell["seed"])
     else:
         model, words = by_graph(stored, cell["seed"])
-        found = {"what": REVERSE, "held": words}
+        row = {"what": REVERSE, "held": words}
     rng = np.random.default_rng(cell["seed"])
     texts = whole(Drawn(model, stored.setting.schema, round(model.total), rng=rng).blocks())
     path = folder / "second.csv"
     pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
-    return found | {"seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])
+    return row | {"seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])
 
 
 def one(folder: Path, cell: Row, most: float) -> list[Row]:
@@ -98,8 +98,8 @@ def one(folder: Path, cell: Row, most: float) -> list[Row]:
     said = ran(folder, cell, most=most)
     if "failed" in said:
         return [said]
-    found = [said | scores(folder, folder / "out" / "synthetic.csv", cell["table"])]
-    return [*found, second(folder, cell)] if cell["what"] in ("AIM", WHOLE) else found
+    results = [said | scores(folder, folder / "out" / "synthetic.csv", cell["table"])]
+    return [*results, second(folder, cell)] if cell["what"] in ("AIM", WHOLE) else results
 
 
 def main(given) -> None:

@@ -76,7 +76,7 @@ async def prepare(browser: Browser, url: str, number: int, errors: list[str]) ->
     return page
 
 
-async def told(browser: Browser, number: int, work: Awaitable[Any]) -> Any:
+async def reported(browser: Browser, number: int, work: Awaitable[Any]) -> Any:
     """What the work gives; where it does not come to pass, says what the visitor sees instead."""
     try:
         return await work
@@ -112,11 +112,11 @@ async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
     errors: list[str] = []
     async with async_playwright() as play:
         browser = await play.chromium.launch(executable_path=chromium, args=FLAGS)
-        pages = [await told(browser, i, prepare(browser, url, i, errors)) for i in range(visitors)]
+        pages = [await reported(browser, i, prepare(browser, url, i, errors)) for i in range(visitors)]
         alone = [await visit(page, "Ledger", "Ledger") for page in pages]
         alone += [await visit(page, "Budget", "3. Budget") for page in pages]
         together = await asyncio.gather(*(visit(page, "Ledger", "Ledger") for page in pages))
-        own = [await told(browser, i, finished(page, i)) for i, page in enumerate(pages)]
+        own = [await reported(browser, i, finished(page, i)) for i, page in enumerate(pages)]
         await browser.close()
     alone.sort()
     return {
@@ -133,9 +133,9 @@ async def measured(url: str, chromium: str, visitors: int) -> dict[str, Any]:
 def main(given) -> None:
     """Starts a server of its own, puts the load on it, prints the figures as JSON."""
     with TemporaryDirectory() as home, serving(Path(home)) as served:
-        found = asyncio.run(measured(served.url, given.chromium, given.visitors))
-        found["server_mib"] = round(psutil.Process(served.pid).memory_info().rss / 2**20)
-    tell(given.json, found)
+        result = asyncio.run(measured(served.url, given.chromium, given.visitors))
+        result["server_mib"] = round(psutil.Process(served.pid).memory_info().rss / 2**20)
+    tell(given.json, result)
 
 
 if __name__ == "__main__":

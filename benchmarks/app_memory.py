@@ -140,8 +140,10 @@ def measured(part: str, megabytes: int, chromium: str) -> dict[str, Any]:
                 through(page)
                 browser.close()
     took = {"seconds_to_describe": round(drafted), "seconds": round(time.perf_counter() - began)}
-    kept = {f"{n}_within_limit": watch.most[k] < LIMITS[part] for n, k in (("pages", "pages"), ("all", "together"))}
-    return {"megabytes": megabytes, "rows": rows} | took | {"mib": {k: round(v) for k, v in watch.most.items()}} | kept
+    retained = {f"{n}_within_limit": watch.most[k] < LIMITS[part] for n, k in (("pages", "pages"), ("all", "together"))}
+    return (
+        {"megabytes": megabytes, "rows": rows} | took | {"mib": {k: round(v) for k, v in watch.most.items()}} | retained
+    )
 
 
 def main(given) -> None:

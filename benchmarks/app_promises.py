@@ -48,23 +48,23 @@ def promised_and_taken(name: str, epsilon: float) -> dict[str, Any]:
             column |= {"source": "declared"} | ({"reason": "the publisher's code book"} if column.get("risk") else {})
         plain |= {"unit": "row", "unit_source": "declared", "max_rows": None, "dataset": name}
         schema.write_text(json.dumps(plain))
-        told = ask("plan", "--schema", schema, "--rows", len(frame), "--epsilon", epsilon, "--json")
+        reported = ask("plan", "--schema", schema, "--rows", len(frame), "--epsilon", epsilon, "--json")
         words = ("run", table, "--schema", schema, "--epsilon", epsilon, "--out", folder / "out", "--json")
         cost, done = spent(*SYNTH, *words, env=env)
     taken = {"taken": json.loads(done)["seconds_total"], "processor": cost["cpu_seconds"]}
-    times = {"promised": json.loads(told)["seconds"]} | taken
+    times = {"promised": json.loads(reported)["seconds"]} | taken
     return {"rows": len(frame), "columns": frame.shape[1]} | {n: round(t, 1) for n, t in times.items()}
 
 
 def main(given) -> None:
     from docs_figures_speed import promising
 
-    kept = read(given.json, {})
+    retained = read(given.json, {})
     for name in given.tables:
-        kept[name] = promised_and_taken(name, given.epsilon)
-        show({"table": name} | kept[name])
-        write(given.json, kept)
-    print(promising(lambda _: kept))
+        retained[name] = promised_and_taken(name, given.epsilon)
+        show({"table": name} | retained[name])
+        write(given.json, retained)
+    print(promising(lambda _: retained))
 
 
 if __name__ == "__main__":

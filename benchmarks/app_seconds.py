@@ -53,8 +53,8 @@ OPTIONS = ("headless=true", "fileWatcherType=none")
 
 def busy() -> tuple[float, float]:
     """Seconds of the processor so far of the processes below this one: the browser's, and all others'."""
-    found = used()
-    return found[True], found[False]
+    result = used()
+    return result[True], result[False]
 
 
 class Tour:
@@ -277,13 +277,13 @@ def floor(chromium: str) -> dict[str, Any]:
 
 
 def main(given) -> None:
-    kept = read(given.json, {})
+    retained = read(given.json, {})
     for name in given.tables:
-        found = kept[name] = floor(given.chromium) if name == EMPTY else toured(name, given.chromium)
-        told = f"{found['clicks']} clicks, {found['decisions']} decisions, first page {found['first_page']} s"
-        print(f"\n**{name}**: {told} after the command, {len(found['errors'])} errors on the console\n")
-        print(filled(found["steps"], HEADS, CELLS))
-        write(given.json, kept)
+        result = retained[name] = floor(given.chromium) if name == EMPTY else toured(name, given.chromium)
+        message = f"{result['clicks']} clicks, {result['decisions']} decisions, first page {result['first_page']} s"
+        print(f"\n**{name}**: {message} after the command, {len(result['errors'])} errors on the console\n")
+        print(filled(result["steps"], HEADS, CELLS))
+        write(given.json, retained)
 
 
 if __name__ == "__main__":

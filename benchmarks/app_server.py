@@ -72,14 +72,14 @@ def used(*, whole: bool = False, also: tuple[int, ...] = ()) -> dict[bool, float
     """
     own = psutil.Process()
     first = [own, *map(psutil.Process, also)]
-    found = {True: 0.0, False: 0.0}
+    result = {True: 0.0, False: 0.0}
     for process in {*first, *(child for one in first for child in one.children(recursive=True))}:
         with suppress(psutil.Error):
             times = process.cpu_times()
             ended = times.children_user + times.children_system if whole else 0.0
             if whole or process != own:
-                found["chrom" in process.name()] += times.user + times.system + ended
-    return found
+                result["chrom" in process.name()] += times.user + times.system + ended
+    return result
 
 
 def wide(folder: Path) -> list[Path]:
@@ -118,7 +118,7 @@ def hospital(folder: Path) -> list[Path]:
     length = rng.gamma(1.5, 4.0, stays).round(1)
     icu = rng.random(stays) < 0.1
     weight = rng.normal(76, 15, patients).clip(35, 190).round(1)[owner]
-    told = pd.DataFrame(
+    reported = pd.DataFrame(
         {
             "PatientID": [f"KH-{7 * i + 10234:06d}" for i in owner],
             "Aufnahme": pd.Series(day).dt.strftime("%d.%m.%Y"),
@@ -135,7 +135,7 @@ def hospital(folder: Path) -> list[Path]:
             "Entlassart": rng.choice([1, 2, 3, 9], stays, p=[0.8, 0.1, 0.07, 0.03]),
         }
     )
-    told.to_csv(folder / "export_stationaer.csv", index=False, sep=";", encoding="windows-1252")
+    reported.to_csv(folder / "export_stationaer.csv", index=False, sep=";", encoding="windows-1252")
     return [folder / "export_stationaer.csv"]
 
 

@@ -92,13 +92,13 @@ def attacked(
 
 
 def main(given) -> None:
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         name: {a: attacked(t, f, draws=given.draws) for a, f in ATTACKS.items()} for name, t in TARGETS.items()
     }
     mu = 1 / SCALE
     proven = ndtr(mu / 2 - EPSILON / mu) - exp(EPSILON) * ndtr(-mu / 2 - EPSILON / mu)
-    found["ours"]["its delta by proof"] = float(proven)
-    tell(given.json, found)
+    result["ours"]["its delta by proof"] = float(proven)
+    tell(given.json, result)
 
 
 if __name__ == "__main__":

@@ -63,10 +63,10 @@ def mechanisms(draws: int) -> Iterator[dict[str, Any]]:
     for cell in grid(name=BARE, epsilon=[1.0, 5.1]):
         whole = bare(**cell, draws=draws, confidence=1 - FAMILY / (2 * len(BARE)))
         half = bare(**cell, draws=draws // 5, scale=0.5)
-        found = {n: getattr(whole, n) for n in ("mu", "epsilon_claimed", "epsilon_implied")}
-        found |= {"violated": whole.finding.violated, "half_noise_violated": half.finding.violated}
+        result = {n: getattr(whole, n) for n in ("mu", "epsilon_claimed", "epsilon_implied")}
+        result |= {"violated": whole.finding.violated, "half_noise_violated": half.finding.violated}
         about = {"mechanism": cell["name"], "epsilon": cell["epsilon"], "draws": draws}
-        yield about | {"mu_claimed": whole.claimed} | found
+        yield about | {"mu_claimed": whole.claimed} | result
 
 
 def methods(names: list[str]) -> Iterator[dict[str, Any]]:

@@ -31,9 +31,9 @@ def faulty(name: str) -> Row:
     """One fault and its canary, with the default number of draws."""
     started, canary = time.perf_counter(), CANARIES[name]
     with FAULTS[name]():
-        found = audit_whole(canaries=chosen([canary]), confidence=SHARE, **WAYS.get(name, {})).plain()
-    seen = found["canaries"][0]
-    about = {"fault": name, "violated": seen["violated"], "draws": found["draws"], "canary": canary}
+        result = audit_whole(canaries=chosen([canary]), confidence=SHARE, **WAYS.get(name, {})).plain()
+    seen = result["canaries"][0]
+    about = {"fault": name, "violated": seen["violated"], "draws": result["draws"], "canary": canary}
     claim = {"moments": seen["moments"], "mu_claimed": seen["finding"]["claim"]["mu"]}
     return about | {"seen_by": seen["seen_by"]} | claim | {"seconds": round(time.perf_counter() - started, 1)}
 
@@ -43,8 +43,8 @@ def unspoilt(part: tuple[str, str]) -> Row:
     started, (relation, name) = time.perf_counter(), part
     with postgres() if name == IN_POSTGRES else nullcontext() as engine:
         canaries = [in_engine(engine.address)] if engine else chosen([name])
-        found = audit_whole(relation=relation, canaries=canaries, confidence=1 - 1e-3 / ROWS).plain()["canaries"][0]
-    return {"relation": relation, **found, "seconds": round(time.perf_counter() - started, 1)}
+        result = audit_whole(relation=relation, canaries=canaries, confidence=1 - 1e-3 / ROWS).plain()["canaries"][0]
+    return {"relation": relation, **result, "seconds": round(time.perf_counter() - started, 1)}
 
 
 def sound_ones() -> list[str]:
@@ -69,8 +69,8 @@ def main(given) -> None:
                 print(shown(table, [row]).splitlines()[-1], flush=True)
                 write(begun, rows)
             print(f"\n{part}\n\n{shown(table, [rows[str(t)] for t in todo])}\n", flush=True)
-    found = {part: [rows[str(t)] for t in work[part][1]] for part in given.parts}
-    write(given.json, read(given.json, {}) | found)
+    result = {part: [rows[str(t)] for t in work[part][1]] for part in given.parts}
+    write(given.json, read(given.json, {}) | result)
     begun.unlink(missing_ok=True)
     print(f"{time.perf_counter() - began:.0f} s")
 

@@ -37,8 +37,8 @@ def scores(folder: Path, made: Path, table: str) -> Row:
     if table in BY:
         out["k_marginal"] = k_marginal(real, rows, numbers, by=BY[table])
     if table not in DELTA:
-        told = scored(folder, made)
-        out |= {k: told.get(k) for k in SCORES}
+        reported = scored(folder, made)
+        out |= {k: reported.get(k) for k in SCORES}
     return out
 
 
@@ -53,8 +53,8 @@ def rival(folder: Path, cell: Row, python: str, most: float | None) -> Row:
     mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
     order = dict(o.split("=") for o in cell["options"].split()).get("order", "3")
     words = [python, ROOT / "benchmarks" / "related_rival.py", folder, "--method", cell["method"].removeprefix(RIVAL)]
-    found = answer_of([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)
-    return found if "failed" in found else {"seconds": found["seconds"]}
+    result = answer_of([*words, "--rho", mu**2 / 2, "--order", order, "--seed", cell["seed"]], most=most)
+    return result if "failed" in result else {"seconds": result["seconds"]}
 
 
 def one(folder: Path, cell: Row, *, most: float | None = None, python: str = sys.executable) -> Row:

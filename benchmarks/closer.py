@@ -29,7 +29,7 @@ from synth.questions import Counts, CountsRelease, Marginal, Search, SearchRelea
 from synth.schema.table import Schema
 
 SIZES = {"a": 4, "b": 4, "c": 4, "d": 4, "e": 4, "pair": 4, "three": 4, "four": 2}
-KEPT = 0.9  # part of the rows that keep each dependence; the others are drawn evenly
+RETAINED = 0.9  # part of the rows that keep each dependence; the others are drawn evenly
 NOISELESS = 30.0  # mu by which the questions are planned that are answered exactly
 KEY = ("rows", "search", "epsilon", "seed")
 WORDS = {"error": "synthetic rows", "fresh": "fresh rows: chance alone", "model": "model without noise"}
@@ -41,9 +41,9 @@ def law() -> np.ndarray:
     own = {"pair": (a, 4), "three": ((a + b) % 4, 4), "four": ((c + d + e) % 2, 2)}
     whole = np.full((4,) * 5, 4.0**-5)
     for fixed, size in own.values():
-        kept = np.asarray(fixed)[..., None] == np.arange(size)
-        kept = np.broadcast_to(kept, (4,) * 5 + (size,))
-        given = KEPT * kept + (1 - KEPT) / size
+        retained = np.asarray(fixed)[..., None] == np.arange(size)
+        retained = np.broadcast_to(retained, (4,) * 5 + (size,))
+        given = RETAINED * retained + (1 - RETAINED) / size
         whole = whole[..., None] * given.reshape((4,) * 5 + (1,) * (whole.ndim - 5) + (size,))
     return whole
 
@@ -62,8 +62,8 @@ def error(codes: np.ndarray, order: int) -> float:
     joint, sizes = law(), tuple(SIZES.values())
     seen = np.bincount(np.ravel_multi_index(tuple(codes.T), sizes), minlength=joint.size).reshape(sizes) / len(codes)
     apart = []
-    for kept in combinations(range(len(sizes)), order):
-        over = tuple(i for i in range(len(sizes)) if i not in kept)
+    for retained in combinations(range(len(sizes)), order):
+        over = tuple(i for i in range(len(sizes)) if i not in retained)
         apart.append(0.5 * np.abs((seen - joint).sum(over)).sum())
     return float(np.mean(apart))
 
@@ -111,13 +111,13 @@ def modelled(rows: int, seed: int, search_rounds: int, schema: str) -> dict[str,
 def one(folder: Path, cell: Row) -> Row:
     """Errors of fresh rows, of the model, and of the synthetic rows of one run."""
     rows, rounds, seed = (cell[k] for k in ("rows", "search", "seed"))
-    found = errors(drawn(rows, seed)[1], "fresh")
-    found |= modelled(rows, seed, rounds, (folder / "schema.json").read_text())
+    result = errors(drawn(rows, seed)[1], "fresh")
+    result |= modelled(rows, seed, rounds, (folder / "schema.json").read_text())
     said = ran(folder, cell | {"options": f"rounds={rounds}"})
     if "failed" in said:
-        return found | said
+        return result | said
     made = pd.read_csv(folder / "out" / "synthetic.csv")[list(SIZES)].to_numpy()
-    return found | errors(made, "error") | {"seconds": said["seconds"]}
+    return result | errors(made, "error") | {"seconds": said["seconds"]}
 
 
 def markdown(rows: list[Row]) -> str:
@@ -130,8 +130,8 @@ def picture(rows: list[Row], path: Path) -> None:
     """Error against epsilon times rows, on logarithmic axes; the model's and chance's beside it."""
     dots = []
     for r, k, (name, words) in product([r for r in rows if "failed" not in r], (3, 4), WORDS.items()):
-        told = {"spent": r["epsilon"] * r["rows"], "error": r[f"{name}_{k}"], "what": words}
-        dots.append(told | {"tables": f"{k} columns, rounds={r['search']}", "rows": f"{r['rows']:,} rows"})
+        reported = {"spent": r["epsilon"] * r["rows"], "error": r[f"{name}_{k}"], "what": words}
+        dots.append(reported | {"tables": f"{k} columns, rounds={r['search']}", "rows": f"{r['rows']:,} rows"})
     base = alt.Chart(pd.DataFrame(dots)).encode(
         x=alt.X("spent:Q", scale=alt.Scale(type="log"), title="epsilon times rows"),
         y=alt.Y("error:Q", scale=alt.Scale(type="log"), title="mean total variation to the law"),

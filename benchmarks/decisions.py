@@ -74,17 +74,17 @@ def readers() -> dict[str, Callable[[Path, list[str]], Any]]:
 
 def csv() -> dict[str, Any]:
     """What each reader makes of a row between two sound ones; and seconds for a long file."""
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         for what, row in ROW.items():
             path.write_bytes(b"a,b\nx,1\n" + row + b"\ny,3\n")
-            found[what] = {name: _read(reader, path) for name, reader in readers().items()}
+            result[what] = {name: _read(reader, path) for name, reader in readers().items()}
         text = ",".join(str(100 + i) for i in range(WIDE)).encode() + b"\n"
         path.write_bytes(",".join(f"c{i}" for i in range(WIDE)).encode() + b"\n" + text * LINES)
         names = [f"c{i}" for i in range(WIDE)]
         seconds = {name: busy(lambda r=reader: r(path, names)) for name, reader in readers().items()}
-    return {"rows": found, "seconds": seconds, "lines": LINES, "columns": WIDE}
+    return {"rows": result, "seconds": seconds, "lines": LINES, "columns": WIDE}
 
 
 def _read(reader: Callable[[Path, list[str]], Any], path: Path) -> str:
@@ -123,8 +123,8 @@ def written(path: Path, rows: int) -> dict[str, float]:
 def workbook() -> list[dict[str, float]]:
     """The same of two sizes."""
     with TemporaryDirectory() as folder:
-        found = [{"rows": rows} | sure(apart(written, Path(folder) / "t.xlsx", rows)) for rows in (10_000, 30_000)]
-    return [{n: f[n] for n in ("rows", "seconds", "peak_mib", "mb")} for f in found]
+        results = [{"rows": rows} | sure(apart(written, Path(folder) / "t.xlsx", rows)) for rows in (10_000, 30_000)]
+    return [{n: f[n] for n in ("rows", "seconds", "peak_mib", "mb")} for f in results]
 
 
 def charts() -> list[dict[str, Any]]:
@@ -162,11 +162,11 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 
 def main(given) -> None:
-    found = read(given.json, {})
+    result = read(given.json, {})
     for name in given.only:
-        found[name] = PARTS[name]()
-        print(name, json.dumps(found[name], indent=1, ensure_ascii=False))
-        write(given.json, found)
+        result[name] = PARTS[name]()
+        print(name, json.dumps(result[name], indent=1, ensure_ascii=False))
+        write(given.json, result)
 
 
 if __name__ == "__main__":

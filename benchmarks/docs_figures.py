@@ -46,30 +46,30 @@ TIMES = {
 }
 
 
-def kept(name: str) -> Any:
+def stored(name: str) -> Any:
     """What a benchmark wrote."""
     return read(RESULTS / f"{name}.json", None)
 
 
 def meant(file: str, by: str, columns: Any, *, where: Callable[[dict], bool] = bool, **how: Any) -> str:
     """Means over the runs of a file, or of several, that are wanted."""
-    rows = [r for name in file.split() for r in kept(name) if where(r)]
+    rows = [r for name in file.split() for r in stored(name) if where(r)]
     return means(rows, by.split(), columns, **how)
 
 
 def aim() -> str:
     """Other options of AIM beside its defaults, these by the least and the most of their runs."""
     names = ("contsim", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc", "seconds")
-    usual = [r for r in kept("peers") if (r["table"], r["epsilon"], r["method"]) == ("acs", 1.0, "aim")]
+    usual = [r for r in stored("peers") if (r["table"], r["epsilon"], r["method"]) == ("acs", 1.0, "aim")]
 
-    def told(name: str, rows: list[dict]) -> str:
+    def reported(name: str, rows: list[dict]) -> str:
         digits = 0 if name == "seconds" else 4
         ends = [figure(f(r[name] for r in rows), digits) for f in (min, max)]
         return " to ".join(dict.fromkeys(ends))
 
-    others = [[r] for r in kept("peers-aim") if r["options"]]
+    others = [[r] for r in stored("peers-aim") if r["options"]]
     lines = [
-        [group[0]["options"] or f"defaults, {len(group)} runs", *(told(n, group) for n in names)]
+        [group[0]["options"] or f"defaults, {len(group)} runs", *(reported(n, group) for n in names)]
         for group in (usual, *others)
     ]
     return table(("options of aim", *names), lines)
@@ -77,25 +77,25 @@ def aim() -> str:
 
 def peers_of_all() -> str:
     """Every method on every table, the real rows' own noise first."""
-    rows = [r for r in kept("peers") if "failed" not in r]
+    rows = [r for r in stored("peers") if "failed" not in r]
     order = {"table": each(rows, "table"), "epsilon": None, "method": peers.ORDER}
     return means(rows, ("table", "epsilon", "method"), LONG, runs="runs", order=order)
 
 
 def steps() -> str:
     """From the published algorithm to the default, step by step."""
-    made = means(kept("steps"), ("method",), SLICED | {"seconds": 1}, runs="runs", order={"method": list(STEPS)})
+    made = means(stored("steps"), ("method",), SLICED | {"seconds": 1}, runs="runs", order={"method": list(STEPS)})
     return made.replace("| method |", "| step |", 1)
 
 
 def small() -> str:
-    rows = kept("small")
+    rows = stored("small")
     return table([r["method"] for r in rows], [[f"{r['seconds']:.0f} s" for r in rows]])
 
 
 def part(name: str, heading: str, digits: dict[str, int]) -> str:
     """One part of the benchmark of hard tables; columns as they were measured."""
-    rows = [r for r in kept("tables") if r["part"] == name]
+    rows = [r for r in stored("tables") if r["part"] == name]
     names = [n for n in rows[0] if n not in ("part", "what", "seed")]
     columns = {n: digits.get(n, 4 if n == "pair_tv_err" else 3) for n in names}
     return means(rows, ("what",), columns).replace("| what |", f"| {heading} |", 1)
@@ -103,7 +103,7 @@ def part(name: str, heading: str, digits: dict[str, int]) -> str:
 
 def embeddings(method: str, what: str) -> str:
     """Lines of a method and its variants: scores, or accuracy on real digits beside that of training on real ones."""
-    rows = [r for r in kept("embeddings") if r["part"] == what]
+    rows = [r for r in stored("embeddings") if r["part"] == what]
     rows = [r for r in rows if r["epsilon"] is None or r["method"].partition(",")[0] == method]
     if what == "digits":
         rows = sorted(rows, key=lambda r: (r["epsilon"] is not None, r["method"]))
@@ -113,7 +113,7 @@ def embeddings(method: str, what: str) -> str:
 
 
 def of_families(where: Callable[[dict], bool]) -> str:
-    return families.markdown([r for r in kept("families") if where(r)])
+    return families.markdown([r for r in stored("families") if where(r)])
 
 
 def options(name: str) -> str:
@@ -124,7 +124,7 @@ def options(name: str) -> str:
 
 def of_script(module: str, name: str = "") -> str:
     """What a benchmark prints of its own results."""
-    return import_module(module).markdown(kept(name or module))
+    return import_module(module).markdown(stored(name or module))
 
 
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
@@ -150,7 +150,7 @@ USED = {
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
-    *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "told_apart", "closer", "ablation"),
+    *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "recognised", "closer", "ablation"),
     *("fire", "mbi_fit", "margnet", "priors", "synmeter", "report_time", "verified"),
 )
 SECONDS = {"seconds": 1}
@@ -187,7 +187,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "peers": peers_of_all,
     "aim": aim,
     "small": small,
-    "related": lambda: related_tables.related(kept),
+    "related": lambda: related_tables.related(stored),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
     "learnt": partial(part, "learnt", "facts", SECONDS),
@@ -195,7 +195,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "steps": steps,
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
-    "verified-coverage": lambda: import_module("verified").covered(kept("verified")),
+    "verified-coverage": lambda: import_module("verified").covered(stored("verified")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),
@@ -209,10 +209,10 @@ FIGURES: dict[str, Callable[[], str]] = {
         f"families-{m}": partial(of_families, lambda r, m=m: r["method"] == m and r["table"] != "adult")
         for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")
     },
-    **{f"audit-{n}": partial(audit.part, n, kept) for n in audit.TABLES},
-    **{n: partial(f, kept) for n, f in reliability.TABLES.items()},
+    **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
+    **{n: partial(f, stored) for n, f in reliability.TABLES.items()},
     **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},
-    **{f"speed-{n}": partial(f, kept) for n, f in speed.TABLES.items()},
+    **{f"speed-{n}": partial(f, stored) for n, f in speed.TABLES.items()},
 }
 
 
@@ -226,8 +226,8 @@ def older(name: str) -> str:
 def written(page: str) -> str:
     """The page with its tables as the results have them."""
 
-    def fresh(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{FIGURES[found[2]]()}{older(found[2])}\n\n{found[3]}"
+    def fresh(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{FIGURES[match[2]]()}{older(match[2])}\n\n{match[3]}"
 
     return BETWEEN.sub(fresh, page)
 

@@ -37,9 +37,9 @@ TABLES = {
 }
 
 
-def part(name: str, kept: Callable[[str], Any]) -> str:
+def part(name: str, stored: Callable[[str], Any]) -> str:
     """One part of the audit as a Markdown table."""
-    return shown(name, kept("audit_whole")[WHOLE[name]] if name in WHOLE else kept("audit")[name]["rows"])
+    return shown(name, stored("audit_whole")[WHOLE[name]] if name in WHOLE else stored("audit")[name]["rows"])
 
 
 def shown(name: str, rows: list[dict[str, Any]]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from markdown_tables import figure, table
 
-Kept = Callable[[str], Any]
+Stored = Callable[[str], Any]
 CASES = {"hospital": "Patients and stays", "bank": "Accounts and orders"}
 ALIKE = ", each parent counting once"
 RELATED = {
@@ -23,12 +23,12 @@ RELATED = {
 RIVALS = {"dpsynth": "dpsynth", "SDV's HMA, no privacy": "SDV's HMA"}  # column: how the rival's name begins
 
 
-def related(kept: Kept) -> str:
+def related(stored: Stored) -> str:
     """Means over runs of the error against that of independent columns, but for the number of children.
 
     Of the model, of one for single columns with the same budget, and of the tables that others made.
     """
-    runs = {n: [r for r in kept("related") if r["table"] == n] for n in CASES}
+    runs = {n: [r for r in stored("related") if r["table"] == n] for n in CASES}
     return "\n\n".join(f"**{title}**\n\n{_case(runs[n])}" for n, title in CASES.items())
 
 
@@ -39,9 +39,9 @@ def _case(runs: list[dict]) -> str:
         for c, begins in RIVALS.items()
     }
 
-    def told(what: str) -> list[str]:
+    def reported(what: str) -> list[str]:
         whole = 1.0 if what == "number by parent" else runs[0]["scores"][what]["independent"]
-        others = [[r["scores"][what]["error"] for r in found if what in r["scores"]] for found in rivals.values()]
+        others = [[r["scores"][what]["error"] for r in item if what in r["scores"]] for item in rivals.values()]
         sides = (
             [r["scores"][what]["model"] for r in runs],
             [c[what]["model"] for c in columns],
@@ -56,19 +56,19 @@ def _case(runs: list[dict]) -> str:
 
     def quality() -> list[str]:
         ours = [[r[k] for r in runs if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
-        others = [[r["sdmetrics"] for r in found if r.get("sdmetrics")] for found in rivals.values()]
+        others = [[r["sdmetrics"] for r in item if r.get("sdmetrics")] for item in rivals.values()]
         return [*(_mean(v, 3) for v in (*ours, *others)), "-"]
 
-    lines = [[label, *told(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
+    lines = [[label, *reported(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
     for place, which in enumerate(("root's table", "child's")):
         lines.append(
             [f"pairs of the {which} alone: made together, and by `mixture` with half the budget", *beside(place)]
         )
     lines.append(["SDMetrics' multi-table quality, 1 the best", *quality()])
-    lines.append(["runs", *(str(len(found)) for found in (runs, columns, *rivals.values())), "-"])
+    lines.append(["runs", *(str(len(item)) for item in (runs, columns, *rivals.values())), "-"])
     return table(("what", "synth", "single columns, same budget", *RIVALS, "the population"), lines)
 
 
 def _mean(values: Iterable[float], digits: int) -> str:
-    found = list(values)
-    return figure(sum(found) / len(found), digits) if found else "-"
+    result = list(values)
+    return figure(sum(result) / len(result), digits) if result else "-"

@@ -6,7 +6,7 @@ from typing import Any
 
 from markdown_tables import figure, filled, table
 
-Kept = Callable[[str], Any]
+Stored = Callable[[str], Any]
 DEEDS = {
     "spend": "a spend on a ledger with a policy",
     "first": "first start: file, key, policy, spend, fingerprint",
@@ -26,69 +26,69 @@ TRIED = {
 OUTCOMES = ("refused", "measured", "rehearsed")
 
 
-def faults(kept: Kept) -> str:
+def faults(stored: Stored) -> str:
     """A line a deed: how many system calls were struck, and how it ended."""
     rows = []
     for deed, named in DEEDS.items():
-        found = kept("faults")[deed]
-        ends = found["ends"]
-        every = "" if found["stride"] == 1 else f", every {found['stride']}th call"
+        result = stored("faults")[deed]
+        ends = result["ends"]
+        every = "" if result["stride"] == 1 else f", every {result['stride']}th call"
         refused = str(sum(n for end, n in ends.items() if end not in ("killed", "ok", "code0")))
         refused += f", of them {ends['code5']} with exit code 5, spent" if "code5" in ends else ""
         counts = {"killed": ends.get("killed", 0), "through": ends.get("ok", 0) + ends.get("code0", 0)}
-        rows.append(found | counts | {"deed": named + every, "refused": refused})
+        rows.append(result | counts | {"deed": named + every, "refused": refused})
     heads = "operation|calls|faults|killed|refused in one line|went through"
     return filled(rows, heads, "{deed}|{calls}|{faults}|{killed}|{refused}|{through}")
 
 
-def refusals(kept: Kept) -> str:
+def refusals(stored: Stored) -> str:
     """A line a kind of trial: how many values were refused before the spend, and how many went on."""
-    found, rows = kept("refusals"), []
+    results, rows = stored("refusals"), []
     for what, named in TRIED.items():
-        ends = found[what]
+        ends = results[what]
         on = ", ".join(f"{n} {w}" for w, n in ends.items() if w in OUTCOMES[1:]) or "-"
         vain = sum(n for w, n in ends.items() if w not in OUTCOMES)
         counts = {"tried": figure(sum(ends.values()), 0), "refused": figure(ends.get("refused", 0), 0)}
-        rows.append(counts | {"what": named.format(found["rehearsed methods"]), "on": on, "vain": vain})
-    whole = "all: {methods} methods, {with a relation} with their relations, {options} options".format(**found)
-    rows.append({"what": whole, "tried": "", "refused": "", "on": "", "vain": f"{found['spends']} spends"})
+        rows.append(counts | {"what": named.format(results["rehearsed methods"]), "on": on, "vain": vain})
+    whole = "all: {methods} methods, {with a relation} with their relations, {options} options".format(**results)
+    rows.append({"what": whole, "tried": "", "refused": "", "on": "", "vain": f"{results['spends']} spends"})
     return filled(rows, "|tried|refused before the spend|went on|spent in vain", "{what}|{tried}|{refused}|{on}|{vain}")
 
 
-def ends(kept: Kept) -> str:
+def ends(stored: Stored) -> str:
     """Options at their ends, one and two at a time, rehearsed under every relation."""
-    found = kept("refusals_slow")
+    result = stored("refusals_slow")
     named = {"ends": "options at their ends", "pairs": "any two options, both at their ends"}
     lines = []
     for what, said in named.items():
-        counts = [found.get(f"{what} {how}", 0) for how in ("refused", "rehearsed")]
+        counts = [result.get(f"{what} {how}", 0) for how in ("refused", "rehearsed")]
         lines.append([said, *(figure(c, 0) for c in (sum(counts), *counts))])
     return table(["", "tried", "refused before the spend", "rehearsed"], lines)
 
 
-def attacks(kept: Kept) -> str:
+def attacks(stored: Stored) -> str:
     """A line an attack that ever names a table: how often, how often it is right, and the delta that follows."""
     lines = []
     for noise, named in NOISES.items():
-        for attack, found in kept("attacks")[noise].items():
-            if not isinstance(found, dict) or (noise != "ours" and not found["names a table"]):
+        for attack, item in stored("attacks")[noise].items():
+            if not isinstance(item, dict) or (noise != "ours" and not item["names a table"]):
                 continue
-            right = found["right then"]
-            named_as = ["never", "-"] if right is None else [f"{found['names a table']:.2%}", f"{right:.0%}"]
-            lines.append([named, attack, *named_as, f"{found['delta at least']:.2g}"])
+            right = item["right then"]
+            named_as = ["never", "-"] if right is None else [f"{item['names a table']:.2%}", f"{right:.0%}"]
+            lines.append([named, attack, *named_as, f"{item['delta at least']:.2g}"])
     return table(["noise", "attack", "names a table", "right then", "delta at least"], lines)
 
 
-def composition(kept: Kept) -> str:
+def composition(stored: Stored) -> str:
     """Epsilon of ten runs at epsilon 1, by each of the calculi."""
     heads = "delta|sum|zero-concentrated|Renyi|exact composite"
-    ten = kept("decisions")["composition"]["ten_runs"]
+    ten = stored("decisions")["composition"]["ten_runs"]
     return filled([ten], heads, "{delta:g}|{basic:,.2f}|{zcdp:,.2f}|{rdp:,.2f}|{exact:,.2f}")
 
 
-def csv_rows(kept: Kept) -> str:
+def csv_rows(stored: Stored) -> str:
     """What three readers make of a row."""
-    rows = kept("decisions")["csv"]["rows"]
+    rows = stored("decisions")["csv"]["rows"]
     readers = list(next(iter(rows.values())))
     return table(["the row between", *readers], [[what, *(of[r] for r in readers)] for what, of in rows.items()])
 
@@ -97,33 +97,33 @@ def _named(heads: tuple[str, str], digits: int, *names: tuple[str, float]) -> st
     return table(heads, [[name, figure(value, digits)] for name, value in names])
 
 
-def noise(kept: Kept) -> str:
+def noise(stored: Stored) -> str:
     """Microseconds a draw."""
-    told = kept("decisions")["noise"]
-    lines = ("OpenDP, exact discrete Gaussian", told["opendp"]), ("ours, rounded Gaussian", told["ours"])
+    reported = stored("decisions")["noise"]
+    lines = ("OpenDP, exact discrete Gaussian", reported["opendp"]), ("ours, rounded Gaussian", reported["ours"])
     return _named(("sampler, called from Python", "microseconds a draw"), 3, *lines)
 
 
-def zcdp(kept: Kept) -> str:
+def zcdp(stored: Stored) -> str:
     """The noise of one run by two accountants."""
-    told = kept("decisions")["composition"]["sigma_of_sensitivity_1"]
-    lines = ("exact profile", told["exact"]), ("zero-concentrated privacy", told["zcdp"])
+    reported = stored("decisions")["composition"]["sigma_of_sensitivity_1"]
+    lines = ("exact profile", reported["exact"]), ("zero-concentrated privacy", reported["zcdp"])
     return _named(("accountant", "deviation at epsilon 1, delta 1e-5"), 2, *lines)
 
 
-def workbook(kept: Kept) -> str:
+def workbook(stored: Stored) -> str:
     """Seconds, memory and size of workbooks."""
     heads = "rows|seconds|MiB above the table|MB of the file"
-    return filled(kept("decisions")["workbook"], heads, "{rows:,}|{seconds:,.1f}|{peak_mib:,.0f}|{mb:,.1f}")
+    return filled(stored("decisions")["workbook"], heads, "{rows:,}|{seconds:,.1f}|{peak_mib:,.0f}|{mb:,.1f}")
 
 
-def charts(kept: Kept) -> str:
+def charts(stored: Stored) -> str:
     """One chart of a report by two engines."""
     heads = "drawn by|processor, ms|kB|bars that say their share on hovering"
-    return filled(kept("decisions")["charts"], heads, "{way}|{ms:,.1f}|{kb:,.1f}|{told on hovering}")
+    return filled(stored("decisions")["charts"], heads, "{way}|{ms:,.1f}|{kb:,.1f}|{told on hovering}")
 
 
-def inference(kept: Kept) -> str:
+def inference(stored: Stored) -> str:
     """Coverage of nominal 95 % intervals by family: epsilon 0.2 and 1 of each table side by side."""
     further = {
         "of those not warned of": "unwarned",
@@ -131,17 +131,17 @@ def inference(kept: Kept) -> str:
         "the estimand least covered": "lowest",
         "one table as if it were real": "naive",
     }
-    return _families(kept, "covered", further, "width", "releases")
+    return _families(stored, "covered", further, "width", "releases")
 
 
-def combined(kept: Kept) -> str:
+def combined(stored: Stored) -> str:
     """The same of `synth.combine`."""
-    return _families(kept, "combined", {}, "combined_width", "combined_releases")
+    return _families(stored, "combined", {}, "combined_width", "combined_releases")
 
 
-def _families(kept: Kept, covered: str, further: dict[str, str], width: str, releases: str) -> str:
+def _families(stored: Stored, covered: str, further: dict[str, str], width: str, releases: str) -> str:
     """A line a family, then those of all estimands."""
-    rows = {(r["family"], r["table"], r["epsilon"]): r for r in kept("inference")}
+    rows = {(r["family"], r["table"], r["epsilon"]): r for r in stored("inference")}
     sides = sorted({key[1:] for key in rows})
     part = lambda row, name: "-" if row is None or row[name] is None else f"{row[name]:.1%}"  # noqa: E731
     lines = [
@@ -176,7 +176,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     (band.encode(y="low:Q", y2="high:Q") + points).properties(width=560, height=240).save(str(path))
 
 
-TABLES: dict[str, Callable[[Kept], str]] = {
+TABLES: dict[str, Callable[[Stored], str]] = {
     "faults": faults,
     "refusals": refusals,
     "refusals-slow": ends,
@@ -187,7 +187,9 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     "decision-noise": noise,
     "decision-zcdp": zcdp,
     "decision-csv-rows": csv_rows,
-    "decision-csv-seconds": lambda kept: _named(("reader", "seconds"), 2, *kept("decisions")["csv"]["seconds"].items()),
+    "decision-csv-seconds": lambda stored: _named(
+        ("reader", "seconds"), 2, *stored("decisions")["csv"]["seconds"].items()
+    ),
     "decision-workbook": workbook,
     "decision-charts": charts,
 }

@@ -9,7 +9,7 @@ import scaling
 from markdown_tables import figure, filled, table
 from staged import STAGES
 
-Kept = Callable[[str], Any]
+Stored = Callable[[str], Any]
 
 
 def power(rows: int | str) -> str:
@@ -26,10 +26,10 @@ def cost(of: str = "", *, peak: bool = False) -> str:
     return fields
 
 
-def sizes(name: str, heads: str, cells: str, kept: Kept) -> str:
+def sizes(name: str, heads: str, cells: str, stored: Stored) -> str:
     """Tables of so many rows, by what was measured on each."""
-    found = kept(name)
-    rows = [{"rows": power(rows), "size": int(rows)} | f for rows, f in found.get("sizes", found).items()]
+    result = stored(name)
+    rows = [{"rows": power(rows), "size": int(rows)} | f for rows, f in result.get("sizes", result).items()]
     for row in rows:
         for name, one, other in (("shared", "ours", "group by"), ("checked", "form", "ours")):
             if one in row and other in row:
@@ -37,111 +37,111 @@ def sizes(name: str, heads: str, cells: str, kept: Kept) -> str:
     return filled(rows, heads, cells)
 
 
-def files(kept: Kept) -> str:
-    rows = [{"gb": int(megabytes) / 1000} | r for megabytes, r in kept("rows_csv").items()]
+def files(stored: Stored) -> str:
+    rows = [{"gb": int(megabytes) / 1000} | r for megabytes, r in stored("rows_csv").items()]
     cells = "{gb:g} GB|{rows:,}|" + cost(peak=True)
     return filled(rows, "CSV file|rows|`run` with `mixture`, s|processor|peak MiB", cells)
 
 
-def persons(kept: Kept) -> str:
-    rows = [{"rows": power(n), "persons": int(n) // 3} | r for n, r in kept("rows_persons").items()]
+def persons(stored: Stored) -> str:
+    rows = [{"rows": power(n), "persons": int(n) // 3} | r for n, r in stored("rows_persons").items()]
     cells = "{rows}|{persons:,}|" + cost(peak=True)
     return filled(rows, "rows|persons|`run` with `mixture`, s|processor|peak MiB", cells)
 
 
-def touring(kept: Kept) -> str:
+def touring(stored: Stored) -> str:
     """The scripted tour of the application: a column for each table."""
-    found = kept("app_seconds")
+    result = stored("app_seconds")
 
     def middle(digits: int, kind: str, what: str = "seconds", *, worst: bool = True) -> list[str]:
-        own = [sorted(s[what] for s in f["steps"] if s["kind"] == kind and what in s) for f in found.values()]
+        own = [sorted(s[what] for s in f["steps"] if s["kind"] == kind and what in s) for f in result.values()]
         pairs = [[s[len(s) // 2], *([s[-1]] if worst else [])] if s else [] for s in own]
         return [", ".join(figure(v, digits) for v in pair) or "-" for pair in pairs]
 
     def one(step: str) -> list[str]:
-        own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in found.values()]
+        own = [[s["seconds"] for s in f["steps"] if s["step"] == step] for f in result.values()]
         return [figure(s[0], 1) if s else "-" for s in own]
 
     busy = {who: middle(2, "page", who, worst=False) for who in ("browser", "server")}
     lines = [
-        ["clicks, decisions", *(f"{f['clicks']}, {f['decisions']}" for f in found.values())],
-        ["errors on the console", *(str(len(f["errors"])) for f in found.values())],
-        ["first page after `synth app`", *(figure(f["first_page"], 1) for f in found.values())],
+        ["clicks, decisions", *(f"{f['clicks']}, {f['decisions']}" for f in result.values())],
+        ["errors on the console", *(str(len(f["errors"])) for f in result.values())],
+        ["first page after `synth app`", *(figure(f["first_page"], 1) for f in result.values())],
         ["change of page (median, worst)", *middle(1, "page")],
         *([f"processor of it, {who} (median)", *cells] for who, cells in busy.items() if set(cells) != {"-"}),
         ["button or field (median, worst)", *middle(1, "widget")],
         ["the run", *one("the run")],
         ["the comparison", *one("Show the comparison")],
     ]
-    return table(("seconds, but for the first two lines", *found), lines)
+    return table(("seconds, but for the first two lines", *result), lines)
 
 
-def promising(kept: Kept) -> str:
+def promising(stored: Stored) -> str:
     """What is promised before a run, beside what it takes of the processor."""
-    rows = [{"table": n, "share": f["promised"] / f["processor"]} | f for n, f in kept("app_promises").items()]
+    rows = [{"table": n, "share": f["promised"] / f["processor"]} | f for n, f in stored("app_promises").items()]
     cells = "{table}|{rows:,}|{columns}|{promised:,.1f}|{processor:,.1f}|{share:.2f}"
     return filled(rows, "table|rows|columns|promised, s|processor, s|promised to taken", cells)
 
 
-def by_stage(found: dict[str, Any], over: str) -> str:
+def by_stage(result: dict[str, Any], over: str) -> str:
     """Seconds of the clock, in brackets of the processor, of each stage and in all."""
     lines = []
-    for r in found["runs"]:
+    for r in result["runs"]:
         clocks = [(r["stages"][s]["seconds"], r["stages"][s]["cpu_seconds"]) for s in STAGES]
-        told = [f"{wall:.1f} ({busy:.1f})" for wall, busy in [*clocks, tuple(map(sum, zip(*clocks, strict=True)))]]
+        reported = [f"{wall:.1f} ({busy:.1f})" for wall, busy in [*clocks, tuple(map(sum, zip(*clocks, strict=True)))]]
         size = power(r["rows"]) if over == "rows" else f"{r['columns']} ({comb(r['columns'], 2):,} pairs)"
-        lines.append([size, *told, figure(r["peak_mib"], 0)])
-    slopes = [" (".join(figure(found["slopes"][s][c], 2) for c in ("seconds", "cpu_seconds")) + ")" for s in STAGES]
+        lines.append([size, *reported, figure(r["peak_mib"], 0)])
+    slopes = [" (".join(figure(result["slopes"][s][c], 2) for c in ("seconds", "cpu_seconds")) + ")" for s in STAGES]
     return table((over, *STAGES, "in all", "peak MiB"), [*lines, ["log-log slope", *slopes, "", ""]])
 
 
-def drawing(found: dict[str, Any]) -> str:
-    rows = [dict(zip(("drawn", "cores"), name.split(), strict=True)) | r for name, r in found["runs"].items()]
-    rates = [{"rate": found["rows"] / r["seconds"], "busy": found["rows"] / r["cpu_seconds"]} for r in rows]
+def drawing(result: dict[str, Any]) -> str:
+    rows = [dict(zip(("drawn", "cores"), name.split(), strict=True)) | r for name, r in result["runs"].items()]
+    rates = [{"rate": result["rows"] / r["seconds"], "busy": result["rows"] / r["cpu_seconds"]} for r in rows]
     cells = "{drawn}|{cores}|" + cost() + "|{rate:,.0f}|{busy:,.0f}|{peak_mib:,.0f}"
     heads = "drawn|cores allowed|seconds|processor|rows/s|rows a second of processor|peak MiB"
     return filled([a | b for a, b in zip(rows, rates, strict=True)], heads, cells)
 
 
-def ledger(kept: Kept) -> str:
+def ledger(stored: Stored) -> str:
     """Milliseconds of an act on a ledger: of the processor, and by the clock, in the median of fifteen."""
-    found = kept("ledger")["measured"]
-    heads = [f"{m['lines']:,} lines, {m['datasets']} dataset{'s' * (m['datasets'] > 1)}" for m in found]
+    result = stored("ledger")["measured"]
+    heads = [f"{m['lines']:,} lines, {m['datasets']} dataset{'s' * (m['datasets'] > 1)}" for m in result]
     both = lambda ms: f"{figure(ms[0], 1)} ({figure(ms[1], 1)})" if ms else "-"  # noqa: E731
-    lines = [[act, *(both(m["ms"].get(act)) for m in found)] for act in found[-1]["ms"]]
-    lines.append(["verification, seconds of the processor", *(figure(m["verify_s"], 1) for m in found)])
+    lines = [[act, *(both(m["ms"].get(act)) for m in result)] for act in result[-1]["ms"]]
+    lines.append(["verification, seconds of the processor", *(figure(m["verify_s"], 1) for m in result)])
     return table(("", *heads), lines)
 
 
-def writing(kept: Kept) -> str:
+def writing(stored: Stored) -> str:
     """Rows of a model into files: seconds by the clock and by the processor."""
-    rows = [{"size": power(w["rows"]), "rate": w["rows"] / w["cpu_seconds"]} | w for w in kept("write").values()]
+    rows = [{"size": power(w["rows"]), "rate": w["rows"] / w["cpu_seconds"]} | w for w in stored("write").values()]
     cells = "{way}|{size}|" + cost() + "|{rate:,.0f}|{mib:,.0f}"
     heads = "into|rows|seconds|processor|rows a second of processor|MiB on disk"
     return filled([r | {"mib": r["bytes"] / 2**20} for r in rows], heads, cells)
 
 
-def wide_seconds(kept: Kept) -> str:
+def wide_seconds(stored: Stored) -> str:
     """A thousand columns: forecast, seconds and memory."""
-    rows = [{"method": name} | kept("wide_columns")[name] for name in ("independent", "mixture")]
+    rows = [{"method": name} | stored("wide_columns")[name] for name in ("independent", "mixture")]
     stages = "".join(f"|{{stages[{s}][cpu_seconds]:,.1f}}" for s in ("measure", "fit", "sample", "write"))
     heads = "method|forecast, s|forecast, MiB|measure|fit|sample|write|processor in all|MiB"
     cells = "{method}|{forecast[seconds]:,.0f}|{forecast[peak_mib]:,.0f}" + stages + "|{processor:,.1f}|{peak_mib:,.0f}"
     return filled(rows, heads, cells)
 
 
-def wide_errors(kept: Kept) -> str:
+def wide_errors(stored: Stored) -> str:
     """Mean total variation of pairs, by what they are compared with."""
     names = ("dependence", "independent", "mixture", "bootstrap", "fresh")
     heads = "|".join(("pairs", "real table to independence", *names[1:]))
     cells = "|".join(("{kind}", *(f"{{{n}:,.4f}}" for n in names)))
-    return filled([{"kind": k} | own for k, own in kept("wide_columns")["errors"].items()], heads, cells)
+    return filled([{"kind": k} | own for k, own in stored("wide_columns")["errors"].items()], heads, cells)
 
 
-def spread(kept: Kept) -> str:
+def spread(stored: Stored) -> str:
     """One question counted here and by engines."""
     rows = []
-    for name, own in kept("spread")["engines"].items():
+    for name, own in stored("spread")["engines"].items():
         share = own["in_engine"] / own["count"] * 100 or None
         rows.append(own | {"by": name, "share": share, "back": own["bytes_back"] / 2**20 or None})
     heads = "counted by|opening, s|processor|the question, s|processor|of it in the engine|MiB back"
@@ -149,18 +149,18 @@ def spread(kept: Kept) -> str:
     return filled(rows, heads, cells).replace("| - % |", "| - |")
 
 
-def slices(kept: Kept) -> str:
+def slices(stored: Stored) -> str:
     """Training on slices by a divergence."""
     heads = "device|slices|seconds for 1,000 steps|MiB held at most"
-    return filled(kept("slices_time"), heads, "{device}|{slices}|{seconds_1000:,.0f}|{mib:,.0f}")
+    return filled(stored("slices_time"), heads, "{device}|{slices}|{seconds_1000:,.0f}|{mib:,.0f}")
 
 
-def _sized(name: str, heads: str, cells: str) -> Callable[[Kept], str]:
-    return lambda kept: sizes(name, heads, cells, kept)
+def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
+    return lambda stored: sizes(name, heads, cells, stored)
 
 
 BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
-TABLES: dict[str, Callable[[Kept], str]] = {
+TABLES: dict[str, Callable[[Stored], str]] = {
     **roofline_picture.TABLES,
     "slices": slices,
     "spread": spread,
@@ -186,11 +186,11 @@ TABLES: dict[str, Callable[[Kept], str]] = {
     ),
     "files": files,
     "persons": persons,
-    "columns": lambda kept: by_stage(kept("columns"), "columns"),
-    "rows": lambda kept: by_stage(kept("columns_rows"), "rows"),
-    "drawing": lambda kept: drawing(kept("draw_adult")),
-    "scaling": lambda kept: scaling.markdown(kept("scaling")).split("\n\nLog-log slopes:\n\n")[0],
-    "slopes": lambda kept: scaling.markdown(kept("scaling")).split("\n\nLog-log slopes:\n\n")[1],
+    "columns": lambda stored: by_stage(stored("columns"), "columns"),
+    "rows": lambda stored: by_stage(stored("columns_rows"), "rows"),
+    "drawing": lambda stored: drawing(stored("draw_adult")),
+    "scaling": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[0],
+    "slopes": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[1],
     "touring": touring,
     "promising": promising,
 }

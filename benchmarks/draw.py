@@ -34,8 +34,8 @@ def model(folder: Path, table: str) -> None:
     else:
         place, schema, target = folder / "table.parquet", synth.Schema.parse(scaling.schema_of(COLUMNS, 20)), "c0"
         scaling.write(place, FITTED, COLUMNS, 20)
-    kept = {"out": folder / "out", "ledger": folder / "ledger.sqlite", "assume_public": True}
-    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, target=target, num_rows=1000, seed=0, **kept)
+    retained = {"out": folder / "out", "ledger": folder / "ledger.sqlite", "assume_public": True}
+    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, target=target, num_rows=1000, seed=0, **retained)
 
 
 def drawn(folder: Path, what: str, rows: int, cores: int) -> Row:
@@ -65,15 +65,15 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> Row:
 def main(given) -> None:
     from docs_figures_speed import drawing
 
-    found: Row = {"rows": given.rows, "table": given.table, "load": os.getloadavg()[0], "runs": {}}
+    row: Row = {"rows": given.rows, "table": given.table, "load": os.getloadavg()[0], "runs": {}}
     with TemporaryDirectory() as name:
         model(Path(name), given.table)
         for what in WHAT:
             for cores in (1, 2):
-                found["runs"][f"{what} {cores}"] = sure(apart(drawn, Path(name), what, given.rows, cores))
-                show({"drawn": what, "cores": cores} | found["runs"][f"{what} {cores}"])
-    print(drawing(found))
-    write(given.json or RESULTS / f"draw_{given.table}.json", found)
+                row["runs"][f"{what} {cores}"] = sure(apart(drawn, Path(name), what, given.rows, cores))
+                show({"drawn": what, "cores": cores} | row["runs"][f"{what} {cores}"])
+    print(drawing(row))
+    write(given.json or RESULTS / f"draw_{given.table}.json", row)
 
 
 if __name__ == "__main__":

@@ -33,16 +33,16 @@ def planned(folder: Path, rows: int, *more: object) -> Row:
 
 def pairs() -> None:
     """What `synth plan` says of pairs beside what `mixture` reached, mean over the runs of benchmarks/peers.py."""
-    found: dict[tuple[str, float], list[float]] = {}
+    result: dict[tuple[str, float], list[float]] = {}
     for cell in read(RESULTS / "peers.json", []):
         if cell["method"] == "mixture" and "pair_tv_err" in cell:
-            found.setdefault((cell["table"], cell["epsilon"]), []).append(cell["pair_tv_err"])
+            result.setdefault((cell["table"], cell["epsilon"]), []).append(cell["pair_tv_err"])
     rows = []
-    for (table, epsilon), errors in sorted(found.items()):
+    for (table, epsilon), errors in sorted(result.items()):
         with prepared(table) as folder:
-            told = planned(folder, len(texts(folder / "train.csv")), "--epsilon", epsilon)["error_two_way"]
+            reported = planned(folder, len(texts(folder / "train.csv")), "--epsilon", epsilon)["error_two_way"]
         reached = sum(errors) / len(errors)
-        rows.append({"of": (table, epsilon), "told": told, "reached": reached, "times": told / reached})
+        rows.append({"of": (table, epsilon), "told": reported, "reached": reached, "times": reported / reached})
     heads, cells = "table|epsilon|planned, at most|measured|times closer", "{told:.3f}|{reached:.4f}|{times:.1f}"
     print(filled(rows, heads, "{of[0]}|{of[1]:g}|" + cells))
 
@@ -52,8 +52,8 @@ def one(folder: Path, cell: Row) -> Row:
     plan, done = planned(folder, cell["rows"]), ran(folder, {"epsilon": 1})
     if "failed" in done:
         return done
-    found = {"planned_seconds": plan["seconds"], "seconds": done["seconds_total"]}
-    return found | {"planned_mib": plan["peak_mib"], "mib": done["peak_mib"]}
+    result = {"planned_seconds": plan["seconds"], "seconds": done["seconds_total"]}
+    return result | {"planned_mib": plan["peak_mib"], "mib": done["peak_mib"]}
 
 
 def main(given) -> None:

@@ -33,12 +33,16 @@ def one(folder: Path, cell: Row) -> Row:
     rows, schema = texts(folder / "train.csv"), synth.Schema.load(folder / "schema.json")
     real = rows.sample(cell["asked"], random_state=cell["asked"]) if cell["asked"] else rows
     real.to_csv(folder / "real.csv", index=False)
-    kept = {"dataset": "forecast", "out": folder / "out", "ledger": folder / "ledger.sqlite", "separate": True}
-    made = synth.run(folder / "real.csv", schema=schema, epsilon=cell["epsilon"], delta=DELTA, **kept)
-    found = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
+    retained = {"dataset": "forecast", "out": folder / "out", "ledger": folder / "ledger.sqlite", "separate": True}
+    made = synth.run(folder / "real.csv", schema=schema, epsilon=cell["epsilon"], delta=DELTA, **retained)
+    comparison = synth.compare(folder / "real.csv", folder / "out" / "synthetic.csv", schema, quality=False)
     cells = [c.cells for c in schema.measured().values()]
-    about = {"rows": len(real), "delta": DELTA, "columns": len(found.columns), "cells": cells}
-    errors = {"one_way": found.one_way_mean, "two_way": found.pairs_mean, "two_way_by_chance": found.pairs_by_chance}
+    about = {"rows": len(real), "delta": DELTA, "columns": len(comparison.columns), "cells": cells}
+    errors = {
+        "one_way": comparison.one_way_mean,
+        "two_way": comparison.pairs_mean,
+        "two_way_by_chance": comparison.pairs_by_chance,
+    }
     return about | {"synthetic_rows": made.num_rows} | errors
 
 
@@ -49,8 +53,8 @@ def known(runs: list[dict], kind: str) -> tuple[np.ndarray, np.ndarray]:
         cells = [min(c, COARSE + 1) for c in r["cells"]]
         one, two = reached.features(cells, rows=r["rows"], mu=reached.noise_budget(r["epsilon"], r["delta"]))
         pairs.append((one, r["one_way"]) if kind == "columns" else (two, r["two_way"]))
-    found = np.log(np.array(pairs, dtype=float))
-    return found[:, 0], found[:, 1]
+    result = np.log(np.array(pairs, dtype=float))
+    return result[:, 0], result[:, 1]
 
 
 def law(x: np.ndarray, y: np.ndarray, floor: float) -> np.ndarray:

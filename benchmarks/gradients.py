@@ -13,8 +13,8 @@ from runner import Row, grid, measured, start
 
 
 def one(folder: Path, cell: Row) -> Row:
-    found = ran_and_scored(folder, cell)
-    return found if "failed" in found else found | {"apart": abs(found["epsilon_derived"] - cell["epsilon"])}
+    result = ran_and_scored(folder, cell)
+    return result if "failed" in result else result | {"apart": abs(result["epsilon_derived"] - cell["epsilon"])}
 
 
 def main(given) -> None:

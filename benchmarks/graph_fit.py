@@ -25,7 +25,7 @@ STEPS, GROW, SHRINK, STILL, PATIENCE = 300, 1.1, 0.5, 1e-6, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Measured:
     """A noisy table: ``columns`` by number; ``values``; ``sigma``; ``groups``: of each column's groups its bin here."""
 
     columns: Clique
@@ -51,24 +51,24 @@ class Told:
         return float(np.abs(self.values - alone).sum()) - sqrt(2 / pi) * self.sigma * self.values.size
 
 
-def chosen(sizes: Sequence[int], told: Sequence[Told], most: int) -> list[Told]:
+def chosen(sizes: Sequence[int], reported: Sequence[Measured], most: int) -> list[Measured]:
     """The tables that a tree of at most ``most`` cells holds, those that tell most first."""
-    kept: list[Told] = []
-    for table in sorted(told, key=lambda t: -t.apart()):
-        if table.apart() > 0 and tree_cells(sizes, [*(k.columns for k in kept), table.columns]) <= most:
-            kept.append(table)
-    return kept
+    retained: list[Measured] = []
+    for table in sorted(reported, key=lambda t: -t.apart()):
+        if table.apart() > 0 and tree_cells(sizes, [*(k.columns for k in retained), table.columns]) <= most:
+            retained.append(table)
+    return retained
 
 
-def fitted(sizes: Sequence[int], told: Sequence[Told], total: float) -> MarkovRandomField:
+def fitted(sizes: Sequence[int], reported: Sequence[Measured], total: float) -> MarkovRandomField:
     """The field that agrees best with the tables, in squares weighted by precision, as ``MarkovRandomField.fit``."""
-    at: Potentials = {t.columns: np.zeros([sizes[i] for i in t.columns]) for t in told}
+    at: Potentials = {t.columns: np.zeros([sizes[i] for i in t.columns]) for t in reported}
     tree = Tree(tuple(sizes), list(at))
-    step, still = 1 / (total * max(t.sigma**-2 for t in told)), 0
-    loss, slope, seen = _misfit(tree, at, told, total)
+    step, still = 1 / (total * max(t.sigma**-2 for t in reported)), 0
+    loss, slope, seen = _misfit(tree, at, reported, total)
     for _ in range(STEPS):
         tried = {c: p - step * slope[c] for c, p in at.items()}
-        then = _misfit(tree, tried, told, total)
+        then = _misfit(tree, tried, reported, total)
         promised = sum(float(np.vdot(g, seen[c] - then[2][c])) for c, g in slope.items())
         if loss - then[0] < promised / 2:
             step *= SHRINK
@@ -80,12 +80,12 @@ def fitted(sizes: Sequence[int], told: Sequence[Told], total: float) -> MarkovRa
     return MarkovRandomField(sizes, at, total=total)
 
 
-def _misfit(tree: Tree, potentials: Potentials, told: Sequence[Told], total: float):
+def _misfit(tree: Tree, potentials: Potentials, reported: Sequence[Measured], total: float):
     """Half the squared errors over variances, their gradient by clique, and the field's tables there."""
     known = tree.tables(potentials, total)
     seen = {c: reduced(known[tree.home[c]], tree.cliques[tree.home[c]], c) for c in potentials}
     loss, slope = 0.0, {c: np.zeros_like(p) for c, p in potentials.items()}
-    for table in told:
+    for table in reported:
         error = (table.binned(seen[table.columns]) - table.values) / table.sigma**2
         loss += 0.5 * float(np.vdot(error, error)) * table.sigma**2
         slope[table.columns] += error[np.ix_(*table.groups)]
@@ -94,18 +94,18 @@ def _misfit(tree: Tree, potentials: Potentials, told: Sequence[Told], total: flo
 
 def by_graph(stored: StoredRelease, seed: int) -> tuple[Product, str]:
     """The field's rows as a mixture of as many components, and in words how many tables it could hold."""
-    total, found = estimate(stored.releases, stored.setting)
+    total, result = estimate(stored.releases, stored.setting)
     tables = [r for r in stored.releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE]
-    found = sharpen(found, tables, total)
-    groups = layout.refine(found, tables)
-    sizes = [int(groups[n].max()) + 1 for n in found]
-    place = {n: i for i, n in enumerate(found)}
+    result = sharpen(result, tables, total)
+    groups = layout.refine(result, tables)
+    sizes = [int(groups[n].max()) + 1 for n in result]
+    place = {n: i for i, n in enumerate(result)}
     alone = [
-        Told((i,), np.bincount(groups[n], weights=h.mass), max(h.sigma, 1.0), (np.arange(sizes[i]),))
-        for i, (n, h) in enumerate(found.items())
+        Measured((i,), np.bincount(groups[n], weights=h.mass), max(h.sigma, 1.0), (np.arange(sizes[i]),))
+        for i, (n, h) in enumerate(result.items())
     ]
     several = [
-        Told(
+        Measured(
             tuple(place[b.column] for b in m.bins),
             v.astype(float),
             m.sigma,
@@ -114,13 +114,13 @@ def by_graph(stored: StoredRelease, seed: int) -> tuple[Product, str]:
         for r in tables
         for m, v in zip(r.question.marginals, r.values, strict=True)
     ]
-    kept = chosen(sizes, several, MOST_CELLS)
-    field = fitted(sizes, [*alone, *kept], total)
+    retained = chosen(sizes, several, MOST_CELLS)
+    field = fitted(sizes, [*alone, *retained], total)
     count = round(total)
     drawn = field.draw(count, np.random.default_rng(seed))
-    made = [axis(h, groups[n], np.eye(sizes[i], dtype=np.float32)[drawn[i]]) for i, (n, h) in enumerate(found.items())]
+    made = [axis(h, groups[n], np.eye(sizes[i], dtype=np.float32)[drawn[i]]) for i, (n, h) in enumerate(result.items())]
     whole = prod(sizes)
-    words = f"{len(kept)} of {len(several)} tables; a graph of all pairs is one table of {whole:.0e} cells"
+    words = f"{len(retained)} of {len(several)} tables; a graph of all pairs is one table of {whole:.0e} cells"
     return Product(total=total, weights=np.full(count, 1 / count), axes=tuple(made)), words
 
 

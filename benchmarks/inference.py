@@ -7,7 +7,7 @@ population, so the truth is known; every run draws ``--rows`` of them with repla
 with fresh noise and asks `synth.estimates` of it. Beside stand the one synthetic table analysed as if it were real
 (naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables; and paid statistics at
 the same epsilon, shared evenly among the columns' means, quantiles and counts that the estimands need. Releases stand
-in ``--kept`` and are made but once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
+in ``--retained`` and are made once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
 `make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
 """
 
@@ -76,8 +76,8 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
 def of_release(table: estimands.Table, place: Path, names: list[str], draws: int) -> Row:
     """By estimand: estimate, low, high, and whether it was warned of; of ``draws`` tables combined, if any."""
     began, keys = time.process_time(), ("estimate", "low", "high")
-    told = {f"{t['ask']} {t['name']}": t for t in synth.estimates(place, table.questions)}
-    out: Row = {"estimates": {n: [*(told[n][k] for k in keys), bool(told[n]["warnings"])] for n in names}}
+    reported = {f"{t['ask']} {t['name']}": t for t in synth.estimates(place, table.questions)}
+    out: Row = {"estimates": {n: [*(reported[n][k] for k in keys), bool(reported[n]["warnings"])] for n in names}}
     out["seconds"] = {"estimates": time.process_time() - began}
     if draws:
         began, drawn = time.process_time(), [table.analysed(t) for t in synth.app_api.multiple(place, count=draws)]
@@ -87,9 +87,9 @@ def of_release(table: estimands.Table, place: Path, names: list[str], draws: int
     return out
 
 
-def naive(told: estimands.Told) -> dict[str, list[float]]:
+def naive(reported: estimands.Estimated) -> dict[str, list[float]]:
     """Intervals of a table as if its rows were real."""
-    return {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in told.items()}
+    return {n: [v, v - 1.96 * s**0.5, v + 1.96 * s**0.5] for n, (v, s) in reported.items()}
 
 
 def one(place: Path, name: str, combined: int) -> Row:
@@ -169,19 +169,19 @@ def main(given) -> None:
         if before and ("combined" in before[0] or not draws):
             continue
         name, epsilon, seed = (wanted[k] for k in ("table", "epsilon", "seed"))
-        place = given.kept / f"{name}-{given.rows}-{epsilon:g}-{seed}"
+        place = given.retained / f"{name}-{given.rows}-{epsilon:g}-{seed}"
         if given.fresh:
             shutil.rmtree(place, ignore_errors=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spent = released(place, name, epsilon, given.rows, seed)
-            found: Row = wanted | one(place, name, draws)
-        found["seconds"]["release"] = spent
-        cells = [c for c in cells if c not in before] + [found]
+            row: Row = wanted | one(place, name, draws)
+        row["seconds"]["release"] = spent
+        cells = [c for c in cells if c not in before] + [row]
         given.cells.parent.mkdir(exist_ok=True)
         with given.cells.open("a") as file:
-            file.write(json.dumps(found) + "\n")
-        show(wanted | found["seconds"])
+            file.write(json.dumps(row) + "\n")
+        show(wanted | row["seconds"])
     rows = write(given.json, summary(cells))
     draw(rows, pictures(given.json) / "inference.svg")
     print(*rows, sep="\n")
@@ -189,5 +189,5 @@ def main(given) -> None:
 
 if __name__ == "__main__":
     usual = {"tables": "acs,adult,simulated", "epsilons": [0.2, 1.0], "runs": 100, "rows": 6000, "multiple": 0}
-    places = {"kept": ROOT / "build" / "inference", "cells": ROOT / "build" / "inference.jsonl"}
+    places = {"retained": ROOT / "build" / "inference", "cells": ROOT / "build" / "inference.jsonl"}
     start(main, json="inference", draws=20, **usual, **places)

@@ -10,7 +10,7 @@ import pandas as pd
 
 Z = 1.959964
 YES = ("1", ">50K", "yes")  # how the files write the target
-Told = dict[str, tuple[float, float]]  # estimate and variance by name
+Estimated = dict[str, tuple[float, float]]  # estimate and variance by name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,9 @@ class Table:
         """Of the whole population."""
         return {n: v for n, (v, _) in self.analysed(rows).items()}
 
-    def analysed(self, rows: pd.DataFrame) -> Told:
+    def analysed(self, rows: pd.DataFrame) -> Estimated:
         """Every estimand as if the rows were a simple random sample of people; of groups only neighbours differ."""
-        out: Told = {}
+        out: Estimated = {}
         for n in self.numbers:
             x = rows[n].to_numpy(float)
             out[f"mean:{n} {n}"] = (x.mean(), x.var(ddof=1) / len(x))
@@ -103,7 +103,7 @@ class Table:
             out |= self._fit(kind, outcome, regressors, rows)
         return out
 
-    def _fit(self, kind: str, outcome: str, regressors: Sequence[str], rows: pd.DataFrame) -> Told:
+    def _fit(self, kind: str, outcome: str, regressors: Sequence[str], rows: pd.DataFrame) -> Estimated:
         x, names = [np.ones(len(rows))], ["1"]
         for n in regressors:
             if n in self.numbers:
@@ -117,7 +117,7 @@ class Table:
         asked = f"{kind}:{outcome}{f'={self.yes}' if hit else ''}~{'+'.join(regressors)}"
         return {f"{asked} {n}": (float(b), float(v)) for n, b, v in zip(names, beta, variance, strict=True)}
 
-    def paid(self, answers: Sequence[Mapping[str, Any]], real: Told) -> dict[str, float]:
+    def paid(self, answers: Sequence[Mapping[str, Any]], real: Estimated) -> dict[str, float]:
         """Half the width of the paid interval, its noise and the rows' sampling together, of what was asked."""
         out = {}
         by = {a["ask"]: a for a in answers}
@@ -136,7 +136,7 @@ class Table:
                 out |= self._paid_differences(g, by[f"count:{g}*{self.target}"], real)
         return out
 
-    def _paid_differences(self, group: str, answer: Mapping[str, Any], real: Told) -> dict[str, float]:
+    def _paid_differences(self, group: str, answer: Mapping[str, Any], real: Estimated) -> dict[str, float]:
         """Of two noisy shares by the delta method: each has noise in both its cells."""
         cells = {tuple(c["values"]): float(c["count"]) for c in answer["cells"]}
         noise, out = {}, {}

@@ -43,13 +43,13 @@ def filled(path: Path, lines: int, datasets: int) -> Ledger:
         accounts.follow = lambda _: None
         try:
             for i in range(lines - 1):
-                told = {"run": f"run-{i}", "dataset": f"dataset-{i % datasets}", "actor": "ann"}
+                reported = {"run": f"run-{i}", "dataset": f"dataset-{i % datasets}", "actor": "ann"}
                 if i % 10 == 9:
-                    sealed = row_marks.sealed(db, key, mark(i // 1000), dataset=told["dataset"], apart=False)
-                    entries.append(db, kind="fingerprint", question=sealed, **told)
+                    sealed = row_marks.sealed(db, key, mark(i // 1000), dataset=reported["dataset"], apart=False)
+                    entries.append(db, kind="fingerprint", question=sealed, **reported)
                 else:
                     entries.append(
-                        db, kind="spend", epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION, **told, **SHARED
+                        db, kind="spend", epsilon=0.1 + i * 1e-7, delta=1e-9, question=QUESTION, **reported, **SHARED
                     )
         finally:
             accounts.follow = follow
@@ -90,15 +90,15 @@ def measured(lines: int, datasets: int) -> dict[str, Any]:
         }
         if not half:
             del acts["oldest page of half the datasets"]
-        found = {name: timed(act) for name, act in acts.items()}
+        result = {name: timed(act) for name, act in acts.items()}
         start = time.process_time()
         assert book.verify().ok
-        return {"lines": lines, "datasets": datasets, "ms": found, "verify_s": round(time.process_time() - start, 2)}
+        return {"lines": lines, "datasets": datasets, "ms": result, "verify_s": round(time.process_time() - start, 2)}
 
 
 def main(given) -> None:
-    found = [measured(**size) for size in grid(lines=given.lines, datasets=[1, 100])]
-    tell(given.json, {"python": platform.python_version(), "measured": found})
+    results = [measured(**size) for size in grid(lines=given.lines, datasets=[1, 100])]
+    tell(given.json, {"python": platform.python_version(), "measured": results})
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ def judged(made: pd.DataFrame, real: pd.DataFrame, numbers: list[str], folder: P
         np.save(out / f"X_num_{split}.npy", rows[numbers].astype(float).to_numpy())
         np.save(out / f"X_cat_{split}.npy", rows[others].to_numpy().astype(str))
         np.save(out / f"y_{split}.npy", levels.get_indexer(rows[TARGET]))
-    told = asked(folder / "made", folder / "real")
-    return {"tvd 1": told["1way margin"], "tvd 2": told["2way margin"], "queries": told["queries"]}
+    reported = asked(folder / "made", folder / "real")
+    return {"tvd 1": reported["1way margin"], "tvd 2": reported["2way margin"], "queries": reported["queries"]}
 
 
 def main(given) -> None:

@@ -42,8 +42,8 @@ def filled(rows: Iterable[Row], heads: str, cells: str) -> str:
 
 def scores(digits: int, *names: str, seconds: int | None = 1) -> dict[str, int | tuple[str, int]]:
     """Columns of the yardstick's scores by their own names, with one digit more for errors of pairs; and seconds."""
-    found: dict[str, int | tuple[str, int]] = {n: digits + ("pair" in n) for n in names}
-    return found if seconds is None else found | {"seconds": seconds}
+    result: dict[str, int | tuple[str, int]] = {n: digits + ("pair" in n) for n in names}
+    return result if seconds is None else result | {"seconds": seconds}
 
 
 def means(

@@ -86,8 +86,8 @@ def one(_, cell: Row) -> Row:
     errors = [((m - v) ** 2).mean() / sigma**2 for m, (_, v, _) in zip(made, noisy, strict=True)]
     tv = [0.5 * np.abs(m - exact[t]).sum() / rows for m, t in zip(made, names, strict=True)]
     three = [0.5 * np.abs(table([f"c{i}" for i in t]) - counted(codes, t)).sum() / rows for t in combinations(used, 3)]
-    found = {"misfit": errors, "tv": tv, "three": three}
-    return {"seconds": seconds, **{n: float(np.mean(x)) for n, x in found.items()}}
+    result = {"misfit": errors, "tv": tv, "three": three}
+    return {"seconds": seconds, **{n: float(np.mean(x)) for n, x in result.items()}}
 
 
 SHOWN = {"seconds": 1, "misfit": 2, "tv": ("counted tables", 4), "three": ("of three", 4)}

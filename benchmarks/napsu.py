@@ -42,7 +42,7 @@ FEW = estimands.Table(
     fits=(("logistic", "high", ("age", "sex", "school", "hours")),),
 )
 WAYS = {"estimates": "`synth.estimates`", "combined": "`synth.combine`", "napsu": "NAPSU-MQ"}
-Told = Mapping[str, Sequence[float]]
+Estimated = Mapping[str, Sequence[float]]
 
 
 def coded() -> pd.DataFrame:
@@ -57,9 +57,9 @@ def coded() -> pd.DataFrame:
 
 def rivals(python: str, place: Path, files: Sequence[tuple[int, str]], epsilon: float, tables: int) -> None:
     """Tables of NAPSU-MQ for every file of rows, beside the file."""
-    told = {"files": files, "columns": CODES, "epsilon": epsilon, "delta": DELTA, "tables": tables}
-    told["pairs"] = list(combinations(CODES, 2))
-    (place / "place.json").write_text(json.dumps(told))
+    reported = {"files": files, "columns": CODES, "epsilon": epsilon, "delta": DELTA, "tables": tables}
+    reported["pairs"] = list(combinations(CODES, 2))
+    (place / "place.json").write_text(json.dumps(reported))
     alone = os.environ | {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     script = str(ROOT / "benchmarks" / "napsu_draws.py")
     done = subprocess.run([python, script, str(place / "place.json")], stderr=subprocess.PIPE, text=True, env=alone)
@@ -70,10 +70,10 @@ def rivals(python: str, place: Path, files: Sequence[tuple[int, str]], epsilon: 
 def of_rival(counts: np.ndarray) -> dict[str, list[float]]:
     """Estimates and intervals by NAPSU-MQ's rule: the variance between tables, less that within one."""
     grid = np.indices(tuple(CODES.values())).reshape(len(CODES), -1).T.astype(str)
-    told = [FEW.analysed(pd.DataFrame(np.repeat(grid, c, axis=0), columns=list(CODES))) for c in counts]
+    reported = [FEW.analysed(pd.DataFrame(np.repeat(grid, c, axis=0), columns=list(CODES))) for c in counts]
     out, m = {}, len(counts)
-    for name in told[0]:
-        values, within = np.array([x[name] for x in told]).T
+    for name in reported[0]:
+        values, within = np.array([x[name] for x in reported]).T
         between, u = (1 + 1 / m) * values.var(ddof=1), within.mean()
         total = between - u if between > u else u
         half = t.ppf(0.975, (m - 1) * (1 - u / between) ** 2) * total**0.5
@@ -81,7 +81,7 @@ def of_rival(counts: np.ndarray) -> dict[str, list[float]]:
     return out
 
 
-def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
+def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Estimated]:
     """Estimates and intervals of one release."""
     release = place / "release"
     how = {"epsilon": epsilon, "delta": DELTA, "relation": "replace_one", "dataset": "few", "out": release}
@@ -89,7 +89,7 @@ def of_ours(rows: pd.DataFrame, epsilon: float, place: Path) -> dict[str, Told]:
     return of_release(FEW, release, list(FEW.analysed(rows)), 20)
 
 
-def summary(runs: Sequence[Mapping[str, Told]], truth: Mapping[str, float]) -> list[Row]:
+def summary(runs: Sequence[Mapping[str, Estimated]], truth: Mapping[str, float]) -> list[Row]:
     """By family: how often intervals cover, and their width over that of the real rows, in the middle."""
     rows = []
     for family, names in families(truth).items():
@@ -113,7 +113,7 @@ def markdown(rows: Sequence[Row]) -> str:
 def main(given) -> None:
     everyone, files = coded(), []
     for seed in range(given.runs):
-        place = given.kept / str(seed)
+        place = given.retained / str(seed)
         if given.fresh:
             shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def main(given) -> None:
         everyone.iloc[drawn].to_csv(place / "rows.csv", index=False)
         files.append((seed, str(place / "rows.csv")))
     python = given.python or environment("twinify", *PACKAGES)
-    rivals(python, given.kept, files, given.epsilon, given.tables)
+    rivals(python, given.retained, files, given.epsilon, given.tables)
     runs = []
     for path in (p for _, p in files if Path(p).with_suffix(".npy").exists()):  # without those that did not converge
         rows, place = pd.read_csv(path, dtype=str), Path(path).parent
@@ -138,4 +138,4 @@ def main(given) -> None:
 
 if __name__ == "__main__":
     usual = {"epsilon": 1.0, "runs": 10, "rows": 6000, "tables": 100, "python": ""}
-    start(main, json="napsu", kept=ROOT / "build" / "napsu", **usual)
+    start(main, json="napsu", retained=ROOT / "build" / "napsu", **usual)

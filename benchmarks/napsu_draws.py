@@ -43,15 +43,15 @@ def normaliser(network, lambdas):
     return logsumexp(cells(network) @ lambdas)
 
 
-def drawn(rows, told, seed):
+def drawn(rows, reported, seed):
     """How often each cell occurs in each of the tables; (tables, cells)."""
-    codes = rows.apply(lambda c: pd.Categorical(c, categories=range(told["columns"][c.name])))
+    codes = rows.apply(lambda c: pd.Categorical(c, categories=range(reported["columns"][c.name])))
     model = NapsuMQModel([])
-    pairs = [tuple(p) for p in told["pairs"]]
-    found = model.fit(codes, d3p.random.PRNGKey(seed), told["epsilon"], told["delta"], query_sets=pairs)
-    network = MarkovNetwork(found.dataframe_domain, found.queries)
+    pairs = [tuple(p) for p in reported["pairs"]]
+    result = model.fit(codes, d3p.random.PRNGKey(seed), reported["epsilon"], reported["delta"], query_sets=pairs)
+    network = MarkovNetwork(result.dataframe_domain, result.queries)
     rng = np.random.default_rng(seed)
-    lambdas = found.posterior_values[rng.integers(0, len(found.posterior_values), told["tables"])]
+    lambdas = result.posterior_values[rng.integers(0, len(result.posterior_values), reported["tables"])]
     if seed == 0:
         assert np.allclose(FACTORS(network, lambdas[0]), normaliser(network, lambdas[0]))
     logits = lambdas @ cells(network).T
@@ -60,14 +60,14 @@ def drawn(rows, told, seed):
 
 
 def main():
-    told = json.loads(Path(sys.argv[1]).read_text())
+    parsed = json.loads(Path(sys.argv[1]).read_text())
     jax.config.update("jax_enable_x64", True)
     MarkovNetwork.lambda0 = normaliser
     inference.run_numpyro_mcmc_normalised = lambda *given, **options: CHAIN(*given, **{**options, "num_chains": 1})
-    for seed, path in told["files"]:
+    for seed, path in parsed["files"]:
         if not Path(path).with_suffix(".npy").exists():
             try:
-                np.save(Path(path).with_suffix(".npy"), drawn(pd.read_csv(path), told, seed))
+                np.save(Path(path).with_suffix(".npy"), drawn(pd.read_csv(path), parsed, seed))
             except inference.ConvergenceException as error:
                 print(seed, error, flush=True)
 

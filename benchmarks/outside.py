@@ -49,9 +49,9 @@ def main(given) -> None:
         except SystemExit as why:
             return {"failed": str(why).strip().splitlines()[-1][:200]}
         began, words = time.perf_counter(), [kind, cell["epsilon"], folder / "train.csv", out]
-        found = answer_of([python, "-c", INSIDE[package], *words], most=given.most_seconds)
-        if "failed" in found:
-            return found
+        result = answer_of([python, "-c", INSIDE[package], *words], most=given.most_seconds)
+        if "failed" in result:
+            return result
         return {"seconds": time.perf_counter() - began, "num_rows": len(texts(out))} | scored(folder, out)
 
     methods = [f"{package} {kind}" for package in given.packages for kind in given.kinds]

@@ -62,8 +62,8 @@ def judged(python: str, folder: Path, made: pd.DataFrame, schema: synth.Schema) 
     for name, rows in sides.items():
         whole(rows[names], schema).to_csv(folder / f"{name}.csv", index=False)
     codes = [n for n, c in schema.measured().items() if not c.is_numeric]
-    told = {n: str(folder / f"{n}.csv") for n in sides} | {"target": schema.target, "codes": codes}
-    (folder / "place.json").write_text(json.dumps(told))
+    reported = {n: str(folder / f"{n}.csv") for n in sides} | {"target": schema.target, "codes": codes}
+    (folder / "place.json").write_text(json.dumps(reported))
     script = ROOT / "benchmarks" / "syntheval_score.py"
     return sure(answer_of([python, script, folder / "place.json"], cwd=folder))  # it leaves pictures where it runs
 

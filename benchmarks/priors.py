@@ -45,8 +45,8 @@ def adult():
     with TemporaryDirectory() as name:
         folder = Path(name)
         call(sys.executable, TRIPLES, "schema", DATA, "--numbers", ",".join(NUMBERS), "--out", folder / "schema.json")
-        for made, kept in [("train", "private"), *FILES.items()]:
-            with gzip.open(DATA / f"{kept}.csv.gz") as source, (folder / f"{made}.csv").open("wb") as rest:
+        for made, retained in [("train", "private"), *FILES.items()]:
+            with gzip.open(DATA / f"{retained}.csv.gz") as source, (folder / f"{made}.csv").open("wb") as rest:
                 shutil.copyfileobj(source, rest)
         fair, rng = pd.read_csv(folder / "fair.csv"), np.random.default_rng(0)
         fair.apply(rng.permutation).to_csv(folder / "permuted.csv", index=False)
@@ -90,10 +90,10 @@ def in_waves(folder: Path, cell: Row) -> Row:
         said = ran(folder, cell, *prior)
         if "failed" in said:
             return said
-        kept = folder / f"release{i}"
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(folder / "out", kept)
-        prior = ("--prior", kept)
+        retained = folder / f"release{i}"
+        shutil.rmtree(retained, ignore_errors=True)
+        shutil.copytree(folder / "out", retained)
+        prior = ("--prior", retained)
     return {"seconds": said["seconds_total"], "pair_tv_err": scored(folder)["pair_tv_err"]}
 
 
@@ -110,22 +110,24 @@ def one(folder: Path, cell: Row) -> Row:
         if "failed" in said:
             return said
         made = folder / "out" / "synthetic.csv"
-    found = loads(call(sys.executable, TRIPLES, "score", DATA, made)) if adult else scored(folder, made)
-    return {"seconds": said.get("seconds_total")} | {k: found[k] for k in OFF if k in found}
+    result = loads(call(sys.executable, TRIPLES, "score", DATA, made)) if adult else scored(folder, made)
+    return {"seconds": said.get("seconds_total")} | {k: result[k] for k in OFF if k in result}
 
 
 def cases(given) -> list[Row]:
     """With each prior, and each prior alone (epsilon 0)."""
-    found = []
+    results = []
     for table in given.tables:
         if table == "waves":
-            found += grid(table=[table], prior=("none", "series"), epsilon=[0.5], seed=range(given.seeds))
+            results += grid(table=[table], prior=("none", "series"), epsilon=[0.5], seed=range(given.seeds))
             continue
         priors = ADULT if table == "adult" else ("none", "a tenth")
         epsilons = given.epsilons if table == "adult" else [0.2]
-        found += grid(table=[table], prior=priors, epsilon=epsilons, seed=range(given.seeds))
-        found += grid(table=[table], prior=[p for p in priors if p not in ("none", "permuted")], epsilon=[0], seed=[0])
-    return found
+        results += grid(table=[table], prior=priors, epsilon=epsilons, seed=range(given.seeds))
+        results += grid(
+            table=[table], prior=[p for p in priors if p not in ("none", "permuted")], epsilon=[0], seed=[0]
+        )
+    return results
 
 
 def markdown(rows: list[Row]) -> str:

@@ -45,28 +45,28 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     with TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        told = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib}
-        told |= {"rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}
-        told["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
+        reported = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib}
+        reported |= {"rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}
+        reported["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=Plan(oneway=1.0)))
-        told["columns"] = _of_both(case, coder, real, columns)["scores"]
-        told["columns sdmetrics"] = sdmetrics(case, columns.frames)
-    told["population"] = population(case, coder)
+        reported["columns"] = _of_both(case, coder, real, columns)["scores"]
+        reported["columns sdmetrics"] = sdmetrics(case, columns.frames)
+    reported["population"] = population(case, coder)
     if rival is not None:
-        told["rivals"] = {rival.name: rival.measured(case, coder, real, epsilon)}
-    return told
+        reported["rivals"] = {rival.name: rival.measured(case, coder, real, epsilon)}
+    return reported
 
 
 def _of_both(case: Case, coder: Coder, real, result) -> dict:
     """Scores of the tables that a run made, and of its model."""
-    found = scores(real, coded(case, result.frames, coder))
+    results = scores(real, coded(case, result.frames, coder))
     roots = result.num_rows[case.key["parent"]]
     drawn = DrawnTables(result.model, min(12 * roots, MANY), rng=np.random.default_rng(0))
     many = {t: pd.DataFrame({n: a.to_pandas() for n, a in whole(drawn.blocks(t)).items()}) for t in case.tables}
     for what, one in scores(real, coded(case, many, coder)).items():
-        found[what]["model"] = one["error"]
-    return {"scores": found}
+        results[what]["model"] = one["error"]
+    return {"scores": results}
 
 
 def main(given) -> None:
@@ -76,34 +76,36 @@ def main(given) -> None:
     rival = Rival(given.rival, given.rival_python, given.inside) if given.rival else None
     before = read(given.json, [])
     rivals = {(r["table"], r["epsilon"], r["run"]): r["rivals"] for r in before if "rivals" in r}
-    found = [r for r in before if r["table"] not in given.tables]
+    results = [r for r in before if r["table"] not in given.tables]
     for cell in grid(table=given.tables, epsilon=[given.epsilon], run=range(given.runs)):
         beside = rival if cell["run"] < given.rival_runs else None
-        told = cell | measured(CASES[cell["table"]](), given.epsilon, beside)
-        told["rivals"] = rivals.get(tuple(cell.values()), {}) | told.get("rivals", {})
-        found.append(told)
-        print(printed(told), flush=True)
-        write(given.json, found)
+        reported = cell | measured(CASES[cell["table"]](), given.epsilon, beside)
+        reported["rivals"] = rivals.get(tuple(cell.values()), {}) | reported.get("rivals", {})
+        results.append(reported)
+        print(printed(reported), flush=True)
+        write(given.json, results)
 
 
-def printed(told: Row) -> str:
+def printed(reported: Row) -> str:
     """One run as Markdown."""
-    rivals = told["rivals"]
+    rivals = reported["rivals"]
     titles = ["what", "error of the table", "of the model", "against independent columns"]
     heads = [*titles, "single columns, same budget", *rivals, "model of the population"]
     rows = []
-    for what, one in told["scores"].items():
+    for what, one in reported["scores"].items():
         errors = [one["error"], one["model"], one["model"] / max(one["independent"], 1e-9)]
         made = [r["scores"].get(what, {}).get("error") for r in rivals.values()]  # not of runs of before
-        rows.append({"what": what, "e": [*errors, told["columns"][what]["model"], *made, told["population"][what]]})
+        rows.append(
+            {"what": what, "e": [*errors, reported["columns"][what]["model"], *made, reported["population"][what]]}
+        )
     cells = "|".join(["{what}", *(f"{{e[{i}]:.4f}}" for i in range(len(heads) - 1))])
-    quality = [told["sdmetrics"], told["columns sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]
+    quality = [reported["sdmetrics"], reported["columns sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]
     alone = [
         f"{t} alone: mixture with half the budget {o['mixture']:.4f}, related {o['related']:.4f}"
-        for t, o in told["alone"].items()
+        for t, o in reported["alone"].items()
     ]
-    took = f"{told['rows']}, {told['seconds']:.0f} s, {told['peak_mib']:.0f} MiB"
-    title = f"\n{told['table']}, run {told['run']}: {took}\n"
+    took = f"{reported['rows']}, {reported['seconds']:.0f} s, {reported['peak_mib']:.0f} MiB"
+    title = f"\n{reported['table']}, run {reported['run']}: {took}\n"
     return "\n".join([title, filled(rows, "|".join(heads), cells), f"SDMetrics' quality: {quality}", *alone])
 
 

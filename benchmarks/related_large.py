@@ -30,7 +30,7 @@ def names(columns: int) -> list[str]:
 
 def cells(owner: np.ndarray, columns: int, rng: np.random.Generator) -> dict[str, pa.Array]:
     """Columns (n,) of categories: half follow the root's class, every one its neighbour's in part."""
-    found, before = {}, owner
+    results, before = {}, owner
     for i, name in enumerate(names(columns)):
         size = SIZES[i % len(SIZES)]
         own = (rng.random(len(owner)) ** 2 * size).astype(np.int16)
@@ -38,8 +38,8 @@ def cells(owner: np.ndarray, columns: int, rng: np.random.Generator) -> dict[str
         codes = np.where(follow, (before * (i + 3)) % size, own).astype(np.int16)
         before = codes if i % 2 else owner
         values = pa.array([f"v{k}" for k in range(size)])
-        found[name] = pa.DictionaryArray.from_arrays(pa.array(codes), values).cast(pa.string())
-    return found
+        results[name] = pa.DictionaryArray.from_arrays(pa.array(codes), values).cast(pa.string())
+    return results
 
 
 def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) -> None:
@@ -85,12 +85,12 @@ def main(given) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "schema.json").exists():
             make(folder, children=given.children, **about)
-        found = [{**about, "epsilon": given.epsilon, **run(folder, given.epsilon)} for _ in range(given.runs)]
-    sizes = [" + ".join(f"{n:,} {t}" for t, n in r["rows"].items()) for r in found]
-    rows = [r | {"size": s, "gib": r["peak_mib"] / 1024} for r, s in zip(found, sizes, strict=True)]
+        results = [{**about, "epsilon": given.epsilon, **run(folder, given.epsilon)} for _ in range(given.runs)]
+    sizes = [" + ".join(f"{n:,} {t}" for t, n in r["rows"].items()) for r in results]
+    rows = [r | {"size": s, "gib": r["peak_mib"] / 1024} for r, s in zip(results, sizes, strict=True)]
     cells = "{size}|{seconds:.0f}|{cpu_seconds:.0f}|{gib:.2f} GiB"
     print(filled(rows, "rows|seconds|seconds of processor|peak memory", cells))
-    write(given.json, found)
+    write(given.json, results)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
     }
 
     def plain(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-        told = {t: f.drop(columns=[n for n in _unmade(case) if n in f]) for t, f in tables.items()}
-        return {t: f.astype({n: k for n, k in numbers.items() if n in f}) for t, f in told.items()}
+        reported = {t: f.drop(columns=[n for n in _unmade(case) if n in f]) for t, f in tables.items()}
+        return {t: f.astype({n: k for n, k in numbers.items() if n in f}) for t, f in reported.items()}
 
     report = QualityReport()
     report.generate(plain(case.tables), plain(made), metadata, verbose=False)
@@ -74,9 +74,9 @@ class Rival:
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
             (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.app_api.parse_related(case.schema))))
-            found = sure(answer_of([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
+            result = sure(answer_of([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
             made = {t: texts(place / f"made-{t}.csv") for t in case.tables}
-        return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made), **found}
+        return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made), **result}
 
 
 def alone(case: Case, epsilon: float, ledger: Path, coder: Coder, real, made: dict[str, pd.DataFrame]) -> dict:

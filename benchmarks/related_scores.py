@@ -45,14 +45,14 @@ def coded(case: Case, tables: dict[str, pd.DataFrame], coder: Coder) -> tuple[di
     if not key.get("order"):
         time = rng.random(len(lower))
     drawn = np.lexsort((rng.random(len(lower)), parent))
-    kept = np.sort(drawn[_rank(parent[drawn]) < key["most_children"]])
-    kept = kept[np.lexsort((time[kept], parent[kept]))]
-    parent = parent[kept]
+    retained = np.sort(drawn[_rank(parent[drawn]) < key["most_children"]])
+    retained = retained[np.lexsort((time[retained], parent[retained]))]
+    parent = parent[retained]
     ours = [n for t, n in coder.edges if t == key["parent"]]
     theirs = [n for t, n in coder.edges if t == key["child"]]
     above = {n: coder.code(key["parent"], n, upper[n]) for n in ours}
     above[NUMBER] = np.bincount(parent, minlength=len(upper))
-    below = {n: coder.code(key["child"], n, lower[n].iloc[kept]) for n in theirs}
+    below = {n: coder.code(key["child"], n, lower[n].iloc[retained]) for n in theirs}
     return above, below, parent, _rank(parent)
 
 
@@ -68,8 +68,8 @@ def tables(above: dict, below: dict, parent: np.ndarray, rank: np.ndarray) -> It
     """
 
     def share(a: np.ndarray, b: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-        found = np.bincount(a * BINS + b, weights=weight, minlength=BINS**2).reshape(BINS, BINS)
-        return found / max(found.sum(), 1)
+        result = np.bincount(a * BINS + b, weights=weight, minlength=BINS**2).reshape(BINS, BINS)
+        return result / max(result.sum(), 1)
 
     own = [n for n in above if n != NUMBER]
     yield from (("parent", share(above[a], above[b])) for a, b in combinations(own, 2))
@@ -96,14 +96,14 @@ def tables(above: dict, below: dict, parent: np.ndarray, rank: np.ndarray) -> It
 
 def scores(real, made) -> dict[str, dict[str, float]]:
     """By what, the mean error and that of independent columns."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    result: dict[str, list[tuple[float, float]]] = {}
     for (what, truth), (_, table) in zip(tables(*real), tables(*made), strict=True):
         alone = np.outer(truth.sum(1), truth.sum(0))
         errors = (0.5 * float(np.abs(table - truth).sum()), 0.5 * float(np.abs(alone - truth).sum()))
-        found.setdefault(what, []).append(errors)
+        result.setdefault(what, []).append(errors)
     return {
         w: {"error": float(np.mean(e, axis=0)[0]), "independent": float(np.mean(e, axis=0)[1])}
-        for w, e in found.items()
+        for w, e in result.items()
     }
 
 

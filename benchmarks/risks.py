@@ -58,8 +58,8 @@ def prepare(folder: Path) -> synth.Schema:
         plain["columns"][name]["nullable"] = False
     schema = synth.Schema.parse(plain)
     for method in ("mixture", "independent"):
-        kept = {"dataset": "town", "ledger": folder / f"{method}.sqlite", "out": folder / method}
-        made = synth.run(real, schema=schema, epsilon=1.0, delta=1e-6, method=method, num_rows=half, **kept)
+        retained = {"dataset": "town", "ledger": folder / f"{method}.sqlite", "out": folder / method}
+        made = synth.run(real, schema=schema, epsilon=1.0, delta=1e-6, method=method, num_rows=half, **retained)
         pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}).to_csv(folder / f"{method}.csv", index=False)
     parts = [real[: half // 2], texts(folder / "independent.csv")[: half // 2]]
     pd.concat(parts).sample(frac=1, random_state=1).to_csv(folder / "half.csv", index=False)
@@ -75,11 +75,11 @@ def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
     )
     out: list[Row] = []
     for name, one in zip(MADE, made, strict=True):
-        found = chapter.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
+        result = chapter.attack(real, one, test=held, name=name, known=KNOWN, attacks=attacks, rng=rng)
         one_column, several = chapter.singling_out.NAMES[:2]
         kinds = {"linkability": "link", "reconstruction from quasi-identifiers": "reconstruct"}
         kinds |= {one_column: "one", several: "several"}
-        out += [_row(name, "ours", kinds[f.attack], f) for f in found if f.attack in kinds]
+        out += [_row(name, "ours", kinds[f.attack], f) for f in result if f.attack in kinds]
         out.append(_row(name, "ours", "infer", _inferred(real, held, one, attacks, rng)))
     return out
 
@@ -95,12 +95,12 @@ def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.ra
     return Finding(attack="inference", table="", real=both[0], control=both[1], baseline=float(np.mean(naive)))
 
 
-def _row(made: str, by: str, attack: str, found: Finding) -> Row:
-    assert found.control is not None
-    assert found.risk is not None
-    rates = {"real": found.real.value, "control": found.control.value, "baseline": found.baseline}
-    risk = dict(zip(("risk", "low", "high"), found.risk, strict=True)) | {"detail": found.detail}
-    return {"made": made, "by": by, "attack": attack, "attacks": found.real.attacks, **rates, **risk}
+def _row(made: str, by: str, attack: str, finding: Finding) -> Row:
+    assert finding.control is not None
+    assert finding.risk is not None
+    rates = {"real": finding.real.value, "control": finding.control.value, "baseline": finding.baseline}
+    risk = dict(zip(("risk", "low", "high"), finding.risk, strict=True)) | {"detail": finding.detail}
+    return {"made": made, "by": by, "attack": attack, "attacks": finding.real.attacks, **rates, **risk}
 
 
 HEADS = "attack|table|attacks|rows of the run|held-out rows|guessing|risk, ours|risk, anonymeter"
@@ -108,11 +108,11 @@ HEADS = "attack|table|attacks|rows of the run|held-out rows|guessing|risk, ours|
 
 def markdown(rows: list[Row]) -> str:
     """By attack and table: the risk with its interval by both, and our rates."""
-    told = {(r["attack"], r["made"], r["by"]): r for r in rows}
-    pairs = [(a, m) for a in ATTACKS for m in MADE if (a, m, "ours") in told]
+    reported = {(r["attack"], r["made"], r["by"]): r for r in rows}
+    pairs = [(a, m) for a in ATTACKS for m in MADE if (a, m, "ours") in reported]
     lines = []
     for attack, made in pairs:
-        both = {"ours": told[attack, made, "ours"], "theirs": told.get((attack, made, PACKAGE))}
+        both = {"ours": reported[attack, made, "ours"], "theirs": reported.get((attack, made, PACKAGE))}
         lines.append(
             both["ours"] | {"title": ATTACKS[attack], "name": MADE[made]} | {k: _risk(r) for k, r in both.items()}
         )

@@ -23,27 +23,27 @@ def read(path: Path) -> pd.DataFrame:
     return rows.astype(dict.fromkeys(NUMBERS, float))
 
 
-def told(attack: str, results: EvaluationResults) -> dict:
+def reported(attack: str, results: EvaluationResults) -> dict:
     risk, rates = results.risk(), ("attack_rate", "control_rate", "baseline_rate")
-    found = {n: getattr(results, r).value for n, r in zip(("real", "control", "baseline"), rates, strict=True)}
-    found |= {"risk": risk.value, "low": risk.ci[0], "high": risk.ci[1]}
-    return {"attack": attack, "attacks": results.n_attacks_ori} | found
+    result = {n: getattr(results, r).value for n, r in zip(("real", "control", "baseline"), rates, strict=True)}
+    result |= {"risk": risk.value, "low": risk.ci[0], "high": risk.ci[1]}
+    return {"attack": attack, "attacks": results.n_attacks_ori} | result
 
 
 def attacked(real: pd.DataFrame, held: pd.DataFrame, made: pd.DataFrame, attacks: int) -> list[dict]:
     names, how, out = list(real), {"ori": real, "syn": made, "control": held, "n_attacks": attacks}, []
     for attack, mode, width in (("one", "univariate", 1), ("several", "multivariate", 4)):
         evaluator = SinglingOutEvaluator(n_cols=width, max_attempts=50_000, seed=0, **how)
-        out.append(told(attack, evaluator.evaluate(mode=mode).results()))
+        out.append(reported(attack, evaluator.evaluate(mode=mode).results()))
     link = LinkabilityEvaluator(aux_cols=(names[::2], names[1::2]), n_neighbors=1, **how)
-    out.append(told("link", link.evaluate(n_jobs=1).results()))
+    out.append(reported("link", link.evaluate(n_jobs=1).results()))
     parts = []
     for secret in names:
         known = [n for n in names if n != secret]
         evaluator = InferenceEvaluator(secret=secret, aux_cols=known, regression=secret in NUMBERS, **how)
         parts.append(evaluator.evaluate(n_jobs=1).results())
     counts = {n: sum(getattr(p, n) for p in parts) for n in ("n_success", "n_baseline", "n_control")}
-    return [*out, told("infer", EvaluationResults(n_attacks=attacks * len(names), **counts))]
+    return [*out, reported("infer", EvaluationResults(n_attacks=attacks * len(names), **counts))]
 
 
 def main() -> None:

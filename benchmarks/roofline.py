@@ -112,9 +112,9 @@ def run(folder: Path, rows: int, columns_: int, categories: int, epsilon: float 
     """A run of `mixture`, a thousand rows drawn: processor seconds of its stages."""
     described(folder, columns.schema_of(columns_, categories))
     columns.draw(folder / "table.parquet", rows, columns_, categories)
-    told = staged(folder, epsilon=epsilon)["stages"]
-    show({"rows": rows, "columns": columns_} | {n: t["cpu_seconds"] for n, t in told.items()})
-    return {n: told[n]["cpu_seconds"] for n in STAGES}
+    reported = staged(folder, epsilon=epsilon)["stages"]
+    show({"rows": rows, "columns": columns_} | {n: t["cpu_seconds"] for n, t in reported.items()})
+    return {n: reported[n]["cpu_seconds"] for n in STAGES}
 
 
 def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, Any]], float]:
@@ -122,9 +122,9 @@ def stages(folder: Path, rows: int) -> tuple[dict[str, dict[str, Any]], float]:
     from synth.release import folder as bundle
 
     with watched() as done:
-        told = run(folder, rows, COLUMNS, CATEGORIES)
+        reported = run(folder, rows, COLUMNS, CATEGORIES)
     work = {"memory": done["table_bytes"], "arithmetic": done["operations"]}
-    fit = {"seconds": told["fit"], "rows": rows, "work": work}
+    fit = {"seconds": reported["fit"], "rows": rows, "work": work}
     reading, counting, cells = counted(folder)
     drawing, writing = drawn(folder, bundle.load_model(folder / "out"))
     return {"reading": reading, "counting": counting, "fitting": fit, "drawing": drawing, "writing": writing}, cells
@@ -155,8 +155,8 @@ def counted(folder: Path) -> tuple[dict[str, Any], dict[str, Any], float]:
     own = LINEAR * COLUMNS
     reading = {"disk_read": path.stat().st_size, "memory": 3 * own}
     counting = {"memory": done["code_bytes"], "increments": done["increments"]}
-    told = [{"seconds": s, "rows": LINEAR, "work": w} for s, w in ((seconds, reading), (took, counting))]
-    return told[0], told[1], done["cells"]
+    reported = [{"seconds": s, "rows": LINEAR, "work": w} for s, w in ((seconds, reading), (took, counting))]
+    return reported[0], reported[1], done["cells"]
 
 
 def drawn(folder: Path, stored: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -181,60 +181,60 @@ def against(stage: dict[str, Any], most: dict[str, float]) -> None:
     stage["share"] = stage["least"][stage["bound"]] / stage["seconds"]
 
 
-def curves(found: list[dict[str, Any]], keep: Callable[[], None]) -> None:
+def curves(result: list[dict[str, Any]], keep: Callable[[], None]) -> None:
     """Runs with one thing varied and the others at ``BASE``; those found before are not run again."""
-    done = {tuple(r[n] for n in BASE): r["stages"] for r in found}
-    known = {(r["vary"], r[r["vary"]]) for r in found}
+    done = {tuple(r[n] for n in BASE): r["stages"] for r in result}
+    known = {(r["vary"], r[r["vary"]]) for r in result}
     for vary, values in CURVES.items():
         for value in values:
             shape: dict[str, Any] = {**BASE, vary: value}
             if (vary, value) in known:
                 continue
-            told = done.get(tuple(shape.values()))  # the one that all curves go through is run once
-            if told is None:
+            reported = done.get(tuple(shape.values()))  # the one that all curves go through is run once
+            if reported is None:
                 with TemporaryDirectory() as name:
                     order = ("rows", "columns", "categories", "epsilon")
-                    told = run(Path(name), *(shape[n] for n in order))
-            done[tuple(shape.values())] = told
-            found.append({"vary": vary, **shape, "stages": told})
-            print(json.dumps(found[-1]), flush=True)
+                    reported = run(Path(name), *(shape[n] for n in order))
+            done[tuple(shape.values())] = reported
+            result.append({"vary": vary, **shape, "stages": reported})
+            print(json.dumps(result[-1]), flush=True)
             keep()
 
 
-def paper(found: dict[str, Any]) -> dict[str, float]:
+def paper(result: dict[str, Any]) -> dict[str, float]:
     """Seconds of each stage for many rows on many machines such as this one.
 
     Assumed: rows spread evenly, each core as fast as this one while its neighbours work, each executor with a disk as
     fast as this one, the fit on one core of the driver (it reads no row), and every executor's joint tables of 8 bytes
     a cell sent to the driver over its network one after the other.
     """
-    cores, told = PAPER["executors"] * PAPER["cores"], {}
-    for name, stage in found["stages"].items():
+    cores, reported = PAPER["executors"] * PAPER["cores"], {}
+    for name, stage in result["stages"].items():
         factor = PAPER["rows"] / stage["rows"]
         on_disk = max((stage["least"].get(d, 0.0) for d in ("disk_read", "disk_write")), default=0.0)
         busiest = max(stage["seconds"] * factor / cores, on_disk * factor / PAPER["executors"])
-        told[name] = stage["seconds"] if name == "fitting" else busiest
-    told["tables to the driver"] = PAPER["executors"] * 8 * found["cells"] / PAPER["network"]
-    return told
+        reported[name] = stage["seconds"] if name == "fitting" else busiest
+    reported["tables to the driver"] = PAPER["executors"] * 8 * result["cells"] / PAPER["network"]
+    return reported
 
 
 def main(given) -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
     with TemporaryDirectory() as name:
-        found: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "load": os.getloadavg()[0], "assumed": PAPER}
+        result: dict[str, Any] = {"rows": given.rows, "columns": COLUMNS, "load": os.getloadavg()[0], "assumed": PAPER}
         run(Path(name), 1000, 3, 3)  # what is loaded once is nobody's time
     with TemporaryDirectory() as name:
-        found["ceilings"] = ceilings(Path(name))
-        found["stages"], found["cells"] = stages(Path(name), given.rows)
-    for stage in found["stages"].values():
-        against(stage, found["ceilings"])
-    found["paper"] = paper(found)
-    print(json.dumps(found, indent=1), flush=True)
-    found["curves"] = [] if given.fresh else read(given.json, {}).get("curves", [])
-    write(given.json, found)
+        result["ceilings"] = ceilings(Path(name))
+        result["stages"], result["cells"] = stages(Path(name), given.rows)
+    for stage in result["stages"].values():
+        against(stage, result["ceilings"])
+    result["paper"] = paper(result)
+    print(json.dumps(result, indent=1), flush=True)
+    result["curves"] = [] if given.fresh else read(given.json, {}).get("curves", [])
+    write(given.json, result)
     if not given.no_curves:
-        curves(found["curves"], lambda: write(given.json, found))
-    roofline_picture.draw(found, pictures(given.json) / "roofline.svg")
+        curves(result["curves"], lambda: write(given.json, result))
+    roofline_picture.draw(result, pictures(given.json) / "roofline.svg")
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
         facts["columns"]["person"] = {"type": "identifier"}
     with TemporaryDirectory() as home:
         began, drawn = time.perf_counter(), min(rows, 10**6)
-        kept = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite", "seed": 1}
-        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=drawn, **kept)
+        retained = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite", "seed": 1}
+        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=drawn, **retained)
         return {"seconds": time.perf_counter() - began, "seconds_after_form_check": result.seconds}
 
 
@@ -192,10 +192,10 @@ def only(what: str, folder: Path, rows: int) -> Row:
 
 def apart(what: str, folder: Path, rows: int) -> Row:
     """A measurement in a process of its own, with its peak of resident memory."""
-    found = sure(in_its_own_process(only, what, folder, rows))
-    wall, busy, peak = found["seconds"], found["cpu_seconds"], found["peak_mib"]
+    result = sure(in_its_own_process(only, what, folder, rows))
+    wall, busy, peak = result["seconds"], result["cpu_seconds"], result["peak_mib"]
     print(f"{rows:>11,} rows  {what:10s} {wall:8.1f} s  {busy:8.1f} s of processor  {peak:6.0f} MiB", flush=True)
-    return found
+    return result
 
 
 def of_csv(megabytes: int) -> Row:
@@ -237,13 +237,13 @@ def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
     slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
     last = sizes[str(max(ours))]
     bare = min((last[w][clock] for w in ("group by", "groupings") if w in last), default=None)
-    found = {
+    result = {
         "ratio": bare and last["ours"][clock] / bare,
         "slope": slope,
         "form_to_counting": last["form"][clock] / last["ours"][clock],
     }
-    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {dumps(found)}")
-    return found
+    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {dumps(result)}")
+    return result
 
 
 def main(given) -> None:

@@ -36,9 +36,11 @@ def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: 
     none. ``json``: the name of the file in benchmarks/results. ``public``: ends the program where the public tables are
     absent.
     """
-    told = sys.modules[main.__module__].__doc__ or ""
-    told += "\nNeeds the public tables and score.py in ../shared; ends at once where they are absent." if public else ""
-    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reported = sys.modules[main.__module__].__doc__ or ""
+    reported += (
+        "\nNeeds the public tables and score.py in ../shared; ends at once where they are absent." if public else ""
+    )
+    parser = argparse.ArgumentParser(description=reported, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=RESULTS / f"{json}.json" if json else None, help="where to store")
     parser.add_argument("--fresh", action="store_true", help="measure again what the file holds")
     for name, default in usual.items():
@@ -115,8 +117,8 @@ def measured(
     for values, some in groupby(todo, key=lambda c: [c.get(name) for name in by]):
         with prepare(*values) as place:
             for cell in some:
-                found = one(place, cell)
-                new = [cell | f for f in (found if isinstance(found, list) else [found])]
+                result = one(place, cell)
+                new = [cell | f for f in (result if isinstance(result, list) else [result])]
                 rows = [r for r in rows if not any(same(r, cell | {k: n[k] for k in cell}) for n in new)] + new
                 write(given.json, rows)
                 for row in new:
@@ -134,12 +136,12 @@ def read(path: Path | None, default: Any) -> Any:
     return json.loads(path.read_text()) if path and path.exists() else default
 
 
-def write(path: Path | None, found: Any) -> Any:
+def write(path: Path | None, result: Any) -> Any:
     """Stores results in the file, if one is named."""
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return found
+        path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return result
 
 
 def pictures(results: Path) -> Path:
@@ -149,9 +151,9 @@ def pictures(results: Path) -> Path:
     return folder
 
 
-def tell(path: Path | None, found: Any) -> None:
+def tell(path: Path | None, result: Any) -> None:
     """Prints results as JSON and stores them."""
-    print(json.dumps(write(path, found), indent=1, ensure_ascii=False))
+    print(json.dumps(write(path, result), indent=1, ensure_ascii=False))
 
 
 def apart(
@@ -190,11 +192,11 @@ def spent(*command: Any, **how: Any) -> tuple[Row, str]:
     return cost | {"peak_mib": used.ru_maxrss / 1024}, said
 
 
-def sure(found: Any) -> Any:
+def sure(result: Any) -> Any:
     """Results as they are; ends the program where they failed."""
-    if isinstance(found, dict) and "failed" in found:
-        sys.exit(found["failed"])
-    return found
+    if isinstance(result, dict) and "failed" in result:
+        sys.exit(result["failed"])
+    return result
 
 
 def environment(name: str, *packages: str) -> str:
@@ -235,7 +237,7 @@ class Clock:
     def note(self, message: str) -> None:
         pass
 
-    def told(self) -> dict[str, dict[str, float]]:
+    def reported(self) -> dict[str, dict[str, float]]:
         """Of each stage the seconds and the processor's seconds."""
         ends = [*self.marks[1:], ("", time.perf_counter(), time.process_time())]
         out: dict[str, dict[str, float]] = {}
@@ -249,9 +251,9 @@ def _inside(module: str, name: str) -> None:
     """Calls a function whose arguments stand on the standard input, and prints what it finds with its costs."""
     work, given = getattr(importlib.import_module(module), name), pickle.loads(sys.stdin.buffer.read())
     began, used = time.perf_counter(), time.process_time()
-    found = work(*given)
+    result = work(*given)
     cost = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - used}
-    print(json.dumps(cost | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | found))
+    print(json.dumps(cost | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | result))
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ def place(rows: int, columns: int, categories: int) -> Iterator[Path]:
 
 def inside(folder: Path, method: str) -> Row:
     """In a process of its own: one run, its stages' seconds and its peak memory."""
-    found = staged(folder, delta=1e-7, method=method, num_rows=100_000, max_categories=10**6)
-    return found | {"stages": dict.fromkeys(STAGES, 0.0) | {s: t["seconds"] for s, t in found["stages"].items()}}
+    result = staged(folder, delta=1e-7, method=method, num_rows=100_000, max_categories=10**6)
+    return result | {"stages": dict.fromkeys(STAGES, 0.0) | {s: t["seconds"] for s, t in result["stages"].items()}}
 
 
 def value(row: Row, stage: str) -> float:

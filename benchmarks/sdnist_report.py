@@ -40,17 +40,19 @@ def data_root(given: str, place: Path) -> tuple[Path, str]:
     return root, "there"
 
 
-def told(report: Path) -> dict[str, Any]:
+def reported(report: Path) -> dict[str, Any]:
     """The figures of a report that are single numbers."""
-    found = loads(report.read_text())
-    rows = found["data_description"]["deid"]["records"]
-    wrong = {i["Inconsistency Group"]: i["Number of Records Inconsistent"] for i in found["inconsistencies"]["summary"]}
+    parsed = loads(report.read_text())
+    rows = parsed["data_description"]["deid"]["records"]
+    wrong = {
+        i["Inconsistency Group"]: i["Number of Records Inconsistent"] for i in parsed["inconsistencies"]["summary"]
+    }
     return {
-        "k_marginal": found["k_marginal"]["k_marginal_synopsys"]["k_marginal_score"],
-        "as_a_sample_of": found["k_marginal"]["k_marginal_synopsys"]["sub_sampling_equivalent"],
-        "propensity_mse": found["propensity mean square error"]["pmse_score"],
+        "k_marginal": parsed["k_marginal"]["k_marginal_synopsys"]["k_marginal_score"],
+        "as_a_sample_of": parsed["k_marginal"]["k_marginal_synopsys"]["sub_sampling_equivalent"],
+        "propensity_mse": parsed["propensity mean square error"]["pmse_score"],
         "inconsistent": {group.lower(): number / rows for group, number in wrong.items()},
-        "unique_matches": found["unique_exact_matches"]["records matched in target data"],
+        "unique_matches": parsed["unique_exact_matches"]["records matched in target data"],
     }
 
 
@@ -75,7 +77,7 @@ def one(folder: Path, cell: Row, *, python: str, source: str) -> Row:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     call(python, "-c", RUN, folder / "out" / "synthetic.csv", out, data, fetched)
-    return told(out / "report.json")
+    return reported(out / "report.json")
 
 
 def main(given) -> None:

@@ -26,8 +26,8 @@ markdown = partial(filled, heads=HEADS, cells=CELLS)
 
 def main(given) -> None:
     asked = {"epsilon": given.epsilon, "delta": given.delta, "relation": "add_remove", "draws": given.runs}
-    found = shadows.measure(given.method, rng=np.random.default_rng(0), **asked)
-    print(markdown(write(given.json, [s.plain() for s in found])))
+    result = shadows.measure(given.method, rng=np.random.default_rng(0), **asked)
+    print(markdown(write(given.json, [s.plain() for s in result])))
 
 
 if __name__ == "__main__":

@@ -131,13 +131,13 @@ class Soak:
             await line.send(BackMsg(rerun_script=ClientState()).SerializeToString())
             elements = 0
             while True:
-                told = ForwardMsg()
-                told.ParseFromString(await line.recv())  # type: ignore[arg-type]
-                if told.WhichOneof("type") == "script_finished":
+                reported = ForwardMsg()
+                reported.ParseFromString(await line.recv())  # type: ignore[arg-type]
+                if reported.WhichOneof("type") == "script_finished":
                     break
-                if told.WhichOneof("type") == "delta":
+                if reported.WhichOneof("type") == "delta":
                     elements += 1
-                    if told.delta.new_element.WhichOneof("type") == "exception":
+                    if reported.delta.new_element.WhichOneof("type") == "exception":
                         self.faults.append("an exception on a page")
         if elements < 5:
             self.faults.append(f"a visit that showed {elements} elements")
@@ -159,9 +159,9 @@ class Soak:
             self.command(0, "bundle", place, "--out", self.folder / "r.zip")
 
     def verify(self) -> None:
-        found = self.ledger.verify()
-        if not found.ok:
-            self.faults.append(f"the ledger does not verify: {found.problem}")
+        result = self.ledger.verify()
+        if not result.ok:
+            self.faults.append(f"the ledger does not verify: {result.problem}")
         self.done["verifications"] += 1
 
     def command(self, code: int, *arguments: object) -> None:
@@ -255,14 +255,14 @@ def main(given) -> int:
     with TemporaryDirectory() as name:
         soak = Soak(Path(name), seed=given.seed)
         try:
-            found = soak.go(given.minutes * 60)
+            result = soak.go(given.minutes * 60)
         finally:
             with contextlib.suppress(OSError, SynthError):
                 os.killpg(soak.app.pid, signal.SIGKILL)
-    tell(given.json, found)
-    memory = found["memory of the application, MiB"]
-    wrong = [found[k] for k in ("faults", "overspent", "lost", "unpaid", "tracebacks of the application")]
-    return int(any(wrong) or not found["verified"] or memory["late"] >= 1.15 * memory["early"] + 20)
+    tell(given.json, result)
+    memory = result["memory of the application, MiB"]
+    wrong = [result[k] for k in ("faults", "overspent", "lost", "unpaid", "tracebacks of the application")]
+    return int(any(wrong) or not result["verified"] or memory["late"] >= 1.15 * memory["early"] + 20)
 
 
 if __name__ == "__main__":

@@ -103,9 +103,9 @@ def measured(engine: str, folder: Path) -> tuple[dict[str, float], list[np.ndarr
         before = dict(waits)
         tables = rows.counts(question(facts))
         done, end = time.perf_counter(), processor()
-    told = {"open": opened - start, "open_cpu": spent - busy, "count": done - opened, "count_cpu": end - spent}
-    told |= {name: waits[key] - before[key] for name, key in (("in_engine", "seconds"), ("bytes_back", "bytes"))}
-    return told, tables
+    reported = {"open": opened - start, "open_cpu": spent - busy, "count": done - opened, "count_cpu": end - spent}
+    reported |= {name: waits[key] - before[key] for name, key in (("in_engine", "seconds"), ("bytes_back", "bytes"))}
+    return reported, tables
 
 
 def processor() -> float:
@@ -125,8 +125,8 @@ def waiting() -> Iterator[dict[str, float]]:
 
     def timed(name: str) -> Any:
         def parts(*given: Any) -> Iterator[Any]:
-            found, start = plain[name](*given), time.perf_counter()
-            for part in found:
+            results, start = plain[name](*given), time.perf_counter()
+            for part in results:
                 waits["seconds"] += time.perf_counter() - start
                 yield part
                 start = time.perf_counter()
@@ -134,10 +134,10 @@ def waiting() -> Iterator[dict[str, float]]:
 
         def whole(*given: Any) -> Any:
             start = time.perf_counter()
-            found = plain[name](*given)
+            result = plain[name](*given)
             waits["seconds"] += time.perf_counter() - start
-            waits["bytes"] += sum(a.nbytes for a in found)
-            return found
+            waits["bytes"] += sum(a.nbytes for a in result)
+            return result
 
         return parts if name == "arrow" else whole
 
@@ -151,22 +151,22 @@ def waiting() -> Iterator[dict[str, float]]:
 
 
 def main(given) -> None:
-    found: Row = {"rows": given.rows, "load": os.getloadavg()[0], "engines": {}}
+    row: Row = {"rows": given.rows, "load": os.getloadavg()[0], "engines": {}}
     with TemporaryDirectory() as name:
         folder = Path(name) / "drawn"
         drawn.draw(folder, given.rows)
         widths = {"weight": 2, "worked": 2, "started": 2, "income": 4}
-        found["encoded_bytes"] = given.rows * sum(widths.get(n, 1) for n in drawn.columns())
+        row["encoded_bytes"] = given.rows * sum(widths.get(n, 1) for n in drawn.columns())
         here: list[np.ndarray] | None = None
         for engine in given.engines:
-            told, tables = measured(engine, folder)
+            reported, tables = measured(engine, folder)
             here = here or tables
-            told["cells"] = float(sum(len(t) for t in tables))
+            reported["cells"] = float(sum(len(t) for t in tables))
             if not all(np.array_equal(a, b) for a, b in zip(here, tables, strict=True)):
                 raise SystemExit(f"{engine}: other counts")
-            found["engines"][engine] = told
-            show({"engine": engine, **told})
-    write(given.json, found)
+            row["engines"][engine] = reported
+            show({"engine": engine, **reported})
+    write(given.json, row)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def staged(folder: Path, **more: Any) -> Row:
     usual |= {"out": folder / "out", "ledger": folder / f"{len(list(folder.iterdir()))}.sqlite", "device": "cpu"}
     schema = synth.Schema.load(folder / "schema.json")
     made = synth.run(folder / "table.parquet", schema=schema, reporter=clock, **(usual | more))
-    return {"stages": clock.told(), "seconds_total": made.seconds_total, "peak_mib": made.peak_mib}
+    return {"stages": clock.reported(), "seconds_total": made.seconds_total, "peak_mib": made.peak_mib}
 
 
 def slope(over: list[float], values: list[float], least: float) -> float | None:

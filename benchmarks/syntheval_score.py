@@ -19,15 +19,15 @@ from syntheval import SynthEval
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    told = json.loads(Path(sys.argv[1]).read_text())
-    codes = told["codes"]
+    parsed = json.loads(Path(sys.argv[1]).read_text())
+    codes = parsed["codes"]
     tables = [
-        pd.read_csv(told[n], dtype=dict.fromkeys(codes, str), keep_default_na=False) for n in ("real", "held", "made")
+        pd.read_csv(parsed[n], dtype=dict.fromkeys(codes, str), keep_default_na=False) for n in ("real", "held", "made")
     ]
     with redirect_stdout(StringIO()):
         judge = SynthEval(tables[0], holdout_dataframe=tables[1], cat_cols=codes, verbose=False)
-        found = judge.evaluate(tables[2], told["target"], presets_file="fast_eval")
-    print(json.dumps({r["metric"]: float(r["val"]) for r in found.to_dict("records")}))
+        result = judge.evaluate(tables[2], parsed["target"], presets_file="fast_eval")
+    print(json.dumps({r["metric"]: float(r["val"]) for r in result.to_dict("records")}))
 
 
 if __name__ == "__main__":

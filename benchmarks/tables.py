@@ -43,8 +43,8 @@ def scores_of(folder: Path, *names: str) -> Row:
 def unit(folder: Path, cell: Row) -> Row:
     """diabetes: what it costs to protect a patient of whom three stays are kept, in place of a stay."""
     answer = ran_on(folder, cell, *UNITS[cell["what"]])
-    found = {"seconds": answer["seconds"], "rows": answer["num_rows"]}
-    return found | scores_of(folder, "pair_tv_err", "max_pair_tv_err", "tv", "ks")
+    result = {"seconds": answer["seconds"], "rows": answer["num_rows"]}
+    return result | scores_of(folder, "pair_tv_err", "max_pair_tv_err", "tv", "ks")
 
 
 def nist_rules(real: pd.DataFrame) -> list[dict]:
@@ -103,8 +103,8 @@ def broken(real: pd.DataFrame, made: pd.DataFrame) -> dict:
 def rules(folder: Path, cell: Row) -> Row:
     """nist: functional dependencies and structural missing values, without and with rules declared."""
     answer = ran_on(folder, cell, schema=RULED[cell["what"]])
-    found = broken(texts(folder / "train.csv"), texts(folder / "out" / "synthetic.csv"))
-    return {"seconds": answer["seconds"]} | found | scores_of(folder, "pair_tv_err", "max_pair_tv_err")
+    result = broken(texts(folder / "train.csv"), texts(folder / "out" / "synthetic.csv"))
+    return {"seconds": answer["seconds"]} | result | scores_of(folder, "pair_tv_err", "max_pair_tv_err")
 
 
 def learnt(folder: Path, cell: Row) -> Row:

@@ -16,7 +16,7 @@ from runner import PICTURES, start
 
 WINDOW = {"width": 1180, "height": 860}
 COLOURS = 128  # of a picture: a third of its size, and nobody sees it
-CALM = "--force-prefers-reduced-motion"
+SHRUNK = "--force-prefers-reduced-motion"
 ONWARD = ("Describe", "Budget", "Method", "Run")
 
 
@@ -61,7 +61,7 @@ def toured(page: Page, url: str, out: Path) -> None:
 def main(given) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as served:
-        browser = play.chromium.launch(executable_path=given.chromium, args=[*FLAGS, CALM])
+        browser = play.chromium.launch(executable_path=given.chromium, args=[*FLAGS, SHRUNK])
         page = browser.new_context(viewport=WINDOW).new_page()
         page.set_default_timeout(LONG)
         toured(page, served.url, given.out)

@@ -69,8 +69,8 @@ Positions = Mapping[str, np.ndarray]
 
 def positions(rows: Any, schema: synth.Schema) -> Positions:
     """Rows as a curator has them."""
-    found = place_of(rows).under(schema).encoded(schema, SystemNoise(), person=None, key=bytes(32)).encoded.positions
-    return {n: np.asarray(found[n]) for n in schema.measured()}
+    result = place_of(rows).under(schema).encoded(schema, SystemNoise(), person=None, key=bytes(32)).encoded.positions
+    return {n: np.asarray(result[n]) for n in schema.measured()}
 
 
 @contextmanager
@@ -116,9 +116,9 @@ def plain_steps(planned: Planned, x: np.ndarray, y: np.ndarray, mu: float, rng: 
     at = law.coefficients(none)
     for _ in range(2):
         score = planned.score(at, 10.0, planned.whitening)
-        told = score.clipped(x, y, np.ones_like(y)).sum(1) + rng.standard_normal(score.dim) * 2**0.5 / mu
+        reported = score.clipped(x, y, np.ones_like(y)).sum(1) + rng.standard_normal(score.dim) * 2**0.5 / mu
         _, move = law.predicted(score, none)
-        at = at + law.slope(none) @ np.linalg.solve(move, told)
+        at = at + law.slope(none) @ np.linalg.solve(move, reported)
     return at
 
 
@@ -136,8 +136,8 @@ def gradients(law: Law, x: np.ndarray, y: np.ndarray, mu: float, rng: np.random.
     for _ in range(steps):
         eta = beta @ z
         r = y - 1 / (1 + np.exp(-eta)) if link == "logistic" else (y / top - eta)
-        told = z @ np.clip(r, -1, 1) + rng.standard_normal(len(z)) * steps**0.5 / mu
-        speed = 0.9 * speed + told / (0.25 * len(y) if link == "logistic" else len(y))
+        reported = z @ np.clip(r, -1, 1) + rng.standard_normal(len(z)) * steps**0.5 / mu
+        speed = 0.9 * speed + reported / (0.25 * len(y) if link == "logistic" else len(y))
         beta = beta + speed
     return beta * (1.0 if link == "logistic" else top) / size
 
@@ -179,23 +179,27 @@ def accuracy(place: Any, cell: Row, draws: int) -> Row:
         more = Questions(released(table_, schema, folder / f"s{cell['epsilon']}", 1 + cell["epsilon"]), asked.plain)
         synthetic = more.synthetic[0]
     if way in (ALONE, SUM):
-        found = [np.array([synthetic[n] for n in planned.names])]
+        results = [np.array([synthetic[n] for n in planned.names])]
     elif way == ANSWER:
-        found = [answered(planned, rows, cell["epsilon"]).values for _ in range(draws)]
+        results = [answered(planned, rows, cell["epsilon"]).values for _ in range(draws)]
     elif way == PLAIN:
-        found = [plain_steps(planned, x, y, mu, rng) for _ in range(draws)]
+        results = [plain_steps(planned, x, y, mu, rng) for _ in range(draws)]
     elif way == GRADIENTS:
-        found = [gradients(own, x, y, whole, rng) for _ in range(draws)]
+        results = [gradients(own, x, y, whole, rng) for _ in range(draws)]
     else:
-        found = [adassp(x, y, whole, rng) for _ in range(draws)]
-    return {"error": float(np.sqrt(np.mean(((np.array(found) - truth) / error) ** 2)))}
+        results = [adassp(x, y, whole, rng) for _ in range(draws)]
+    return {"error": float(np.sqrt(np.mean(((np.array(results) - truth) / error) ** 2)))}
 
 
 def questions(name: str) -> list[dict[str, Any]]:
     """Questions of all kinds about a table of benchmarks/inference.py."""
-    told = estimands.TABLES[name]
-    numbers, groups, target = list(told.numbers), [g for g in told.groups if g != told.target], told.target
-    hit, values = {target: told.yes}, {g: list(told.categories[g]) for g in groups}
+    reported = estimands.TABLES[name]
+    numbers, groups, target = (
+        list(reported.numbers),
+        [g for g in reported.groups if g != reported.target],
+        reported.target,
+    )
+    hit, values = {target: reported.yes}, {g: list(reported.categories[g]) for g in groups}
     out: list[dict[str, Any]] = [{"kind": "count", "where": hit}, {"kind": "share", "of": hit}]
     for g in groups:
         first, second = values[g][:2]
@@ -209,9 +213,9 @@ def questions(name: str) -> list[dict[str, Any]]:
     for n in numbers:
         out += [{"kind": "mean", "column": n}, {"kind": "mean", "column": n, "where": hit}]
         out += [{"kind": "quantile", "column": n, "level": level} for level in (0.25, 0.5, 0.75)]
-    for kind, y, by in told.fits:
+    for kind, y, by in reported.fits:
         right = " + ".join(by)
-        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": told.yes} if y == target else {}))
+        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": reported.yes} if y == target else {}))
     return out
 
 
@@ -250,15 +254,15 @@ def coverage(place: Any, cell: Row, answers: int) -> list[Row]:
         promised = plan.expected(1 / calibrate(cell["epsilon"], DELTA)).variance ** 0.5
         hits, settled, widths, total = 0, 0, [], 0
         for _ in range(answers):
-            found = answered(plan, rows, cell["epsilon"])
-            for name, term in described(plan, found, {}).items():
+            result = answered(plan, rows, cell["epsilon"])
+            for name, term in described(plan, result, {}).items():
                 total += 1
                 if term["estimate"] is None:
                     continue
                 j = plan.names.index(plan.question.shown[name])
                 settled += 1
                 hits += bool(term["low"] <= own[j] <= term["high"])
-                widths.append(float(found.variance[j]) ** 0.5 / max(float(promised[j]), 1e-12))
+                widths.append(float(result.variance[j]) ** 0.5 / max(float(promised[j]), 1e-12))
         kind = str(plan.question.plain["kind"])
         lines.append(
             {"kind": kind, "hits": hits, "settled": settled, "asked": total, "width": float(np.median(widths or [0]))}
@@ -278,16 +282,16 @@ def coverage(place: Any, cell: Row, answers: int) -> list[Row]:
 
 def markdown(rows: list[Row]) -> str:
     """Errors by way and epsilon."""
-    told = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
-    return means(told, by=("question", "way", "epsilon"), columns={"error": ("error, standard errors", 2)})
+    reported = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
+    return means(reported, by=("question", "way", "epsilon"), columns={"error": ("error, standard errors", 2)})
 
 
 def covered(rows: list[Row]) -> str:
     """How often intervals cover, by kind and by table: all that were settled, counted alike."""
-    told = [r for r in rows if r.get("part") == "coverage"]
+    reported = [r for r in rows if r.get("part") == "coverage"]
     lines = []
-    for size in sorted({r["rows"] for r in told}):
-        mine = [r for r in told if r["rows"] == size]
+    for size in sorted({r["rows"] for r in reported}):
+        mine = [r for r in reported if r["rows"] == size]
         for by in ("kind", "table"):
             lines += [_pooled(size, v, [r for r in mine if r[by] == v]) for v in sorted({r[by] for r in mine})]
         lines.append(_pooled(size, "all", mine))

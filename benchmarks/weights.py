@@ -72,8 +72,8 @@ def cells(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 def shares(rows: pd.DataFrame, names: tuple[str, ...], weight: np.ndarray) -> pd.Series:
     """Each cell's share of the weight."""
-    told = pd.Series(weight).groupby([cells(rows, n).to_numpy() for n in names]).sum()
-    return told / told.sum()
+    reported = pd.Series(weight).groupby([cells(rows, n).to_numpy() for n in names]).sum()
+    return reported / reported.sum()
 
 
 def apart(one: pd.Series, other: pd.Series) -> float:
@@ -121,8 +121,8 @@ def one(_, cell: Row) -> Row:
         part = 1.0 if cell["told by"] == WAYS[2] else 0.1**0.5
         return direct(real, calibrate(cell["epsilon"], 1e-5) * part, seed)
     with TemporaryDirectory() as folder:
-        kept = {"dataset": "nist", "ledger": f"{folder}/ledger.sqlite", "seed": seed, "num_rows": len(real)}
-        made = synth.run(real, schema=schema(real), epsilon=cell["epsilon"], delta=1e-5, method="mixture", **kept)
+        retained = {"dataset": "nist", "ledger": f"{folder}/ledger.sqlite", "seed": seed, "num_rows": len(real)}
+        made = synth.run(real, schema=schema(real), epsilon=cell["epsilon"], delta=1e-5, method="mixture", **retained)
         return scored(real, pd.DataFrame({n: a.to_pandas() for n, a in made.texts.items()}))
 
 

@@ -69,13 +69,13 @@ def measured(folder: Path, method: str) -> Row:
     schema, how = synth.Schema.load(folder / "schema.json"), {"epsilon": EPSILON, "delta": DELTA, "method": method}
     rows = pq.ParquetFile(folder / "table.parquet").metadata.num_rows
     start = time.process_time()
-    told = synth.plan(schema, rows=rows, **how)
-    forecast = {n: getattr(told, n) for n in ("seconds", "peak_mib", "error_two_way")}
+    reported = synth.plan(schema, rows=rows, **how)
+    forecast = {n: getattr(reported, n) for n in ("seconds", "peak_mib", "error_two_way")}
     forecast["took"] = time.process_time() - start
     start = time.process_time()
-    found = staged(folder, num_rows=rows, out=folder / method, **how)
+    result = staged(folder, num_rows=rows, out=folder / method, **how)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"forecast": forecast, "processor": time.process_time() - start} | found | {"peak_mib": peak}
+    return {"forecast": forecast, "processor": time.process_time() - start} | result | {"peak_mib": peak}
 
 
 def rows_of(folder: Path, method: str) -> np.ndarray:
@@ -118,13 +118,13 @@ def main(given) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder, given.rows, given.columns)
-        found: Row = {"columns": given.columns, "rows": given.rows, "epsilon": EPSILON, "delta": DELTA}
-        found |= {method: sure(apart(measured, folder, method)) for method in METHODS}
+        row: Row = {"columns": given.columns, "rows": given.rows, "epsilon": EPSILON, "delta": DELTA}
+        row |= {method: sure(apart(measured, folder, method)) for method in METHODS}
         real = draw(given.rows, given.columns, 0)
         again = real[np.random.default_rng(4).integers(0, len(real), len(real))]
         others = {m: rows_of(folder, m) for m in METHODS}
-        found["errors"] = errors(real, {**others, "bootstrap": again, "fresh": draw(given.rows, given.columns, 5)})
-    tell(given.json, found)
+        row["errors"] = errors(real, {**others, "bootstrap": again, "fresh": draw(given.rows, given.columns, 5)})
+    tell(given.json, row)
 
 
 if __name__ == "__main__":

@@ -52,13 +52,13 @@ def measured(folder: Path, way: str, rows: int) -> Row:
 
 
 def main(given) -> None:
-    found = read(given.json, {})
+    result = read(given.json, {})
     with TemporaryDirectory() as name:
         model(Path(name))
         for way in [w for w in WAYS if any(w.startswith(begins) for begins in given.ways)]:
-            found[f"{way}, {given.rows}"] = {"way": way, **measured(Path(name), way, given.rows)}
-            show(found[f"{way}, {given.rows}"])
-    write(given.json, found)
+            result[f"{way}, {given.rows}"] = {"way": way, **measured(Path(name), way, given.rows)}
+            show(result[f"{way}, {given.rows}"])
+    write(given.json, result)
 
 
 if __name__ == "__main__":

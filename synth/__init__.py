@@ -60,16 +60,16 @@ _HOME = {
     "statistics": "pipeline.statistics",
 }
 # Names of earlier versions, for one release more: where each is now, and under which name it is to be called.
-_MOVED = {
+_RENAMED = {
     "Related": ("schema.dataset:Dataset", "synth.app_api.Dataset"),
     "check_card": ("release.card.verify:check", "synth.check"),
     "load": ("schema.table", "synth.Schema.load"),
     "make_bundle": ("report.handed_over:bundle", "synth.bundle"),
     "multiple": ("pipeline.multiple", "synth.Release(folder).multiple"),
     "parse": ("schema.table", "synth.Schema.parse"),
-    "plan_related": ("pipeline.moved", "synth.plan"),
+    "plan_related": ("pipeline.renamed", "synth.plan"),
     "refit": ("pipeline.refit", "synth.Release(folder).refit"),
-    "sample_related": ("pipeline.moved", "synth.app_api.sample_to"),
+    "sample_related": ("pipeline.renamed", "synth.app_api.sample_to"),
     "tables_charged_before": ("pipeline.prepare:charged_before", "synth.app_api.charged_before"),
     "write_publishable_report": ("report.publish:write", "synth.report"),
 }
@@ -89,7 +89,7 @@ def __getattr__(name: str) -> Any:
         return at_home(_HOME[name], name)
     if name == "app_api":
         return importlib.import_module("synth.app_api")
-    home, now = _MOVED.get(name, ("", f"synth.app_api.{name}"))
+    home, now = _RENAMED.get(name, ("", f"synth.app_api.{name}"))
     if not home and (name.startswith("_") or name not in importlib.import_module("synth.app_api").__all__):
         raise AttributeError(f"module 'synth' has no attribute {name!r}")
     warnings.warn(f"synth.{name} is now {now}; this name goes with the next release", DeprecationWarning, stacklevel=2)

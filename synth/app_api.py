@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond
     from synth.pipeline.count_intervals import count_intervals
     from synth.pipeline.encoded_rows import encode
-    from synth.pipeline.kept import kept
-    from synth.pipeline.kept import warning as kept_warning
     from synth.pipeline.multiple import multiple
     from synth.pipeline.prepare import charged_before
     from synth.pipeline.reached import advice as expected_advice
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from synth.pipeline.reached import expected
     from synth.pipeline.refit import refit
     from synth.pipeline.request import RunRequest
+    from synth.pipeline.retention import retention
+    from synth.pipeline.retention import warning as retention_warning
     from synth.pipeline.rough_rows import rough_rows
     from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
@@ -97,8 +97,8 @@ _HOME = {
     "groups": "schema.coarsening:offered",
     "is_folder_of_tables": "sources.tables_to_draft",
     "jobs": "jobs:",
-    "kept": "pipeline.kept",
-    "kept_warning": "pipeline.kept:warning",
+    "retention": "pipeline.retention",
+    "retention_warning": "pipeline.retention:warning",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",
     "load_related": "schema.dataset:load",

@@ -159,8 +159,8 @@ def ended(message: str, code: int) -> tuple[str, int]:
     >>> ended("out: No space left on device", 3)
     ('out: No space left on device', 3)
     """
-    told = COMMITTED[-1] if COMMITTED and code not in (0, SpentError.exit_code) else ""
-    return (f"{message}; {told}", SpentError.exit_code) if told else (message, code)
+    reported = COMMITTED[-1] if COMMITTED and code not in (0, SpentError.exit_code) else ""
+    return (f"{message}; {reported}", SpentError.exit_code) if reported else (message, code)
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -103,13 +103,13 @@ def _catalogue(code: str) -> dict[str, str]:
 @cache
 def _patterns(code: str) -> list[tuple[re.Pattern[str], list[str], str]]:
     """Texts with places, the longest first, as what a filled one looks like."""
-    found = []
+    results = []
     for text, target in _catalogue(code).items():
         pieces = _PLACE.split(text)
         fixed, names = pieces[::2], pieces[1::2]
         if names and any(" " in piece.strip() for piece in fixed):
-            found.append((re.compile("(.*?)".join(map(re.escape, fixed)), re.DOTALL), names, target))
-    return sorted(found, key=lambda f: -len(f[0].pattern))
+            results.append((re.compile("(.*?)".join(map(re.escape, fixed)), re.DOTALL), names, target))
+    return sorted(results, key=lambda f: -len(f[0].pattern))
 
 
 class Texts(Mapping[Any, Any]):

@@ -60,8 +60,8 @@ def session() -> Any:
 
 def executors() -> list[int]:
     """Process ids of the executors that this process's Java started."""
-    told = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(None, 2) for line in told.splitlines()[1:]]
+    reported = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(None, 2) for line in reported.splitlines()[1:]]
     parent = {int(pid): int(ppid) for pid, ppid, _ in lines}
 
     def ours(pid: int) -> bool:
@@ -77,8 +77,8 @@ def kill_one(spark: Any, killed: list[int], stop: threading.Event) -> None:
     tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + WAIT
     while time.monotonic() < end and not stop.is_set():
         for stage in tracker.getActiveStageIds():
-            found = tracker.getStageInfo(stage)
-            if found and found.numTasks >= FILES // 2 and 0 < found.numCompletedTasks < found.numTasks:
+            result = tracker.getStageInfo(stage)
+            if result and result.numTasks >= FILES // 2 and 0 < result.numCompletedTasks < result.numTasks:
                 pid = executors()[0]
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
@@ -121,10 +121,10 @@ def main(how: str, *, person: bool) -> None:
         if how == "kill":
             killer.start()
         start = time.perf_counter()
-        found = counts(Path(name), person=person)
+        result = counts(Path(name), person=person)
         seconds = time.perf_counter() - start
         stop.set()
-        print(json.dumps({"counts": found, "killed": killed, "of": sorted(before), "seconds": seconds}))
+        print(json.dumps({"counts": result, "killed": killed, "of": sorted(before), "seconds": seconds}))
         spark.stop()
 
 

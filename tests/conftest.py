@@ -42,9 +42,9 @@ def _own_folder() -> Path:
     for left in MEMORY.glob(f"{OWN}*"):
         if not psutil.pid_exists(int(left.name.removeprefix(OWN))):
             shutil.rmtree(left, ignore_errors=True)
-    found = MEMORY / f"{OWN}{os.getpid()}"
-    found.mkdir(mode=0o700)
-    return found
+    result = MEMORY / f"{OWN}{os.getpid()}"
+    result.mkdir(mode=0o700)
+    return result
 
 
 MADE: list[Path] = []  # by this process, and not by one that started it
@@ -172,11 +172,11 @@ def command(monkeypatch, capsys):
             code = 0
         except SystemExit as left:
             code = left.code or 0
-        told = capsys.readouterr()
-        shown = told.err + ("" if "--json" in arguments else told.out)
+        reported = capsys.readouterr()
+        shown = reported.err + ("" if "--json" in arguments else reported.out)
         assert not OPTION.search(shown), "the command line writes options as flags (synth/cli/spelling.py)"
         assert not FUNCTION.search(shown), "the command line writes functions as commands (synth/cli/spelling.py)"
-        return code, told.out, told.err
+        return code, reported.out, reported.err
 
     return call
 

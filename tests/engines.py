@@ -22,10 +22,10 @@ QUOTED = PASSWORD.replace("&", "%26")
 def programs() -> Path:
     """The folder of PostgreSQL's programs. Skips the test where there is none."""
     homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    found = shutil.which("initdb")
-    if found is None and not homes:
+    result = shutil.which("initdb")
+    if result is None and not homes:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    return Path(found).resolve().parent if found else homes[-1]
+    return Path(result).resolve().parent if result else homes[-1]
 
 
 def user() -> list[str]:

@@ -61,13 +61,13 @@ def secrets(table: pd.DataFrame) -> dict[str, set[str]]:
     return {name: set(table[name]) for name in SECRETS}
 
 
-def told_in(folder: Path, cells: set[str], *, but: tuple[str, ...] = ()) -> set[str]:
+def reported_in(folder: Path, cells: set[str], *, but: tuple[str, ...] = ()) -> set[str]:
     """Which of these cells stand word for word in the files of a folder, between what parts cells there."""
-    found: set[str] = set()
+    result: set[str] = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in but:
-            found |= cells & parts(path, path.stat().st_mtime_ns)
-    return found
+            result |= cells & parts(path, path.stat().st_mtime_ns)
+    return result
 
 
 @lru_cache(maxsize=16)

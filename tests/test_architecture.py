@@ -38,14 +38,14 @@ def nodes(path: Path) -> list[ast.AST]:
 
 def imports(path: Path) -> set[str]:
     """Dotted names of the modules of synth that a file imports, without the leading `synth.`."""
-    found = set()
+    result = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
-            found |= {a.name for a in node.names}
+            result |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             inside = node.module == "synth"
-            found |= {f"synth.{a.name}" for a in node.names} if inside else {node.module}
-    return {name.removeprefix("synth.") for name in found if name.startswith("synth.")}
+            result |= {f"synth.{a.name}" for a in node.names} if inside else {node.module}
+    return {name.removeprefix("synth.") for name in result if name.startswith("synth.")}
 
 
 def modules() -> list[Path]:
@@ -106,7 +106,7 @@ def test_the_public_face_is_small_and_whole():
     for interface in (synth, synth.app_api):
         assert set(interface.__all__) <= set(dir(interface))
         assert all(getattr(interface, name) is not None for name in interface.__all__)
-    assert not set(synth._MOVED) & set(synth.__all__)
+    assert not set(synth._RENAMED) & set(synth.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = synth.nothing
 
@@ -114,7 +114,7 @@ def test_the_public_face_is_small_and_whole():
 def test_names_of_earlier_versions_warn_and_say_where_they_are_now():
     import synth
 
-    for name in {*synth._MOVED, *synth.app_api.__all__} - set(dir(synth.jobs.__class__)):
+    for name in {*synth._RENAMED, *synth.app_api.__all__} - set(dir(synth.jobs.__class__)):
         if name in vars(synth):  # a room that something has imported
             continue
         with pytest.warns(DeprecationWarning, match=f"synth.{name} is now synth"):
@@ -152,9 +152,9 @@ def test_pages_are_made_by_templates_that_escape():
     tag = re.compile(r"</[a-z]+>|(?<!P)<[a-z]+( [^>]*)?/?>")  # but for the names of groups in a pattern
     for path in [*modules(), *(ROOT / "app").rglob("*.py")]:
         bodies = [n.body for n in nodes(path) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
-        told = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}  # docstrings
+        reported = {id(b[0].value) for b in bodies if b and isinstance(b[0], ast.Expr)}  # docstrings
         texts = [n for n in nodes(path) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        assert not [t.value for t in texts if id(t) not in told and tag.search(t.value)], path
+        assert not [t.value for t in texts if id(t) not in reported and tag.search(t.value)], path
         trusted = "Markup(" in path.read_text() and path != ROOT / "synth" / "report" / "html.py"
         assert not trusted, f"{path}: only report/html.py says what a template made"
     for path in (ROOT / "synth" / "report" / "templates").iterdir():
@@ -170,11 +170,11 @@ def test_the_command_line_needs_nothing_of_the_app():
 @cache
 def named(path: Path) -> set[str]:
     """As ``imports``, with `from synth.a import b` also as a.b, which may be a module."""
-    found = imports(path)
+    result = imports(path)
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("synth."):
-            found |= {f"{node.module}.{a.name}".removeprefix("synth.") for a in node.names}
-    return found
+            result |= {f"{node.module}.{a.name}".removeprefix("synth.") for a in node.names}
+    return result
 
 
 @cache
@@ -224,13 +224,13 @@ def test_what_is_released_cannot_reach_a_comparison_with_real_rows(module):
 
 def random_calls(path: Path) -> list[str]:
     """Calls that draw from numpy's, the standard library's or torch's random numbers, by their source text."""
-    found = []
+    results = []
     for node in nodes(path):
         if isinstance(node, ast.Call):
             text = ast.unparse(node.func)
             if text.startswith(("np.random.", "numpy.random.", "random.", "torch.rand")):
-                found.append(text)
-    return found
+                results.append(text)
+    return results
 
 
 def test_privacy_noise_is_drawn_in_one_place():
@@ -298,14 +298,14 @@ def _writes(node):
 
 def test_files_are_written_in_one_place():
     """Whole or not at all, and never through a link that a stranger laid: whoever writes otherwise has a reason."""
-    found = set()
+    result = set()
     for path in [*(ROOT / "synth").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         frames = {"index", "to_csv"}  # a frame's text, where no path is named
         for node in nodes(path):
             if isinstance(node, ast.Call) and _writes(node):
                 bare = {k.arg for k in node.keywords} | {getattr(node.func, "attr", "")} >= frames and not node.args
-                found |= set() if bare else {str(path.relative_to(ROOT))}
-    assert found == set(WRITERS)
+                result |= set() if bare else {str(path.relative_to(ROOT))}
+    assert result == set(WRITERS)
 
 
 # All Python here, in pieces of a size to read.
@@ -338,9 +338,9 @@ def test_files_of_tests_have_names_of_their_own():
 
 
 def _all_imports(path: Path) -> set[str]:
-    found = nodes(path)
-    plain = {a.name for n in found if isinstance(n, ast.Import) for a in n.names}
-    return plain | {n.module for n in found if isinstance(n, ast.ImportFrom) and n.module}
+    result = nodes(path)
+    plain = {a.name for n in result if isinstance(n, ast.Import) for a in n.names}
+    return plain | {n.module for n in result if isinstance(n, ast.ImportFrom) and n.module}
 
 
 @pytest.mark.xdist_group("kept")

@@ -35,9 +35,9 @@ def section(job: jobs.Job, release: Path) -> None:
             )
             return
         st.caption(_(comparison.WHY))
-        found = _compared(job, release)
-        if found is not None:
-            _across(found)
+        result = _compared(job, release)
+        if result is not None:
+            _across(result)
             _alone(job, release)
         whole.section(job, release)
 
@@ -64,27 +64,27 @@ def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
     owning.allow("use_table", folder, None)
     try:
         app_api.note_look(release)
-        found = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
+        result = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
     except TooLongError:
         raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
     jobs.looks.look(job, by=who.name)
-    return found
+    return result
 
 
-def _across(found: Any) -> None:
-    verdict.uses(found.verdict)
+def _across(result: Any) -> None:
+    verdict.uses(result.verdict)
     st.subheader(_("Across tables"), anchor=False)
     st.table(
         {
-            "Table": [frame.escape(t) for t in found.rows],
-            "Real rows": [f"{r:,}" for r, _other in found.rows.values()],
-            "Synthetic": [f"{s:,}" for _other, s in found.rows.values()],
+            "Table": [frame.escape(t) for t in result.rows],
+            "Real rows": [f"{r:,}" for r, _other in result.rows.values()],
+            "Synthetic": [f"{s:,}" for _other, s in result.rows.values()],
         },
         hide_index=True,
     )
     st.caption(_("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says."))
-    boxes = st.columns(2) if len(found.numbers) > 1 else [st.container()]
-    for i, one in enumerate(found.numbers):
+    boxes = st.columns(2) if len(result.numbers) > 1 else [st.container()]
+    for i, one in enumerate(result.numbers):
         with boxes[i % 2]:
             st.markdown(
                 _(
@@ -104,8 +104,8 @@ def _across(found: Any) -> None:
             "would be as far off by chance, and independent columns as far off as the relation is strong."
         )
     )
-    st.table(_means(found), hide_index=True)
-    kinds = list(found.pairs)
+    st.table(_means(result), hide_index=True)
+    kinds = list(result.pairs)
     if kinds:
         about = st.selectbox(
             _("Pairs of columns, the farthest first"),
@@ -113,7 +113,7 @@ def _across(found: Any) -> None:
             key="across_about",
             help=_("Each pair beside a second real sample and beside independent columns."),
         )
-        st.table(_pairs(found.pairs[about]), hide_index=True)
+        st.table(_pairs(result.pairs[about]), hide_index=True)
 
 
 def _numbers(one: Any) -> alt.Chart:
@@ -152,8 +152,8 @@ def _numbers(one: Any) -> alt.Chart:
     )
 
 
-def _means(found: Any) -> pd.DataFrame:
-    return _listed((about, found.mean(about)) for about in found.pairs)
+def _means(result: Any) -> pd.DataFrame:
+    return _listed((about, result.mean(about)) for about in result.pairs)
 
 
 def _pairs(pairs: list[Any]) -> pd.DataFrame:
@@ -166,8 +166,10 @@ def _pairs(pairs: list[Any]) -> pd.DataFrame:
 
 def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataFrame:
     """A line each: what it is about, and its three distances."""
-    told = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
-    return pd.DataFrame(told, columns=["About", _("This release"), _("A second real sample"), _("Independent columns")])
+    reported = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
+    return pd.DataFrame(
+        reported, columns=["About", _("This release"), _("A second real sample"), _("Independent columns")]
+    )
 
 
 def _alone(job: jobs.Job, release: Path) -> None:
@@ -184,6 +186,6 @@ def _alone(job: jobs.Job, release: Path) -> None:
         with st.spinner(_("Comparing {name}").format(name=name)):
             held[str(job.path), name] = _ask(job, release, "compared_alone", name)
         st.rerun()
-    found, said = held[str(job.path), name]
+    result, said = held[str(job.path), name]
     verdict.section(said)
-    comparison.parts(found, said)
+    comparison.parts(result, said)

@@ -46,13 +46,13 @@ def command(request: dict[str, Any]) -> str:
     "synth run 'my people.csv' --schema schema.json --dataset club --epsilon 1 --delta 1e-05 --relation add_remove \\
 --method mixture --out release"
     """
-    told = ["synth", "run", str(request["label"]), "--schema", "schema.json", "--dataset", str(request["dataset"])]
+    reported = ["synth", "run", str(request["label"]), "--schema", "schema.json", "--dataset", str(request["dataset"])]
     for name in ("source", "epsilon", "delta", "relation", "method"):
         if (value := request.get(name)) is not None:
-            told += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+            reported += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
     for name, value in (request.get("options") or {}).items():
-        told += ["--option", f"{name}={value}"]
-    return shlex.join([*told, "--out", "release"])
+        reported += ["--option", f"{name}={value}"]
+    return shlex.join([*reported, "--out", "release"])
 
 
 def notebook(request: dict[str, Any]) -> str:

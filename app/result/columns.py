@@ -13,13 +13,13 @@ BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within 
 FIRST = 10  # small charts in sight at once
 
 
-def section(found: Any) -> None:
+def section(result: Any) -> None:
     """The columns of a comparison."""
-    name = st.session_state.setdefault("compare_column", found.worst_first()[0].column)
-    if name not in found.one_way:  # of another run
-        st.session_state["compare_column"] = found.worst_first()[0].column
-    grid(found.worst_first(), "small", verdict.column)
-    _one(found)
+    name = st.session_state.setdefault("compare_column", result.worst_first()[0].column)
+    if name not in result.one_way:  # of another run
+        st.session_state["compare_column"] = result.worst_first()[0].column
+    grid(result.worst_first(), "small", verdict.column)
+    _one(result)
 
 
 def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
@@ -42,11 +42,11 @@ def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
         st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
 
-def _one(found: Any) -> None:
+def _one(result: Any) -> None:
     name = st.selectbox(
-        _("Column"), list(found.columns), key="compare_column", help=_("Shares of its values in both tables.")
+        _("Column"), list(result.columns), key="compare_column", help=_("Shares of its values in both tables.")
     )
-    one = found.one_way[name]
+    one = result.one_way[name]
     st.altair_chart(charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
@@ -57,7 +57,7 @@ def _one(found: Any) -> None:
         _(
             "{distance:.1f} % of the rows would have to change their value to make the two equal (mean over all "
             "columns {one_way_mean:.1f} %)."
-        ).format(distance=100 * one.distance, one_way_mean=100 * found.one_way_mean)
+        ).format(distance=100 * one.distance, one_way_mean=100 * result.one_way_mean)
     ]
     if one.pooled:
         notes.append(_("The {number} commonest values are shown one by one.").format(number=len(one.chart().labels)))

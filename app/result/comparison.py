@@ -40,12 +40,12 @@ def section(job: jobs.Job, release: Path) -> None:
             return
         st.caption(_(WHY))
         _outside(job)
-        found = _compared(job, release)
-        if found is not None:
+        comparison = _compared(job, release)
+        if comparison is not None:
             said = st.session_state.get("verdicts", {}).get(str(job.path))
             if said is not None:
                 verdict.section(said[0], said[1])
-            parts(found, said and said[0])
+            parts(comparison, said and said[0])
             standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
@@ -63,24 +63,24 @@ def make(job: jobs.Job, release: Path) -> Any:
             app_api.note_look(
                 release
             )  # beside the ledger, as the command line does: what it cannot note it does not show
-            found, said, leaving = worker.ask("compared", str(table), str(release), seconds=PATIENCE)
+            result, said, leaving = worker.ask("compared", str(table), str(release), seconds=PATIENCE)
             standing.counted(release)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
     jobs.looks.look(job, by=who.name)
-    st.session_state.setdefault("comparisons", {})[str(job.path)] = found
+    st.session_state.setdefault("comparisons", {})[str(job.path)] = result
     st.session_state.setdefault("verdicts", {})[str(job.path)] = (said, leaving)
     st.session_state.setdefault("rare", {})[str(job.path)] = rare
-    return found
+    return result
 
 
 def _compared(job: jobs.Job, release: Path) -> Any:
     """The comparison, kept in this session alone; None until it is asked for."""
-    found = held(job)
-    if found is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
+    result = held(job)
+    if result is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
         background.soon(lambda: worker.ask("comparing", seconds=PATIENCE), seconds=0.5)
-    if found is None and st.button(
+    if result is None and st.button(
         _("Show the comparison"),
         key="compare",
         icon=":material/compare:",
@@ -89,19 +89,19 @@ def _compared(job: jobs.Job, release: Path) -> Any:
         with st.spinner(_("Comparing the tables")):
             make(job, release)
         st.rerun()  # draws the page without the button
-    return found
+    return result
 
 
 def _outside(job: jobs.Job) -> None:
     """Cells that the description does not know: many of them mean that it is wrong."""
     try:
-        told = json.loads((job.path / "steward.json").read_text(encoding="utf-8"))
+        parsed = json.loads((job.path / "steward.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     parts = [
         f"{name}: {count:,} {what}"
         for key, what in (("clamped", _("beyond smallest or largest")), ("unreadable", _("not among the values")))
-        for name, count in told.get(key, {}).items()
+        for name, count in parsed.get(key, {}).items()
         if count
     ]
     if parts:
@@ -113,21 +113,21 @@ def _outside(job: jobs.Job) -> None:
         )
 
 
-def parts(found: Any, said: Any = None) -> None:
+def parts(result: Any, said: Any = None) -> None:
     """The pictures and scores of a comparison. ``said``: its verdict, which knows the worst groups."""
     used = _("{real_rows_used:,} of {real_rows:,} real and {synthetic_rows_used:,} synthetic rows").format(
-        real_rows_used=found.real_rows_used, real_rows=found.real_rows, synthetic_rows_used=found.synthetic_rows_used
+        real_rows_used=result.real_rows_used, real_rows=result.real_rows, synthetic_rows_used=result.synthetic_rows_used
     )
     st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
-    _weighted(found)
-    tabs = st.tabs(verdict.PARTS if found.scorable else verdict.PARTS[:-1], key="compared_part", on_change="rerun")
+    _weighted(result)
+    tabs = st.tabs(verdict.PARTS if result.scorable else verdict.PARTS[:-1], key="compared_part", on_change="rerun")
     shows = (
-        lambda: columns.section(found),
-        lambda: together.pairs(found),
-        lambda: together.associations(found),
-        lambda: together.three(found),
-        lambda: groups.section(found, said),
-        lambda: _scores(found),
+        lambda: columns.section(result),
+        lambda: together.pairs(result),
+        lambda: together.associations(result),
+        lambda: together.three(result),
+        lambda: groups.section(result, said),
+        lambda: _scores(result),
     )
     for tab, show in zip(tabs, shows, strict=False):
         if tab.open is not False:
@@ -135,34 +135,36 @@ def parts(found: Any, said: Any = None) -> None:
                 show()
 
 
-def _weighted(found: Any) -> None:
+def _weighted(result: Any) -> None:
     """How close the tables are to an analyst who weights rows, where the description names a weight."""
-    told = found.weighted
-    if told is not None:
+    reported = result.weighted
+    if reported is not None:
         pairs = (
-            "" if told.pairs is None else _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * told.pairs)
+            ""
+            if reported.pairs is None
+            else _(", tables of two columns by {pairs:.1f} %").format(pairs=100 * reported.pairs)
         )
-        once = 100 * float(found.pairs.trace()) / len(found.columns)
+        once = 100 * float(result.pairs.trace()) / len(result.columns)
         st.caption(
             _(
                 "Rows weighted by {by}: columns differ by {mean:.1f} % on average{pairs}; each row once, columns "
                 "differ by {once:.1f} %. A real row weighs {means:,.4g}, a synthetic one {means2:,.4g}. The "
                 "charts below count each row once."
             ).format(
-                by=frame.escape(told.by),
-                mean=100 * told.mean,
+                by=frame.escape(reported.by),
+                mean=100 * reported.mean,
                 pairs=pairs,
                 once=once,
-                means=told.means[0],
-                means2=told.means[1],
+                means=reported.means[0],
+                means2=reported.means[1],
             )
         )
 
 
-def _scores(found: Any) -> None:
-    quality = found.quality
+def _scores(result: Any) -> None:
+    quality = result.quality
     if quality is None:
-        st.info(_("Not scored: {unscored}.").format(unscored=found.unscored))
+        st.info(_("Not scored: {unscored}.").format(unscored=result.unscored))
         return
     st.markdown(_("Scores of SDMetrics' quality report, 100 % is best."))
     with st.container(horizontal=True):

@@ -48,10 +48,10 @@ def section(job: jobs.Job, others: list[jobs.Job]) -> None:
 
 def _latest(job: jobs.Job) -> jobs.Job | None:
     """The newest decision that this run took part in."""
-    for found in jobs.listing():
+    for item in jobs.listing():
         try:
-            if job.path.name in found.request().get("decides", ()) and access.mine(found):
-                return found
+            if job.path.name in item.request().get("decides", ()) and access.mine(item):
+                return item
         except synth.SynthError:
             continue
     return None
@@ -116,10 +116,10 @@ def _settle(job: jobs.Job, status: jobs.Status) -> None:
 def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
     """The noisy counts that decided between exactly these runs. Errors: InputError where they are gone."""
     part = sorted(one.path.name for one in (job, *others))
-    for found in jobs.listing():
+    for item in jobs.listing():
         try:
-            if sorted(found.request().get("decides", ())) == part and runs.counted(found).exists():
-                return runs.counted(found)
+            if sorted(item.request().get("decides", ())) == part and runs.counted(item).exists():
+                return runs.counted(item)
         except synth.SynthError:
             continue
     raise synth.InputError(_("the noisy counts that decided are no longer there; release all of these runs together"))

@@ -166,8 +166,8 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
     if how == "private":
         named = (looks.choice(job) or {}).get("among", ())
         among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
-    told = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
-    return [*told, "--paid", str(deciding.counts(job, among))] if how == "private" else told
+    reported = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
+    return [*reported, "--paid", str(deciding.counts(job, among))] if how == "private" else reported
 
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
@@ -185,19 +185,19 @@ def own(place: Path) -> dict[str, Any]:
 
 def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     """Says what the card counts beside the run itself; asks how it was chosen where nobody said so."""
-    told = about.get("selection", {})
-    others = told.get("charges") or []
+    reported = about.get("selection", {})
+    others = reported.get("charges") or []
     if not others:
         return
     lines = ", ".join(str(c["number"]) for c in others)
     more = _("one more line") if len(others) == 1 else _("{number} more lines").format(number=len(others))
-    alone = told["of_which_this_run"]["epsilon"]
+    alone = reported["of_which_this_run"]["epsilon"]
     said = _("The run itself has epsilon {alone:g}; the card counts {more} of the ledger ({lines})").format(
         alone=alone, more=more, lines=lines
     )
     its = _("its result") if len(others) == 1 else _("their results")
-    if told["how"] != "unstated":
-        st.info(f"{said}: {frame.escape(told['in_words'])}.", icon=":material/functions:")
+    if reported["how"] != "unstated":
+        st.info(f"{said}: {frame.escape(reported['in_words'])}.", icon=":material/functions:")
         return
     with st.container(border=True):
         st.info(
@@ -270,12 +270,14 @@ def card(about: dict[str, Any]) -> None:
         st.json(about)
 
 
-def _mechanisms(told: list[dict[str, Any]]) -> list[str]:
+def _mechanisms(reported: list[dict[str, Any]]) -> list[str]:
     """Each kind of mechanism once, with how often it was used and its scales of noise."""
     scales: dict[str, list[float]] = {}
-    for m in told:
-        found = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
-        scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(found[0] if found else 0.0)
+    for m in reported:
+        results = [m[k] for k in ("sigma", "scale", "rho", "epsilon") if isinstance(m.get(k), float)]
+        scales.setdefault(str(m.get("mechanism", m.get("name", "mechanism"))), []).append(
+            results[0] if results else 0.0
+        )
     return [
         _("{name}, {number} times").format(name=name, number=len(of)) * (len(of) > 1)
         + name * (len(of) == 1)

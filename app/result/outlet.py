@@ -59,7 +59,7 @@ def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> Non
     try:
         allow(job, source)
         with st.spinner(_("Drawing and sending rows")):
-            told = work.answer(
+            reported = work.answer(
                 "sample", model, "--num-rows", str(count), "--source", source, "--out-table", name, "--json"
             )
     except synth.SynthError as error:
@@ -67,7 +67,7 @@ def _write(job: jobs.Job, model: str, source: str, name: str, count: int) -> Non
         return
     st.success(
         _("{num_rows:,} synthetic rows are in {name}.").format(
-            num_rows=json.loads(told)["num_rows"], name=frame.escape(name)
+            num_rows=json.loads(reported)["num_rows"], name=frame.escape(name)
         ),
         icon=":material/check_circle:",
     )

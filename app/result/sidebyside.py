@@ -97,7 +97,7 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
         ]
     }
     for i, job in enumerate(shown):
-        request, found = job.request(), comparison.held(job)
+        request, results = job.request(), comparison.held(job)
         head = _("This run") if i == 0 else recent.when(job)
         rows[f"{head} ({i + 1})"] = [
             str(request.get("method")),
@@ -105,7 +105,7 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
             "nothing" if request.get("free") else "yes",
             f"{job.result()['num_rows']:,}",
             *_released(job),
-            *_scores(found),
+            *_scores(results),
         ]
     return {frame.escape(name): cells for name, cells in rows.items()}
 
@@ -113,16 +113,16 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
 def _released(job: jobs.Job) -> list[str]:
     """Mean distance to the run's own noisy counts, from its publishable report; a dash where it counted nothing."""
     page = job.path / "publishable.html"
-    told: Path = page.with_suffix(".json")
-    if not told.exists() or "means" not in (found := json.loads(told.read_text(encoding="utf-8"))):
+    reported: Path = page.with_suffix(".json")
+    if not reported.exists() or "means" not in (parsed := json.loads(reported.read_text(encoding="utf-8"))):
         work.answer("report", str(runs.release(job)), "--publishable", "--out", str(page), "--json")
-        found = json.loads(told.read_text(encoding="utf-8"))
-    means = [found["means"].get(kind) for kind in ANSWERS]
+        parsed = json.loads(reported.read_text(encoding="utf-8"))
+    means = [parsed["means"].get(kind) for kind in ANSWERS]
     return ["-" if mean is None else f"{100 * mean['distance']:.1f} %" for mean in means]
 
 
-def _scores(found: Any) -> list[str]:
-    if found is None:
+def _scores(result: Any) -> list[str]:
+    if result is None:
         return [_("not scored")] * 3
-    quality = "none" if found.quality is None else f"{100 * found.quality.score:.1f} %"
-    return [f"{100 * found.one_way_mean:.1f} %", f"{100 * found.pairs_mean:.1f} %", quality]
+    quality = "none" if result.quality is None else f"{100 * result.quality.score:.1f} %"
+    return [f"{100 * result.one_way_mean:.1f} %", f"{100 * result.pairs_mean:.1f} %", quality]

@@ -21,21 +21,21 @@ def section(release: Path) -> None:
     if not there:
         st.caption(_("This result contains no list of values that somebody vouched for."))
         return
-    told = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
+    message = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
     st.info(
         _(
             "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({told}). "
             "Is each of them public knowledge?"
-        ).format(sum=sum(there.values()), told=told),
+        ).format(sum=sum(there.values()), reported=message),
         icon=":material/visibility:",
     )
 
 
 def limits(release: Path) -> None:
     """The bounds of numbers and dates in the description; from the release alone."""
-    found = app_api.standing_bounds(release)
-    if found:
-        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in found.items())
+    result = app_api.standing_bounds(release)
+    if result:
+        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in result.items())
         st.info(
             _(
                 "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "

@@ -51,7 +51,7 @@ def downloads(job: jobs.Job, place: Path) -> None:
             icon=":material/download:",
             help=_("All tables, description, card, report, release and model."),
         )
-        for label, page, told in PAGES:
+        for label, page, reported in PAGES:
             st.download_button(
                 label,
                 access.later(export.part, job, place, page),
@@ -59,7 +59,7 @@ def downloads(job: jobs.Job, place: Path) -> None:
                 HTML,
                 on_click="ignore",
                 key=f"get_{label.lower()}",
-                help=told,
+                help=reported,
                 icon=":material/download:",
             )
     tables = [n.removesuffix(".csv") for n in held if n.endswith(".csv")]
@@ -142,9 +142,9 @@ def _offer(job: jobs.Job, folder: str, rows: dict[str, int], share: float, where
                 "real rows."
             ).format(share=100 * share, in_words=frame.escape(conditions.in_words(where)))
         )
-    told = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
+    message = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
     st.download_button(
-        _("Download {told} (.zip)").format(told=told),
+        _("Download {told} (.zip)").format(reported=message),
         access.later(_zipped, job, folder),
         "more.zip",
         "application/zip",

@@ -13,20 +13,20 @@ ONE = "There are too few columns for this."
 GAP = "synthetic minus real"
 
 
-def pairs(found: Any) -> None:
+def pairs(result: Any) -> None:
     """The distance of all pairs, and one of them in full."""
-    if len(found.columns) < 2:
+    if len(result.columns) < 2:
         st.info(_("There is one column only, so there are no pairs."))
         return
     st.markdown(
         _(
             "Mean distance over all pairs: **{pairs_mean:.1f} %** of rows in the wrong place. Two samples of the "
             "same population would show about {pairs_by_chance:.1f} % by chance alone."
-        ).format(pairs_mean=100 * found.pairs_mean, pairs_by_chance=100 * found.pairs_by_chance)
+        ).format(pairs_mean=100 * result.pairs_mean, pairs_by_chance=100 * result.pairs_by_chance)
     )
-    picked = multiples.pickable(charts.pairs(found))
+    picked = multiples.pickable(charts.pairs(result))
     st.altair_chart(picked, key="pairs", on_select=_picked, selection_mode=multiples.CELL)
-    left_out = len(found.columns) - len(found.chart()[1])
+    left_out = len(result.columns) - len(result.chart()[1])
     st.caption(
         _(
             "A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. "
@@ -34,23 +34,23 @@ def pairs(found: Any) -> None:
         )
         + (_(" {left_out} columns that differ less are left out.").format(left_out=left_out) if left_out else "")
     )
-    first, second = _chosen(found, "pair", dict(zip(("first", "second"), found.worst_pair, strict=True))).values()
+    first, second = _chosen(result, "pair", dict(zip(("first", "second"), result.worst_pair, strict=True))).values()
     if first == second:
         st.info(_("Choose two different columns."))
         return
-    both = found.two_way(first, second)
+    both = result.two_way(first, second)
     _tables(both, (first, second), "two_way")
     st.caption(
         _("{distance:.1f} % of the rows would have to move to make the two equal.").format(distance=100 * both.distance)
     )
 
 
-def associations(found: Any) -> None:
+def associations(result: Any) -> None:
     """How strongly each two columns go together, in either table, and the difference."""
-    if len(found.columns) < 2:
+    if len(result.columns) < 2:
         st.info(_(ONE))
         return
-    shown = found.association_charts()
+    shown = result.association_charts()
     st.markdown(
         _("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other)."),
         help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."),
@@ -64,24 +64,24 @@ def associations(found: Any) -> None:
     st.caption(_("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair."))
 
 
-def three(found: Any) -> None:
+def three(result: Any) -> None:
     """Two columns among the rows that have one group of a third."""
-    if len(found.columns) < 3:
+    if len(result.columns) < 3:
         st.info(_(ONE))
         return
-    names = list(found.columns)
-    chosen = _chosen(found, "three", dict(zip(("first", "second", "third"), names[:3], strict=True)))
+    names = list(result.columns)
+    chosen = _chosen(result, "three", dict(zip(("first", "second", "third"), names[:3], strict=True)))
     first, second, third = chosen.values()
     if len({first, second, third}) < 3:
         st.info(_("Choose three different columns."))
         return
-    labels = list(found.groups[third].labels)
+    labels = list(result.groups[third].labels)
     if st.session_state.get("three_group") not in labels:
-        st.session_state["three_group"] = _common(found, third)
+        st.session_state["three_group"] = _common(result, third)
     value = st.selectbox(
         _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
     )
-    both = found.two_way(first, second, where=(third, value))
+    both = result.two_way(first, second, where=(third, value))
     if not all(both.used):
         st.info(
             _("One of the tables has no such row ({used:,} real, {used2:,} synthetic).").format(
@@ -97,14 +97,14 @@ def three(found: Any) -> None:
     )
 
 
-def _common(found: Any, name: str) -> str:
+def _common(result: Any, name: str) -> str:
     """The commonest group of a column in the real table."""
-    return str(found.groups[name].labels[int(np.bincount(found.codes[0][name]).argmax())])
+    return str(result.groups[name].labels[int(np.bincount(result.codes[0][name]).argmax())])
 
 
-def _chosen(found: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
+def _chosen(result: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
     """A menu of columns for each place."""
-    names, out = list(found.columns), {}
+    names, out = list(result.columns), {}
     for side, (place, default) in zip(st.columns(len(usual)), usual.items(), strict=True):
         if st.session_state.get(f"{key}_{place}") not in names:
             st.session_state[f"{key}_{place}"] = default

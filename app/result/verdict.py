@@ -19,44 +19,46 @@ NARROW = "\u00a0"  # a space at which no line is broken
 HEAD = ("what for, and why", "this table", "a second real sample")
 
 
-def section(found: Any, leaving: Any = None) -> None:
-    """The verdict, the figures that it rests on, and the worst places. ``found``: a ``Verdict``.
+def section(result: Any, leaving: Any = None) -> None:
+    """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``.
 
     ``leaving``: the verdict that recipients read, from the release alone.
     """
-    uses(found)
+    uses(result)
     if leaving is not None:
         said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
         st.caption(_("What recipients read, from the release alone: {said}.").format(said=said))
-    if found.reconciled:
-        st.caption(frame.escape(found.reconciled))
-    _worst(found)
+    if result.reconciled:
+        st.caption(frame.escape(result.reconciled))
+    _worst(result)
 
 
-def uses(found: Any) -> None:
-    """What for, in words, and the figures. ``found``: ``Uses``."""
-    if found.unsure:
-        st.warning(frame.escape(frame.sentence(found.unsure)), icon=":material/warning:")
+def uses(result: Any) -> None:
+    """What for, in words, and the figures. ``result``: ``Uses``."""
+    if result.unsure:
+        st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
     for level, (title, icon, colour) in SHOWN.items():
-        for _other, words in _named(found, level):
+        for _other, words in _named(result, level):
             st.markdown(
                 _(":{colour}[:material/{icon}:] **{title}** {words}.").format(
                     colour=colour, icon=icon, title=title, words=words
                 )
             )
-    st.markdown(_table(found))
+    st.markdown(_table(result))
 
 
-def _named(found: Any, only: str | None = None) -> list[tuple[str, str]]:
+def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
     """Each level's title and what it is said of."""
-    named = {level: "; ".join(frame.escape(u.use) for u in found.at(level)) for level in SHOWN if only in (None, level)}
+    named = {
+        level: "; ".join(frame.escape(u.use) for u in result.at(level)) for level in SHOWN if only in (None, level)
+    }
     return [(SHOWN[level][0], words) for level, words in named.items() if words]
 
 
-def _table(found: Any) -> str:
+def _table(result: Any) -> str:
     """The figures beside a second sample's, as a table of Markdown."""
     lines = [f"| {' | '.join(HEAD)} |", "|:---|---:|---:|"]
-    for use in found.uses:
+    for use in result.uses:
         _other, icon, colour = SHOWN[use.level]
         why = frame.escape(use.reason).replace("|", " ")
         what = _(":{colour}[:material/{icon}:] {use}: {why} :small[({measure})]").format(
@@ -67,14 +69,14 @@ def _table(found: Any) -> str:
     return "\n".join(lines)
 
 
-def _worst(found: Any) -> None:
+def _worst(result: Any) -> None:
     """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
     st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
     kinds = (
-        ("Columns", "column", [((n,), d) for n, d in found.columns]),
-        ("Pairs", "pair", [((a, b), d) for a, b, d in found.pairs]),
-        (_("Three columns"), "triple", [((a, b, c), d) for a, b, c, d in found.triples]),
-        ("Groups", "group", [((g.column, g.group), g.distance) for g in found.groups]),
+        ("Columns", "column", [((n,), d) for n, d in result.columns]),
+        ("Pairs", "pair", [((a, b), d) for a, b, d in result.pairs]),
+        (_("Three columns"), "triple", [((a, b, c), d) for a, b, c, d in result.triples]),
+        ("Groups", "group", [((g.column, g.group), g.distance) for g in result.groups]),
     )
     for title, kind, places in kinds:
         if not places:

@@ -87,10 +87,10 @@ def _ended(job: jobs.Job, status: jobs.Status) -> None:
 
 def _latest(job: jobs.Job) -> jobs.Job | None:
     """The newest report that was asked for on this run."""
-    for found in jobs.listing():
+    for item in jobs.listing():
         try:
-            if found.request().get("reports") == job.path.name and access.mine(found):
-                return found
+            if item.request().get("reports") == job.path.name and access.mine(item):
+                return item
         except synth.SynthError:
             continue
     return None

@@ -16,7 +16,7 @@ from app.session import frame
 from app.session.aside import TooLongError, planner
 from synth.language import _
 
-KEPT = 256  # answers that are remembered
+RETAINED = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first
 LOOK = 0.2  # seconds between looks at what is worked out: a click is heard at each
 Key = tuple[Any, ...]
@@ -45,20 +45,20 @@ def once(key: Key, task: Callable[[], Any]) -> Future[Any]:
 
 def _remembered(pool: ThreadPoolExecutor, key: Key, task: Callable[[], Any]) -> Future[Any]:
     with _turn:
-        found = _known.get(key)
-        if found is None or _stale(found):
-            found = _known[key] = pool.submit(task)
-            found.add_done_callback(lambda ended: _ended.__setitem__(ended, time.monotonic()))
+        entry = _known.get(key)
+        if entry is None or _stale(entry):
+            entry = _known[key] = pool.submit(task)
+            entry.add_done_callback(lambda ended: _ended.__setitem__(ended, time.monotonic()))
         _known.move_to_end(key)
-        while len(_known) > KEPT:
+        while len(_known) > RETAINED:
             _known.popitem(last=False)
-        return found
+        return entry
 
 
-def _stale(found: Future[Any]) -> bool:
+def _stale(result: Future[Any]) -> bool:
     """Whether it failed, and not just now."""
     now = time.monotonic()
-    return found.done() and found.exception() is not None and now - _ended.get(found, now) > RETRIED
+    return result.done() and result.exception() is not None and now - _ended.get(result, now) > RETRIED
 
 
 def _work(_who: str, task: str, arguments: tuple[Any, ...], seconds: float, named: str) -> Any:

@@ -71,8 +71,8 @@ def section(names: list[str]) -> None:
 def _totals(name: str) -> dict[str, float]:
     """Total epsilon by way of adding up; the sum and the exact figure where the others are not offered."""
     try:
-        found: Any = json.loads(work.answer("ledger", "composition", "--dataset", name, "--json"))
-        given = found["datasets"][0]["steps"][-1]
+        result: Any = json.loads(work.answer("ledger", "composition", "--dataset", name, "--json"))
+        given = result["datasets"][0]["steps"][-1]
         totals = {WAYS[k]: float(given[k]) for k in WAYS if isinstance(given.get(k), int | float)}
         if totals:
             return totals

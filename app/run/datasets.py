@@ -18,12 +18,12 @@ def seen(names: list[str]) -> list[str]:
 
 
 def _with_runs_of(person: str) -> set[str]:
-    found = set()
+    result = set()
     for job in jobs.listing():
         try:
             request = job.request()
         except synth.SynthError:
             continue
         if request.get("owner") == person:
-            found.add(str(request.get("dataset")))
-    return found
+            result.add(str(request.get("dataset")))
+    return result

@@ -38,8 +38,8 @@ def forecast(w: Wizard, *, method: str | None = None) -> Any:
 
     Public facts only. Errors: UsageError, InputError.
     """
-    found = _forecast(w, method).result()
-    return found[0] if found else None
+    result = _forecast(w, method).result()
+    return result[0] if result else None
 
 
 def curve(w: Wizard, plan: Any) -> list[Any]:
@@ -47,8 +47,8 @@ def curve(w: Wizard, plan: Any) -> list[Any]:
 
     Errors: UsageError, InputError.
     """
-    found = _curve(w, plan.method).result() or []
-    return sorted({p.epsilon: p for p in [*found, plan]}.values(), key=lambda p: p.epsilon)
+    result = _curve(w, plan.method).result() or []
+    return sorted({p.epsilon: p for p in [*result, plan]}.values(), key=lambda p: p.epsilon)
 
 
 def _forecast(w: Wizard, method: str | None = None) -> Plans:
@@ -93,8 +93,8 @@ def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:
 
 def budget(w: Wizard) -> Any:
     """The dataset's totals in the ledger; None where it has neither a spend nor a cap."""
-    found = synth.Ledger().summary(dataset(w))
-    return found[0] if found else None
+    result = synth.Ledger().summary(dataset(w))
+    return result[0] if result else None
 
 
 def short_by(w: Wizard) -> str:

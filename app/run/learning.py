@@ -114,9 +114,9 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
     w.learning = None
     names = ", ".join(job.request().get("learns", []))
     if status.state == "done":
-        found = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
-        told = {n: found["columns"].get(n, c) for n, c in w.plain["columns"].items()}
-        w.plain = {**w.plain, "learnt": found["learnt"], "columns": told}
+        parsed = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
+        reported = {n: parsed["columns"].get(n, c) for n, c in w.plain["columns"].items()}
+        w.plain = {**w.plain, "learnt": parsed["learnt"], "columns": reported}
         w.notice = _("Learnt privately: {names}. The charge is in the ledger.").format(names=frame.escape(names))
     else:
         spent = status.exit_code in (None, 1, 5)

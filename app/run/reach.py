@@ -24,36 +24,36 @@ def section(w: Wizard) -> Callable[[], None]:
     if facts is None:
         raise synth.InputError(problem)
     asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
-    found = app_api.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
-    here = next(f for f in found if f.epsilon == w.epsilon)
+    result = app_api.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
+    here = next(f for f in result if f.epsilon == w.epsilon)
     _figures(here)
     st.info(frame.escape(app_api.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
     place = st.container()
 
     def draw() -> None:
-        place.vega_lite_chart(_curve(tuple(found), here), key="curve")
+        place.vega_lite_chart(_curve(tuple(result), here), key="curve")
         place.caption(_origin(here, changed=bool(w.options)))
 
     return draw
 
 
 @lru_cache(maxsize=64)
-def _curve(found: tuple[Any, ...], here: Any) -> dict[str, Any]:
+def _curve(result: tuple[Any, ...], here: Any) -> dict[str, Any]:
     """The curve as it is sent: making it takes longer than the rest of the page."""
-    return dict(charts.reach(list(found), here).to_dict())
+    return dict(charts.reach(list(result), here).to_dict())
 
 
 def _figures(here: Any) -> None:
     ranges = [(_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)]
     with st.container(horizontal=True):
-        for label, told in ranges:
-            if told is not None:
+        for label, reported in ranges:
+            if reported is not None:
                 st.metric(
                     _("{label}: rows in the wrong place").format(label=label),
-                    f"{words.share(told.likely)}",
+                    f"{words.share(reported.likely)}",
                     border=True,
                     width=250,
-                    delta=told.in_words,
+                    delta=reported.in_words,
                     delta_color="off",
                     delta_arrow="off",
                     help=_(

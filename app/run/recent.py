@@ -26,31 +26,31 @@ LABELS = Texts(
 )
 
 
-Found = tuple[jobs.Job, dict, jobs.Status]
+Recent = tuple[jobs.Job, dict, jobs.Status]
 
 
-def paid_jobs() -> list[Found]:
+def paid_jobs() -> list[Recent]:
     """The newest runs on private tables, with request and status; unreadable ones are left out."""
-    found = []
+    results = []
     for job in jobs.listing():
         try:
             request, status = job.request(), job.status()
         except synth.SynthError:
             continue
         if "epsilon" in request and "table" in request and jobs.looks.makes_rows(job) and access.mine(job):
-            found.append((job, request, status))
-        if len(found) == SHOWN:
+            results.append((job, request, status))
+        if len(results) == SHOWN:
             break
-    return found
+    return results
 
 
 def offer() -> None:
     """On the first page of a new session: what is running, and what has finished."""
     if wizard().table is not None or wizard().job is not None:
         return
-    found = paid_jobs()
-    running = [f for f in found if not f[2].final]
-    done = [f for f in found if f[2].state == "done"]
+    result = paid_jobs()
+    running = [f for f in result if not f[2].final]
+    done = [f for f in result if f[2].state == "done"]
     if running:
         with st.container(border=True):
             st.markdown(_("**A run is under way:** {named}").format(named=_named(running[0])))
@@ -73,11 +73,11 @@ def come_back() -> None:
     w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
     if w.page or w.table is not None or w.job is not None or name not in STEPS[1:]:
         return
-    kept = stored.tables()
-    if not kept:
+    retained = stored.tables()
+    if not retained:
         return
-    place, table, told = kept[0]
-    stored.resume(w, place, table, told)
+    place, table, reported = retained[0]
+    stored.resume(w, place, table, reported)
     last = next((f for f in paid_jobs() if f[1]["table"] == str(table)), None)
     if name in ("run", "review", "release") and last is not None and (name != "run" or not last[2].final):
         w.job = access.job("watch", last[0].path).path
@@ -96,13 +96,13 @@ def chosen(name: str) -> jobs.Job | None:
 
 def table() -> None:
     """All recent runs, each with a button to open it."""
-    found = paid_jobs()
-    if found:
-        frame.fold(_("All runs ({number})").format(number=len(found)), "all_runs", lambda: _all(found))
+    result = paid_jobs()
+    if result:
+        frame.fold(_("All runs ({number})").format(number=len(result)), "all_runs", lambda: _all(result))
 
 
-def _all(found: list[Found]) -> None:
-    for i, (job, request, status) in enumerate(found):
+def _all(founds: list[Recent]) -> None:
+    for i, (job, request, status) in enumerate(founds):
         left, right = st.columns([4, 1], vertical_alignment="center")
         ended = _ended(status)
         left.markdown(_("{named}  \n:small[{ended}]").format(named=_named((job, request, status)), ended=ended))
@@ -140,8 +140,8 @@ def _table(request: dict) -> str:
     return str(request.get("label") or request.get("dataset") or str(request["table"]).rsplit("/", 1)[-1])
 
 
-def _named(found: Found) -> str:
-    job, request, _other = found
+def _named(result: Recent) -> str:
+    job, request, _other = result
     name = _table(request)
     free = _(", refitted free") if request.get("free") else ""
     return _("{name}, {get}, epsilon {epsilon:g}{free}, {when}").format(

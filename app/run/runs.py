@@ -30,8 +30,8 @@ def start(w: Wizard) -> jobs.Job:
     caps.first(dataset(w))
     job = jobs.create(_request(w).stored())
     facts = job.path / jobs.DESCRIPTION  # where the worker looks for the schema of a request that names none
-    told = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
-    jobs.write_file(facts, json.dumps(told, ensure_ascii=False))
+    reported = {k: v for k, v in effective(w).items() if k != "open"}  # what a draft asked was decided
+    jobs.write_file(facts, json.dumps(reported, ensure_ascii=False))
     if rules.needs_approval(dataset(w), w.epsilon):
         job.write(jobs.Status(state="held"))
     else:
@@ -129,8 +129,14 @@ def _asked(plain: Plain, columns: list[str]) -> Plain:
         for n, c in plain["columns"].items()
         if n in (*columns, *keys)
     }
-    kept = ("unit", "max_rows", "unit_source", "learnt", "dialect")  # the file is read as the whole description says
-    return {**{k: v for k, v in plain.items() if k in kept}, "columns": asked}
+    retained = (
+        "unit",
+        "max_rows",
+        "unit_source",
+        "learnt",
+        "dialect",
+    )  # the file is read as the whole description says
+    return {**{k: v for k, v in plain.items() if k in retained}, "columns": asked}
 
 
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:
@@ -144,7 +150,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
         raise synth.UsageError(_("noisy counts have already decided between these runs; that decision stands"))
     _may_spend_beside(who, name, epsilon)
-    found = app_api.StatisticsRequest(
+    result = app_api.StatisticsRequest(
         table=str(request["table"]),
         schema=str(release(job) / "schema.json"),
         ask=tuple(asked),
@@ -155,7 +161,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
         owner=access.me().name,
         decides=tuple(c.path.name for c in candidates),
     )
-    return queued(jobs.create(found.stored()))
+    return queued(jobs.create(result.stored()))
 
 
 def queued(job: jobs.Job) -> jobs.Job:
@@ -208,10 +214,10 @@ def learnt(job: jobs.Job) -> Path:
 
 def _bare(column: Plain) -> Plain:
     """A column without the facts that can be learnt; missing codes stay where somebody vouches for them."""
-    kept = ("type", "description", "format", *(("missing",) if column.get("source") != "unconfirmed" else ()))
+    retained = ("type", "description", "format", *(("missing",) if column.get("source") != "unconfirmed" else ()))
     if (column.get("grouping") or {}).get("kind") == "prefix":
-        kept = (*kept, "grouping")
-    return {k: v for k, v in column.items() if k in kept}
+        retained = (*retained, "grouping")
+    return {k: v for k, v in column.items() if k in retained}
 
 
 def _apart(w: Wizard) -> bool:

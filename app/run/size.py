@@ -49,8 +49,8 @@ def _count(w: Wizard) -> None:
         known, problem = facts(w)
         if known is None:
             raise synth.InputError(problem)
-        found = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=PATIENCE, keep=False)
-        w.rows = st.session_state["rows"] = max(found, 1)
+        result = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=PATIENCE, keep=False)
+        w.rows = st.session_state["rows"] = max(result, 1)
     except TooLongError:
         w.notice = _("Counting takes too long here; type about how many rows there are.")
     except synth.SynthError as error:

@@ -49,31 +49,31 @@ def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
     def made() -> bytes:
         token = _asks.set(address)
         try:
-            found = deed(*arguments)
+            result = deed(*arguments)
         finally:
             _asks.reset(token)
-        given.setdefault(sha256(found).digest(), set()).add(address)
-        return found
+        given.setdefault(sha256(result).digest(), set()).add(address)
+        return result
 
     return made
 
 
-def vouched(told: Mapping[str, Any]) -> str:
+def vouched(reported: Mapping[str, Any]) -> str:
     """The address that the provider vouches for; empty where it does not say that it verified it.
 
     >>> vouched({"is_logged_in": True, "email": "ann@x.org"})
     ''
     """
-    sure = told.get("is_logged_in") is True and told.get("email_verified") is True
-    return str(told.get("email") or "").lower() if sure else ""
+    sure = reported.get("is_logged_in") is True and reported.get("email_verified") is True
+    return str(reported.get("email") or "").lower() if sure else ""
 
 
 def me() -> Visitor:
     """The visitor on a page that is open to him. Errors: PermissionError, which no page should ever see."""
-    found = visitor()
-    if found is None:
+    result = visitor()
+    if result is None:
         raise PermissionError
-    return found
+    return result
 
 
 def mine(job: jobs.Job) -> bool:
@@ -101,9 +101,9 @@ def allow(action: str, owner: str | None = None) -> Visitor:
 
 def job(action: str, path: str | Path) -> jobs.Job:
     """A run, where the visitor may do it to this one. Errors: UsageError; InputError when there is no run."""
-    found = jobs.Job(path)
-    allow(action, found.request().get("owner"))
-    return found
+    result = jobs.Job(path)
+    allow(action, result.request().get("owner"))
+    return result
 
 
 def door() -> None:

@@ -28,7 +28,7 @@ PARTS = (
 PAGE = Path(__file__).resolve().parent.parent / "parts_ahead.html"
 
 
-def found() -> list[str]:
+def present() -> list[str]:
     """The files of these parts, as addresses beside the framework's own script."""
     place = Path(str(st.__file__)).parent / "static" / "static" / "js"
     files = [list(place.glob(f"{part}.*.js")) for part in PARTS]
@@ -38,4 +38,4 @@ def found() -> list[str]:
 @cache
 def script() -> str:
     """A script that loads them."""
-    return PAGE.read_text(encoding="utf-8").replace("NAMES", json.dumps(found()))
+    return PAGE.read_text(encoding="utf-8").replace("NAMES", json.dumps(present()))

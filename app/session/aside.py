@@ -51,7 +51,7 @@ class Aside:
                 child.stdin.flush()  # type: ignore[union-attr]
                 if not select.select([child.stdout.fileno()], [], [], seconds)[0]:  # type: ignore[union-attr]
                     raise TooLongError
-                good, found = pickle.load(child.stdout)  # type: ignore[arg-type]
+                good, result = pickle.load(child.stdout)  # type: ignore[arg-type]
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._stop()
                 raise synth.InputError(
@@ -63,8 +63,8 @@ class Aside:
             if not keep:
                 self._stop()
         if good:
-            return found
-        raise found if isinstance(found, synth.SynthError) else RuntimeError(found)
+            return result
+        raise result if isinstance(result, synth.SynthError) else RuntimeError(result)
 
     @property
     def busy(self) -> bool:
@@ -121,11 +121,11 @@ def _settings() -> dict[str, str]:
 def forecasts(text: str, epsilons: list[float], *, within: float, **asked: Any) -> list[Any]:
     """``synth.plan`` for each epsilon, in order; those begun ``within`` so many seconds, at least the first."""
     schema, began = app_api.parse_schema(json.loads(text)), time.monotonic()
-    found: list[Any] = []
+    result: list[Any] = []
     for epsilon in epsilons:
-        if not found or time.monotonic() - began < within:
-            found.append(synth.plan(schema, epsilon=epsilon, **asked))
-    return found
+        if not result or time.monotonic() - began < within:
+            result.append(synth.plan(schema, epsilon=epsilon, **asked))
+    return result
 
 
 def compared_across(real: str, release: str, schema: str) -> Any:
@@ -149,8 +149,8 @@ def compared(table: str, release: str) -> Any:
     place = Path(release)
     card = json.loads((place / "card.json").read_text(encoding="utf-8"))
     schema = synth.Schema.load(place / "schema.json")
-    found, said = app_api.appraise(table, place / "synthetic.csv", schema, fit=card.get("fit"))
-    return found, said, app_api.released_verdict(release)
+    result, said = app_api.appraise(table, place / "synthetic.csv", schema, fit=card.get("fit"))
+    return result, said, app_api.released_verdict(release)
 
 
 def sampled(model: str, **asked: Any) -> tuple[int, float]:

@@ -22,23 +22,23 @@ CROWDED = 15  # columns of a map, above which names at a slant run into each oth
 SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
 
 
-def one_way(found: Any) -> Any:
+def one_way(result: Any) -> Any:
     """Shares of one column in both tables: bars for categories, overlaid bins for numbers and dates."""
-    shown = found.chart()
-    chart = _bars(shown) if shown.edges is None else _bins(shown, dates=found.kind == "dates")
-    return chart.properties(title=title(found.column), description=told(found))
+    shown = result.chart()
+    chart = _bars(shown) if shown.edges is None else _bins(shown, dates=result.kind == "dates")
+    return chart.properties(title=title(result.column), description=described(result))
 
 
-def told(found: Any) -> str:
+def described(result: Any) -> str:
     """The chart for whoever cannot see it: the commonest values with both shares, and the distance."""
-    commonest = found.chart().commonest(3)
+    commonest = result.chart().commonest(3)
     shares = "; ".join(
         _("{label}: {r:.1f} % and {s:.1f} %").format(label=label, r=100 * r, s=100 * s) for label, r, s in commonest
     )
     return _(
         "Shares of the values of {column} in the real and the synthetic table. The commonest: {shares}. "
         "{distance:.1f} % of the rows differ. {mark}."
-    ).format(column=found.column, shares=shares, distance=100 * found.distance, mark=MARK)
+    ).format(column=result.column, shares=shares, distance=100 * result.distance, mark=MARK)
 
 
 def title(text: str) -> alt.TitleParams:
@@ -119,17 +119,17 @@ def _bins(shown: Any, *, dates: bool) -> Any:
     return alt.layer(real, line).properties(height=340)
 
 
-def rest(found: Any) -> str:
+def rest(result: Any) -> str:
     """Shares of what is not drawn (missing codes of a number, the rarer categories), in words; empty where all is."""
     return "; ".join(
         _("{label}: {r:.1f} % of the real rows, {s:.1f} % of the synthetic").format(label=label, r=100 * r, s=100 * s)
-        for label, r, s in found.chart().rest
+        for label, r, s in result.chart().rest
     )
 
 
-def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
+def two_way(result: Any, names: tuple[str, str], table: str) -> alt.Chart:
     """Shares of two columns together in one of the tables, on a scale that both tables share."""
-    shown = found.charts()[table]
+    shown = result.charts()[table]
     chart = _matrix(shown, power=0.5).encode(
         x=alt.X("column:N", title=names[1], sort=list(shown.columns), axis=slanted()),
         y=alt.Y("row:N", title=names[0], sort=list(shown.rows), axis=upright()),
@@ -150,19 +150,19 @@ def two_way(found: Any, names: tuple[str, str], table: str) -> alt.Chart:
             names2=names[1],
             table=table,
             largest=_largest(shown),
-            distance=100 * found.distance,
+            distance=100 * result.distance,
             mark=MARK,
         ),
     )
 
 
-def pairs(found: Any) -> alt.Chart:
+def pairs(result: Any) -> alt.Chart:
     """Distance of each pair of columns; a column's own distance on the diagonal."""
-    shown, _other = found.chart()
+    shown, _other = result.chart()
     words = _(
         "Distance of each two columns between the real and the synthetic table, on average {pairs_mean:.1f} "
         "% of rows; the worst is {largest}. {mark}."
-    ).format(pairs_mean=100 * found.pairs_mean, largest=_largest(shown, outside=True), mark=MARK)
+    ).format(pairs_mean=100 * result.pairs_mean, largest=_largest(shown, outside=True), mark=MARK)
     chart = _matrix(shown, words=_("rows in the wrong place")).encode(
         x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted(len(shown.columns))),
         y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=upright()),
@@ -218,11 +218,11 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
 
     ``pairs_alike``: of each plan, the error of pairs in tables of one size (``forecast.pairs_alike``); may be empty.
     """
-    told = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
+    reported = {"columns": [p.error_one_way for p in plans], "pairs of columns": pairs_alike}
     rows = pd.DataFrame(
         [
             {"epsilon": p.epsilon, "error": error, "of": label}
-            for label, errors in told.items()
+            for label, errors in reported.items()
             for p, error in zip(plans, errors, strict=False)
         ]
     )
@@ -232,7 +232,7 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
         title=_("epsilon (more private ← → more accurate)"),
         axis=alt.Axis(values=[0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10], format="~g"),
     )
-    colours = alt.Scale(domain=[name for name, errors in told.items() if errors], range=["#2a9d8f", "#e0762f"])
+    colours = alt.Scale(domain=[name for name, errors in reported.items() if errors], range=["#2a9d8f", "#e0762f"])
     lines = (
         alt.Chart(rows)
         .mark_line(point=alt.OverlayMarkDef(strokeDash=[1, 0]), strokeWidth=2.5)
@@ -252,7 +252,7 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
             errors2=100 * errors[-1],
             epsilon2=plans[-1].epsilon,
         )
-        for name, errors in told.items()
+        for name, errors in reported.items()
         if errors
     )
     rule = alt.Chart(pd.DataFrame({"epsilon": [chosen]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
@@ -265,14 +265,14 @@ def curve(plans: list[Any], pairs_alike: list[float], chosen: float) -> Any:
     )
 
 
-def reach(found: list[Any], here: Any) -> Any:
+def reach(result: list[Any], here: Any) -> Any:
     """The error that a run will reach over epsilon, likely and in a range, with a mark at the chosen one."""
     kinds = [("columns", _("single columns")), *([("pairs", _("pairs of columns"))] if here.pairs else [])]
     rows = pd.DataFrame(
         [
             {"epsilon": f.epsilon, "of": label, "low": r.low, "likely": r.likely, "high": r.high}
             for key, label in kinds
-            for f in found
+            for f in result
             for r in [getattr(f, key)]
         ]
     )
@@ -305,7 +305,7 @@ def reach(found: list[Any], here: Any) -> Any:
         .encode(x=x, y=alt.Y("likely:Q", scale=y), color=colour, tooltip=tips)
     )
     rule = alt.Chart(mine[:1]).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
-    told = "; ".join(
+    message = "; ".join(
         f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds for r in [getattr(here, key)]
     )
     return alt.layer(band, line, rule, dots).properties(
@@ -314,7 +314,7 @@ def reach(found: list[Any], here: Any) -> Any:
         description=_(
             "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
             "{told}."
-        ).format(epsilon=found[0].epsilon, epsilon2=found[-1].epsilon, epsilon3=here.epsilon, told=told),
+        ).format(epsilon=result[0].epsilon, epsilon2=result[-1].epsilon, epsilon3=here.epsilon, reported=message),
     )
 
 

@@ -10,7 +10,7 @@ import synth
 from synth import app_api
 
 NAME = "description"
-KEPT = 16  # descriptions; one may list many values
+RETAINED = 16  # descriptions; one may list many values
 
 
 def parsed(plain: dict[str, Any], *, complete: bool = True) -> tuple[Any, str]:
@@ -23,7 +23,7 @@ def alone(plain: dict[str, Any]) -> dict[str, str]:
     return dict(_alone(json.dumps(plain)))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=RETAINED)
 def _parsed(text: str, complete: bool) -> tuple[Any, str]:
     try:
         return app_api.parse_schema(json.loads(text), name=NAME, complete=complete), ""
@@ -31,7 +31,7 @@ def _parsed(text: str, complete: bool) -> tuple[Any, str]:
         return None, str(error)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=RETAINED)
 def _alone(text: str) -> dict[str, str]:
     facts, _other = _parsed(text, False)
     return {} if facts is None else app_api.alone(facts)

@@ -60,8 +60,8 @@ class Door:
         async def shielded(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.accept"):
                 own = {k.encode(): v.encode() for k, v in HEADERS.items()}
-                told = [(k, v) for k, v in message.get("headers", []) if k.title() not in own]
-                message = {**message, "headers": [*told, *own.items()]}
+                reported = [(k, v) for k, v in message.get("headers", []) if k.title() not in own]
+                message = {**message, "headers": [*reported, *own.items()]}
             await send(message)
 
         with _room(scope, headers) as given:
@@ -124,7 +124,7 @@ def allowed(path: str, headers: Mapping[str, str]) -> bool:
     path = below
     if roles.place() is None or not path.startswith((UPLOAD, MEDIA)):
         return True
-    who = access.vouched(_told(headers))
+    who = access.vouched(_claims(headers))
     sessions = get_instance()._session_mgr.list_sessions()
     own = {s.session.id for s in sessions if access.vouched(s.session._user_info) == who}
     if path.startswith(MEDIA):
@@ -160,12 +160,12 @@ def _given(file: str, who: str) -> bool:
     return bool(who) and who in access.given.get(sha256(content).digest(), ())
 
 
-def _told(headers: Mapping[str, str]) -> dict[str, Any]:
+def _claims(headers: Mapping[str, str]) -> dict[str, Any]:
     """What the signed cookie says of the visitor; nothing where there is none, or it was forged."""
     try:
         cookies = {k: v.value for k, v in SimpleCookie(headers.get("cookie", "")).items()}
-        found = signing._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
-        told = json.loads(found) if found else {}
+        result = signing._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
+        reported = json.loads(result) if result else {}
     except (CookieError, ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return reported if isinstance(reported, dict) else {}

@@ -84,10 +84,10 @@ def leaving() -> bool:
 
 def tell(error: Exception) -> None:
     """A fault in one line, without the command line's spelling or our own folders."""
-    st.error(escape(told(error)), icon=":material/error:")
+    st.error(escape(message_of(error)), icon=":material/error:")
 
 
-def told(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """The words of ``tell``. A foreign error's text might quote a cell, so only its kind is named."""
     if not isinstance(error, synth.SynthError):
         return _(

@@ -84,12 +84,12 @@ def help_here(name: str) -> None:
             with st.popover(
                 _("Why?"), icon=":material/help:", type="tertiary", help=_("What it means for the people.")
             ):
-                st.markdown(_told(WHY[name]))
+                st.markdown(_paragraphs(WHY[name]))
         with st.popover(_("Ten words"), icon=":material/menu_book:", type="tertiary", help=_("What the words mean.")):
-            st.markdown(_told(WORDS))
+            st.markdown(_paragraphs(WORDS))
             st.caption(_("F1 in a field shows its help."))
 
 
-def _told(words: Mapping[str, str]) -> str:
+def _paragraphs(words: Mapping[str, str]) -> str:
     """A paragraph for each; one text, since every element is a message of its own on every page."""
     return "\n\n".join(f"**{word}.** {said}" for word, said in words.items())

@@ -43,7 +43,7 @@ def small(one: Any) -> Any:
         alt.layer(real, _synthetic(rows, shown, x, scale, tips))
         .properties(
             height=HIGH,
-            description=charts.told(one),
+            description=charts.described(one),
             title=alt.TitleParams(
                 text=_(MARK), anchor="start", color="#c4601e", fontSize=8, fontWeight="normal", offset=2, limit=200
             ),

@@ -138,10 +138,10 @@ def leave_out(w: Wizard, names: list[str]) -> None:
 
 def effective(w: Wizard) -> dict[str, Any]:
     """The description without the columns left out, and without the rules that name them."""
-    kept = {t: _kept(s, own_left_out(w, t)) for t, s in tables(w).items()}
+    retained = {t: _retained(s, own_left_out(w, t)) for t, s in tables(w).items()}
     if not several(w):
-        return kept[""]
-    out = {**w.plain, "tables": kept}
+        return retained[""]
+    out = {**w.plain, "tables": retained}
     if w.left_out and out.get("constraints"):
         out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
     return out
@@ -149,10 +149,10 @@ def effective(w: Wizard) -> dict[str, Any]:
 
 def effective_own(w: Wizard) -> dict[str, Any]:
     """As ``effective``, of the table that ``own`` names."""
-    return _kept(own(w), own_left_out(w))
+    return _retained(own(w), own_left_out(w))
 
 
-def _kept(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
+def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     columns = {n: c for n, c in plain.get("columns", {}).items() if n not in left_out}
     out = {**plain, "columns": columns}
     if left_out and plain.get("constraints"):
@@ -180,8 +180,8 @@ def facts(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
 
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
-    found, _other = facts(w)
-    vouched = found is not None and not found.unconfirmed() and not apart(w)
+    result, _other = facts(w)
+    vouched = result is not None and not result.unconfirmed() and not apart(w)
     return vouched and answered(w) and is_read(w)
 
 
@@ -202,8 +202,8 @@ def alone(w: Wizard) -> dict[str, str]:
 
 def apart(w: Wizard) -> list[str]:
     """As ``alone``, of all tables: of several as TABLE.COLUMN."""
-    kept = {t: _kept(s, own_left_out(w, t)) for t, s in tables(w).items()}
-    return [start(t) + n for t, plain in kept.items() for n in checked.alone(plain)]
+    retained = {t: _retained(s, own_left_out(w, t)) for t, s in tables(w).items()}
+    return [start(t) + n for t, plain in retained.items() for n in checked.alone(plain)]
 
 
 def dataset(w: Wizard) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from streamlit import config
 from streamlit.runtime import get_instance
 
-KEPT = 900.0  # seconds for which an upload is held in memory
+RETAINED = 900.0  # seconds for which an upload is held in memory
 EVERY = 30.0  # seconds between looks
 MIB = 1 << 20
 
@@ -52,7 +52,7 @@ def forget(seen: dict[tuple[str, str], float], now: float) -> None:
     for gone in set(seen) - there:
         del seen[gone]
     for key in there:
-        if now - seen.setdefault(key, now) > KEPT:
+        if now - seen.setdefault(key, now) > RETAINED:
             _manager().remove_file(*key)
 
 

@@ -74,5 +74,5 @@ def doubted(w: Wizard) -> list[str]:
 
 def _settle(w: Wizard, names: list[str]) -> None:
     w.suggestions = [line for line in w.suggestions if FEW not in line]
-    told = _("{number} columns hold codes now.").format(number=len(names)) if names else _("They stay numbers.")
-    intake.replace_own(facts.as_codes(own(w), names), frame.escape(told))
+    reported = _("{number} columns hold codes now.").format(number=len(names)) if names else _("They stay numbers.")
+    intake.replace_own(facts.as_codes(own(w), names), frame.escape(reported))

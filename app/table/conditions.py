@@ -17,9 +17,9 @@ def ask(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> d
     chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder=_("Choose columns"))
     out = {}
     for name in chosen:
-        found = _one(name, columns[name], f"{key}_{name}")
-        if found:
-            out[name] = found
+        result = _one(name, columns[name], f"{key}_{name}")
+        if result:
+            out[name] = result
     return out
 
 

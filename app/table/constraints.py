@@ -187,8 +187,8 @@ def _lines(names: list[str], columns: dict[str, Plain], key: str) -> list[list[s
         for n in names
     }
     empty = pd.DataFrame({n: pd.Series([None], dtype=object) for n in names})
-    found = st.data_editor(empty, num_rows="dynamic", hide_index=True, key=key, column_config=config)
-    lines = found.astype(object).where(found.notna(), "").astype(str).to_numpy().tolist()
+    result = st.data_editor(empty, num_rows="dynamic", hide_index=True, key=key, column_config=config)
+    lines = result.astype(object).where(result.notna(), "").astype(str).to_numpy().tolist()
     return [[c.strip() for c in line] for line in lines if all(c.strip() for c in line)]
 
 

@@ -34,11 +34,11 @@ def offered(*, writing: bool = False) -> list[app_api.databases.Database]:
 
 def section(description: Any) -> None:
     """Which database, which table. ``description``: asks for what is known in writing."""
-    found, alone = offered(), access.me().alone
-    if not found and not alone:
+    results, alone = offered(), access.me().alone
+    if not results and not alone:
         return
     with st.expander(_("Or a table in a database (it stays there)")):
-        source = _source(found, alone=alone)
+        source = _source(results, alone=alone)
         if (
             st.button(_("List its tables"), key="list_tables", disabled=not source, icon=":material/database:")
             and source
@@ -49,13 +49,13 @@ def section(description: Any) -> None:
             _choose(source, listed[1], description)
 
 
-def _source(found: list[app_api.databases.Database], *, alone: bool) -> str:
+def _source(databases: list[app_api.databases.Database], *, alone: bool) -> str:
     """The chosen database: @name, or the address that the only user types."""
     chosen = None
-    if found:
+    if databases:
         chosen = st.selectbox(
             _("Database"),
-            found,
+            databases,
             index=None,
             key="source",
             placeholder=_("Choose a database"),

@@ -62,9 +62,9 @@ def section() -> None:
         height=min(620, HEIGHT * (len(base) + 1) + 3),
         placeholder="",
     )
-    found, left_out = facts.apply(plain, base, edited)
+    result, left_out = facts.apply(plain, base, edited)
     leave_out(w, left_out)
-    own(w)["columns"] = found["columns"]
+    own(w)["columns"] = result["columns"]
 
 
 def _config(base: pd.DataFrame) -> dict[str, Any]:

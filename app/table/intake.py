@@ -109,14 +109,14 @@ def description(
     Errors: InputError.
     """
     files = {Path(b.name).stem: _file(b, place) for b in books}
-    found = read_json(given)
-    if found is None:
+    result = read_json(given)
+    if result is None:
         return work.draft(path, place, hints={}, books=files, source=source)
-    if is_sdv(found):
+    if is_sdv(result):
         metadata = place / "metadata.json"
-        app_api.jobs.write_file(metadata, json.dumps(found))
+        app_api.jobs.write_file(metadata, json.dumps(result))
         return work.imported(metadata, path, place, books=files, source=source)
-    plain: Plain = json.loads(synth.Schema.parse(found, name=given.name).to_json())
+    plain: Plain = json.loads(synth.Schema.parse(result, name=given.name).to_json())
     notes: list[str] = []
     for column, book in files.items():
         plain, more = work.booked(plain, column, book, place)
@@ -131,9 +131,11 @@ def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
     assert w.place is not None
     owning.allow("draft", w.table, w.source)
     before = w.plain.get("dialect") or {}
-    kept = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
+    retained = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
     formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
-    plain, notes = work.draft(w.table, w.place, hints={**kept, "format": formats, **hints}, books={}, source=w.source)
+    plain, notes = work.draft(
+        w.table, w.place, hints={**retained, "format": formats, **hints}, books={}, source=w.source
+    )
     if {**plain.get("dialect", {}), "source": before.get("source")} == before:
         plain["dialect"] = before  # who vouched for it still does
     return plain, notes
@@ -148,14 +150,14 @@ def read_json(given: Any) -> Plain | None:
     if given is None:
         return None
     try:
-        found = json.loads(given.getvalue().decode("utf-8-sig"))
+        parsed = json.loads(given.getvalue().decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise synth.InputError(
             _("{name}: not a JSON file; upload a description saved here, or none").format(name=given.name)
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise synth.InputError(f"{given.name}: {NEITHER}")
-    return found
+    return parsed
 
 
 def is_sdv(plain: Plain) -> bool:

@@ -53,8 +53,8 @@ def dot(plain: Plain) -> str:
     ]
     for name, facts in plain["tables"].items():
         above = [k for k in plain.get("keys", ()) if k["child"] == name]
-        told = [_("≤ {get} each").format(get=k.get("most_children") or "?") for k in above]
-        label = "\\n".join([_bare(name), _("{number} columns").format(number=len(facts["columns"])), *told])
+        reported = [_("≤ {get} each").format(get=k.get("most_children") or "?") for k in above]
+        label = "\\n".join([_bare(name), _("{number} columns").format(number=len(facts["columns"])), *reported])
         root = "" if above else f' fillcolor="{LINE}" fontcolor="white"'
         lines.append(f'"{_bare(name)}" [label="{label}"{root}]')
     lines += [f'"{_bare(k["parent"])}" -> "{_bare(k["child"])}"' for k in plain.get("keys", ())]
@@ -95,13 +95,13 @@ def in_words(plain: Plain) -> str:
 
 
 def _unit(w: Wizard) -> None:
-    found, _other = facts_of(w, complete=False)
-    if found is not None:
+    result, _other = facts_of(w, complete=False)
+    if result is not None:
         st.info(
             _(
                 "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
                 "There is one budget for all tables."
-            ).format(unit_in_words=frame.escape(found.unit_in_words)),
+            ).format(unit_in_words=frame.escape(result.unit_in_words)),
             icon=":material/group:",
         )
 
@@ -111,8 +111,8 @@ def _parents(w: Wizard) -> None:
     by_child: dict[str, list[Plain]] = {}
     for key in w.plain.get("keys", ()):
         by_child.setdefault(key["child"], []).append(key)
-    for child, found in by_child.items():
-        if len(found) < 2:
+    for child, item in by_child.items():
+        if len(item) < 2:
             continue
         with st.container(border=True):
             st.warning(
@@ -122,8 +122,8 @@ def _parents(w: Wizard) -> None:
                 ).format(child=frame.escape(child)),
                 icon=":material/account_tree:",
             )
-            named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in found}
-            kept = st.radio(
+            named = {f"{k['parent']} ({', '.join(k['columns'])})": k for k in item}
+            retained = st.radio(
                 _("Rows of {child} belong to").format(child=frame.escape(child)),
                 list(named),
                 format_func=frame.escape,
@@ -132,7 +132,7 @@ def _parents(w: Wizard) -> None:
                 help=_("Each row then is a part of its parent's unit."),
             )
             if st.button(_("Keep this key"), key=f"keep_key_{child}", icon=":material/check:"):
-                rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(kept)]]
+                rest = [k for k in w.plain["keys"] if k["child"] != child or k is named[str(retained)]]
                 intake.replace(
                     {**w.plain, "keys": rest}, _("{child} belongs to one table now.").format(child=frame.escape(child))
                 )
@@ -180,9 +180,9 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
         format_func=lambda n: n or "none",
         help=_("A column by which the rows of one parent follow each other in time, where they are events."),
     )
-    told = {"most_children": int(most) if most else None, "order": order}
-    if {k: key.get(k) for k in told} != told:
-        w.plain["keys"][i] = {k: v for k, v in {**key, **told}.items() if v is not None}
+    reported = {"most_children": int(most) if most else None, "order": order}
+    if {k: key.get(k) for k in reported} != reported:
+        w.plain["keys"][i] = {k: v for k, v in {**key, **reported}.items() if v is not None}
         st.rerun()  # the picture above shows the bound
 
 

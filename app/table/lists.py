@@ -52,9 +52,9 @@ def _section(w: Wizard) -> tuple[dict, str] | None:
             )
         )
         for name, why in waiting.items():
-            found = _column(w, name, why)
-            if found is not None:
-                return found
+            result = _column(w, name, why)
+            if result is not None:
+                return result
     return None
 
 
@@ -154,16 +154,16 @@ def _group(w: Wizard, name: str, most: int) -> tuple[dict, str] | None:
                 help=_("What comes after them is cut off in every cell, before anything is counted."),
             )
         )
-    found = app_api.grouped(own(w)["columns"][name], length)
-    count = len(found["categories"]) if found else 0
+    result = app_api.grouped(own(w)["columns"][name], length)
+    count = len(result["categories"]) if result else 0
     st.caption(
         _("{count} groups, every one that is possible: the list does not depend on the rows.").format(count=count)
     )
-    if found is None or not st.button(
+    if result is None or not st.button(
         _("Group {name}").format(name=name), key=f"group_{_key(w, name)}", icon=":material/unfold_less:"
     ):
         return None
-    plain = {**own(w), "columns": {**own(w)["columns"], name: {**found, "source": "declared"}}}
+    plain = {**own(w), "columns": {**own(w)["columns"], name: {**result, "source": "declared"}}}
     return plain, _("{name} is grouped by its first {length} characters.").format(
         name=frame.escape(name), length=length
     )
@@ -196,12 +196,12 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     ):
         return None
     try:
-        found = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
+        result = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
         st.error(f"{frame.sentence(labels.plain(str(error)))}.", icon=":material/error:")
         return None
-    plain = {**own(w), "columns": {**own(w)["columns"], name: found}}
-    kept = len(found["categories"]) - 1
+    plain = {**own(w), "columns": {**own(w)["columns"], name: result}}
+    retained = len(result["categories"]) - 1
     return plain, _("{shown} keeps {kept} {ending}; all others count as one.").format(
-        shown=shown, kept=kept, ending="value" if kept == 1 else "values"
+        shown=shown, retained=retained, ending="value" if retained == 1 else "values"
     )

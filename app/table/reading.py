@@ -39,11 +39,13 @@ def section() -> None:
     w = wizard()
     if w.table is None or w.source or not w.table.name.lower().endswith((".csv", ".csv.gz")):
         return
-    found, _other = facts(w)
-    told = found.dialect.in_words() if found is not None and found.dialect is not None else _(PLAIN)
+    result, _other = facts(w)
+    reported = result.dialect.in_words() if result is not None and result.dialect is not None else _(PLAIN)
     waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
     st.markdown(
-        _("**We read it so:** {told}{ending}").format(told=frame.escape(told), ending="; correct?" if waiting else ".")
+        _("**We read it so:** {told}{ending}").format(
+            reported=frame.escape(reported), ending="; correct?" if waiting else "."
+        )
     )
     for line in _details(w):
         st.markdown(f"- {frame.escape(line)}")

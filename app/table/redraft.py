@@ -44,9 +44,9 @@ def notes() -> None:
     w = wizard()
     asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.doubted(w) else []))
     lines = [s for s in w.suggestions if READ not in s and not any(p in s for p in asked)]
-    told = "\n".join(f"- {frame.escape(frame.sentence(labels.plain(line)))}" for line in lines)
-    if told:
-        st.info(told, icon=":material/lightbulb:")
+    message = "\n".join(f"- {frame.escape(frame.sentence(labels.plain(line)))}" for line in lines)
+    if message:
+        st.info(message, icon=":material/lightbulb:")
 
 
 def draft_again() -> None:

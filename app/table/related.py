@@ -74,14 +74,14 @@ def _name(plain: Plain) -> str | None:
     return next((t for t in plain["tables"] if t not in below), None)
 
 
-def _described(folder: Path, place: Path, found: Plain | None) -> tuple[Plain, list[str]]:
-    if found is None:
+def _described(folder: Path, place: Path, result: Plain | None) -> tuple[Plain, list[str]]:
+    if result is None:
         return work.draft_related(folder, place)
-    if "keys" not in found and intake.is_sdv(found):
+    if "keys" not in result and intake.is_sdv(result):
         metadata = place / "metadata.json"
-        app_api.jobs.write_file(metadata, json.dumps(found))
+        app_api.jobs.write_file(metadata, json.dumps(result))
         return work.imported(metadata, folder, place, books={})
-    plain: Plain = json.loads(app_api.parse_related(found, name="description", complete=False).to_json())
+    plain: Plain = json.loads(app_api.parse_related(result, name="description", complete=False).to_json())
     work.check(folder, plain, place)
     return plain, []
 
@@ -90,7 +90,7 @@ def choice() -> None:
     """Which table's description is open."""
     w = wizard()
     names = list(w.plain["tables"])
-    found = st.pills(
+    result = st.pills(
         _("Table"),
         names,
         default=opened(w),
@@ -101,7 +101,7 @@ def choice() -> None:
         label_visibility="collapsed",
         help=_("A tick: somebody vouches for all of it."),
     )
-    w.at = found or opened(w)
+    w.at = result or opened(w)
     st.markdown(_("**{shown}**, {number} columns").format(shown=keys.shown(w), number=len(own(w)["columns"])))
 
 
@@ -124,9 +124,9 @@ def reading() -> None:
     dialect = own(w).get("dialect")
     if not dialect:
         return
-    found = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
-    told = found.in_words() if found is not None else _(PLAIN)
-    st.markdown(_("**We read it so:** {told}.").format(told=frame.escape(told)))
+    result = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
+    reported = result.in_words() if result is not None else _(PLAIN)
+    st.markdown(_("**We read it so:** {told}.").format(reported=frame.escape(reported)))
 
 
 def draft_again() -> None:

@@ -72,8 +72,8 @@ def _form(rules: list[Plain]) -> None:
         and rule is not None
     ):
         try:
-            told = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
-            app_api.parse_related(told, name="description", complete=False)
+            reported = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
+            app_api.parse_related(reported, name="description", complete=False)
         except synth.InputError as error:
             st.error(frame.escape(labels.plain(str(error))), icon=":material/error:")
             return
@@ -81,8 +81,8 @@ def _form(rules: list[Plain]) -> None:
 
 
 def _keep(rules: list[Plain], notice: str) -> None:
-    kept = {k: v for k, v in wizard().plain.items() if k != "constraints"}
-    intake.replace({**kept, "constraints": rules} if rules else kept, notice)
+    retained = {k: v for k, v in wizard().plain.items() if k != "constraints"}
+    intake.replace({**retained, "constraints": rules} if rules else retained, notice)
 
 
 def _asked(kind: str, key: str) -> Plain | None:
@@ -101,9 +101,9 @@ def _asked(kind: str, key: str) -> Plain | None:
     )
     below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
     others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
-    told = {"equal": _("repeats this one"), "count": _("is the number of rows of"), "total": _("is the sum of")}
+    reported = {"equal": _("repeats this one"), "count": _("is the number of rows of"), "total": _("is the sum of")}
     other = right.selectbox(
-        told.get(kind, labels["high"]),
+        reported.get(kind, labels["high"]),
         others,
         index=None,
         key=f"{key}_other",

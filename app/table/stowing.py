@@ -50,9 +50,9 @@ def discard(place: Path) -> None:
 def owner(place: Path) -> str | None:
     """Whose table the folder holds, None where nobody can tell: then it is nobody's."""
     for name in (NOTE, MAKER):
-        told = _read(place / name)
-        if isinstance(told.get("owner"), str):
-            return str(told["owner"])
+        reported = _read(place / name)
+        if isinstance(reported.get("owner"), str):
+            return str(reported["owner"])
     return None
 
 
@@ -83,7 +83,7 @@ def _in_use(place: Path) -> bool:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        parsed = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

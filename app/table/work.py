@@ -71,14 +71,14 @@ def mounted() -> list[Path]:
     A folder below them that holds several Parquet files is one table too, and listed as itself, as is every folder
     that holds a few files: they may be tables that belong together.
     """
-    found: set[Path] = set()
+    result: set[Path] = set()
     for top in filter(None, os.environ.get("SYNTH_TABLES", "").split(os.pathsep)):
         root = Path(top).expanduser().absolute()
         for pattern in ("*", "*/*", "*/*/*"):
             here = [p for p in root.glob(pattern) if p.name.lower().endswith(SUFFIXES) and p.is_file()]
             folders = {p.parent for p in here}
-            found |= {*here, *(f for f in folders - {root} if is_parts(f)), *(f for f in folders if holds_tables(f))}
-    return sorted(found)[:MOST_LISTED]
+            result |= {*here, *(f for f in folders - {root} if is_parts(f)), *(f for f in folders if holds_tables(f))}
+    return sorted(result)[:MOST_LISTED]
 
 
 def holds_tables(folder: Path) -> bool:
@@ -106,10 +106,10 @@ def draft(
 
 def draft_related(folder: Path, place: Path, *, hints: dict[str, list[str]] | None = None) -> tuple[Plain, list[str]]:
     """As ``draft``, of the tables in a folder. Errors: InputError with the reason."""
-    told = hints or {}
-    options = [x for name in ("root", "key") for text in told.get(name, ()) for x in (f"--{name}", text)]
-    options += [x for text in told.get("public", ()) for x in ("--public", text)]
-    lists = {n: ",".join(told[n]) for n in ("categorical", "missing") if told.get(n)}
+    reported = hints or {}
+    options = [x for name in ("root", "key") for text in reported.get(name, ()) for x in (f"--{name}", text)]
+    options += [x for text in reported.get("public", ()) for x in ("--public", text)]
+    lists = {n: ",".join(reported[n]) for n in ("categorical", "missing") if reported.get(n)}
     options += [x for name, text in lists.items() for x in (f"--{name}", text)]
     return _made(place, "schema", "init", str(folder), *options)
 

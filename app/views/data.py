@@ -212,9 +212,9 @@ def _shown(path: Any, files: list[Any]) -> str:
     return _("{shown} (folder)").format(shown=shown) if path.is_dir() else shown
 
 
-def _go(load: Any, told: str) -> None:
+def _go(load: Any, message: str) -> None:
     try:
-        with st.spinner(told):
+        with st.spinner(message):
             load()
     except synth.SynthError as error:
         frame.tell(error)

@@ -197,8 +197,8 @@ def _weight(choices: list[str | None]) -> None:
 
 def _vouchers() -> None:
     """Who stands behind the facts, at a glance."""
-    told = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
-    parts = [f"{told.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in told]
+    reported = [c.get("source", "declared") for c in effective_own(wizard())["columns"].values()]
+    parts = [f"{reported.count(s)} {words.VOUCHED[s]}" for s in words.VOUCHED if s in reported]
     price = wizard().plain.get("learnt")
     cost = (
         _(" Learning them cost epsilon {epsilon:g} (line {ledger_entry} of the ledger).").format(
@@ -211,8 +211,8 @@ def _vouchers() -> None:
 
 
 def _problems() -> None:
-    found, problem = checked(wizard())
-    if found is None:
+    result, problem = checked(wizard())
+    if result is None:
         st.error(frame.escape(labels.plain(problem)), icon=":material/error:")
 
 
@@ -333,7 +333,7 @@ def _blocked() -> str:
     try:
         synth.Ledger().summary(dataset(w))
     except synth.SynthError as error:
-        return frame.told(error)
+        return frame.message_of(error)
     return ""
 
 

@@ -114,7 +114,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
     refusals = st.checkbox(_("Refusals only"), key="refusals", help=_("Spends that the caps did not allow."))
     kind = "refusal" if refusals else None
     number = int(st.session_state.get("lines_page", 1))
-    found, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
+    result, count = book.page(names if chosen is None else [chosen], kind=kind, size=SIZE, number=number)
     pages = max(1, -(-count // SIZE))
     if pages > 1 or number > 1:
         st.number_input(
@@ -124,7 +124,7 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
             key="lines_page",
             help=_("{count:,} lines, {size} on a page.").format(count=count, size=SIZE),
         )
-    rows = [_row(entry) for entry in found]
+    rows = [_row(entry) for entry in result]
     config = {
         "Epsilon": st.column_config.NumberColumn(format="%.4g"),
         "Delta": st.column_config.NumberColumn(format="%.1e"),
@@ -167,10 +167,12 @@ def _csv(book: synth.Ledger, names: list[str]) -> None:
 
     def text() -> str:
         out = io.StringIO()
-        found = [_row(entry) for entry in book.page(names, size=1 << 40)[0]]
-        writer = csv.DictWriter(out, list(found[0]) if found else ["Line"])
+        results = [_row(entry) for entry in book.page(names, size=1 << 40)[0]]
+        writer = csv.DictWriter(out, list(results[0]) if results else ["Line"])
         writer.writeheader()
-        writer.writerows({k: app_api.csv_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in found)
+        writer.writerows(
+            {k: app_api.csv_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in results
+        )
         return out.getvalue()
 
     st.download_button(
@@ -200,25 +202,28 @@ def _row(entry: Any) -> dict[str, Any]:
 
 
 def _details(entry: Any) -> str:
-    told = entry.question
+    reported = entry.question
     if entry.kind == "spend":
         approved = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
         relation = words.RELATIONS_SHORT.get(entry.relation, entry.relation)
         return _("{get}, {number} columns, {relation}{approved}").format(
-            get=told.get("method", ""), number=len(told.get("columns", [])), relation=relation, approved=approved
+            get=reported.get("method", ""),
+            number=len(reported.get("columns", [])),
+            relation=relation,
+            approved=approved,
         )
     if entry.kind == "policy":
         by = _(", approved by {approved_by}").format(approved_by=entry.approved_by) if entry.approved_by else ""
-        if told["max_epsilon"] is None:
+        if reported["max_epsilon"] is None:
             return _("decided: no cap{by}").format(by=by)
         return _("at most epsilon {max_epsilon:g}, delta {max_delta}{by}").format(
-            max_epsilon=told["max_epsilon"], max_delta=words.small(told["max_delta"]), by=by
+            max_epsilon=reported["max_epsilon"], max_delta=words.small(reported["max_delta"]), by=by
         )
     if entry.kind == "refusal":
-        return labels.plain(str(told.get("reason", "")))
+        return labels.plain(str(reported.get("reason", "")))
     if entry.kind == "fingerprint":
         return _("an encrypted fingerprint that warns of the same rows elsewhere")
-    return str(told.get("state", ""))
+    return str(reported.get("state", ""))
 
 
 def _verify(book: synth.Ledger) -> None:
@@ -237,18 +242,18 @@ def _verify(book: synth.Ledger) -> None:
         return
     try:
         access.allow("verify_ledger")
-        found = book.verify(head.strip() or None)
+        result = book.verify(head.strip() or None)
     except synth.SynthError as error:
         frame.tell(error)
         return
-    if found.ok:
-        st.success(_("All {lines} lines are intact.").format(lines=found.lines), icon=":material/verified:")
+    if result.ok:
+        st.success(_("All {lines} lines are intact.").format(lines=result.lines), icon=":material/verified:")
         st.caption(_("Last seal, to be noted down:"))
-        st.code(found.head, language=None, wrap_lines=True)
+        st.code(result.head, language=None, wrap_lines=True)
     else:
         st.error(
             _("The ledger is not intact: {problem}. Restore it from a backup, and find out who changed it.").format(
-                problem=frame.escape(str(found.problem))
+                problem=frame.escape(str(result.problem))
             ),
             icon=":material/gpp_bad:",
         )

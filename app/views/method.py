@@ -67,10 +67,10 @@ def _choice(w: Wizard) -> bool:
     )
     if chosen != w.method:
         w.method, w.options = chosen, {}
-    found = about[w.method]
+    result = about[w.method]
     st.markdown(
-        f"**{frame.escape(w.method)}**: {frame.escape(words.method(found))}.",
-        help=_("In the terms of the field: {summary}.").format(summary=found["summary"]),
+        f"**{frame.escape(w.method)}**: {frame.escape(words.method(result))}.",
+        help=_("In the terms of the field: {summary}.").format(summary=result["summary"]),
     )
     if w.method == words.RECOMMENDED:
         st.caption(_(words.REASON))
@@ -81,7 +81,7 @@ def _choice(w: Wizard) -> bool:
             )
         )
     _keeps(w)
-    if w.relation not in found["relations"]:
+    if w.relation not in result["relations"]:
         st.error(
             _(
                 "{method} gives no guarantee for “{relations}”. Choose another method here, or change what is "
@@ -90,8 +90,8 @@ def _choice(w: Wizard) -> bool:
             icon=":material/block:",
         )
         return False
-    if found["options"]:
-        frame.fold(_("Options of the method"), "options", lambda: _options(w, found["options"]))
+    if result["options"]:
+        frame.fold(_("Options of the method"), "options", lambda: _options(w, result["options"]))
     _encoded(w)
     return True
 
@@ -99,7 +99,7 @@ def _choice(w: Wizard) -> bool:
 def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
     """What each method does, what it kept on public tables, and whether it has a promise for what is hidden."""
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
-    held = [app_api.kept(m["name"], **asked) for m in about]
+    held = [app_api.retention(m["name"], **asked) for m in about]
     st.dataframe(
         {
             "Method": [m["name"] for m in about],
@@ -120,7 +120,7 @@ def _options(w: Wizard, defaults: dict[str, Any]) -> None:
 def _keeps(w: Wizard) -> None:
     """What the method was measured to keep at this epsilon; a warning where that is nothing between columns."""
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
-    held, warned = app_api.kept(w.method, **asked), app_api.kept_warning(w.method, **asked)
+    held, warned = app_api.retention(w.method, **asked), app_api.retention_warning(w.method, **asked)
     if warned:
         st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
     elif held:
@@ -146,7 +146,7 @@ def _encoded(w: Wizard) -> None:
 
 def _vectors(facts: synth.Schema, relation: str) -> None:
     wide = any(c.cells > MOST for c in facts.measured().values() if not c.is_numeric)
-    told = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled")
+    reported = app_api.encode(facts, relation=relation, form="binned" if wide else "scaled")
     st.caption(
         _(
             "Made-up rows: your table is not read. Methods that add up rows as vectors bound their length by 1, "
@@ -155,12 +155,12 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
     )
     with st.container(horizontal=True):
         for label, value in (
-            ("Coordinates", f"{told.vectors.shape[1]:,}"),
-            (_("Length, at most"), f"{told.norm:.3f}"),
-            ("Sensitivity", f"{told.sensitivity:.3f}"),
+            ("Coordinates", f"{reported.vectors.shape[1]:,}"),
+            (_("Length, at most"), f"{reported.norm:.3f}"),
+            ("Sensitivity", f"{reported.sensitivity:.3f}"),
         ):
             st.metric(label, value, border=True, width=175)
-    made = [t or "(missing)" for t in told.texts[0]]
+    made = [t or "(missing)" for t in reported.texts[0]]
     st.dataframe(
         [
             {
@@ -170,7 +170,7 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
                 "length, at most": c.norm,
                 "a made-up value": m,
             }
-            for c, m in zip(told.columns, made, strict=True)
+            for c, m in zip(reported.columns, made, strict=True)
         ],
         hide_index=True,
         key="encoded",

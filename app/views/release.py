@@ -82,7 +82,7 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
             ("Time", f"{result['seconds_total']:.1f} s", _("From start to end.")),
         ):
             st.metric(label, value, border=True, width=155, help=explained)
-    told = (
+    reported = (
         _("; the unit is {unit_in_words}").format(unit_in_words=card["unit_in_words"])
         if "unit_in_words" in card
         else ""
@@ -95,7 +95,7 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
         ).format(
             alone=" of the run itself" * alone,
             meaning=frame.escape(card["meaning"]),
-            relation_in_words=frame.escape(card["relation_in_words"] + told),
+            relation_in_words=frame.escape(card["relation_in_words"] + reported),
         ),
         icon=":material/verified_user:",
     )
@@ -184,9 +184,9 @@ def _csv(place: Path) -> tuple[str, str]:
 def _downloads(job: jobs.Job, place: Path) -> None:
     st.subheader(_("Downloads"), anchor=False)
     st.markdown(_("All of these may be released: they are made from noisy answers and public facts alone."))
-    table, told = _csv(place)
+    table, reported = _csv(place)
     offers: list[tuple[str, str, str, str, str]] = [
-        (_("Table (CSV)"), table, CSV, "csv", told),
+        (_("Table (CSV)"), table, CSV, "csv", reported),
         (
             _("Table (Parquet)"),
             "synthetic.parquet",

@@ -13,13 +13,13 @@ from synth.language import _
 def page() -> None:
     """Released bundles, newest first."""
     frame.head("releases", _("Synthetic tables that were released here, each with its guarantee."))
-    found = [j for j in jobs.listing() if _open(j)]
-    if not found:
+    results = [j for j in jobs.listing() if _open(j)]
+    if not results:
         st.info(
             _("Nothing was released yet. A steward makes a table, and a reviewer releases it."), icon=":material/info:"
         )
         return
-    for i, job in enumerate(found):
+    for i, job in enumerate(results):
         place = runs.release(job)
         about = export.claimed(job, place)
         with st.container(border=True):

@@ -130,8 +130,8 @@ def _hidden(w: Wizard) -> str:
     """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
     short = words.RELATIONS_SHORT.get(w.relation, w.relation)
     if several(w):
-        found, _other = facts(w)
-        return short if found is None else short.replace(_("one row"), frame.escape(found.unit_in_words))
+        result, _other = facts(w)
+        return short if result is None else short.replace(_("one row"), frame.escape(result.unit_in_words))
     if w.plain.get("unit") in (None, "row"):
         return short
     most = w.plain.get("max_rows") or 1

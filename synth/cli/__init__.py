@@ -143,10 +143,10 @@ def sample(
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
-        told, text = multiple_tables(
+        reported, text = multiple_tables(
             model, multiple, out=out, num_rows=num_rows, seed=seed, columns=columns, raw_text=raw_text, dialect=dialect
         )
-        say(told) if as_json else print(text)
+        say(reported) if as_json else print(text)
         return
     if num_roots is not None and not several:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
@@ -206,13 +206,13 @@ def plan(
         "options": parse_options(option or []),
     }
     facts = load_any(schema)
-    found = planning.plan(facts, **asked)
-    told = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
+    result = planning.plan(facts, **asked)
+    reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
-        say({**found.plain(), "rehearsed": told and told.plain()})
+        say({**result.plain(), "rehearsed": reported and reported.plain()})
     else:
-        show(found.in_words())
-        show(told.in_words() if told else "rehearsed: the questions alone (--seconds 0)")
+        show(result.in_words())
+        show(reported.in_words() if reported else "rehearsed: the questions alone (--seconds 0)")
 
 
 @app.command()
@@ -220,11 +220,11 @@ def methods(as_json: JsonOpt = False) -> None:
     """List the methods: options, guarantees, and what each keeps."""
     from synth.pipeline.methods import methods as listed
 
-    found = listed()
+    result = listed()
     if as_json:
-        say(found)
+        say(result)
     else:
-        for g in found:
+        for g in result:
             print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['barrier']}")
             print(f"{'':14s} guarantee: {g['guarantee']}; relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())

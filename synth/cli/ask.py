@@ -72,7 +72,7 @@ def ask(
     if table is None:
         _price(asked, out, delta=delta, relation=relation, max_rows=max_rows, width=width, term=term, as_json=as_json)
         return
-    found = asked.answer(
+    result = asked.answer(
         table,
         schema=None if schema is None else schemas.load(schema),
         epsilon=float(epsilon or 0.0),
@@ -89,13 +89,13 @@ def ask(
         separate=separate,
         may_spend=may_spend(),
     )
-    write_text(place, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
+    write_text(place, json.dumps(result.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:
-        say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"answer": str(place)}})
+        say({"epsilon_spent": epsilon, "delta": delta, **result.plain(), "paths": {"answer": str(place)}})
         return
-    for one in found.answers:
-        for name, told in one["terms"].items():
-            print(f"{name}: {_span(told)}; synthetic {_short(told['synthetic'])}{_near(one, name)}")
+    for one in result.answers:
+        for name, reported in one["terms"].items():
+            print(f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}")
     print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {place}")
 
 
@@ -103,37 +103,37 @@ def _price(
     asked: Any, out: Path | None, *, width: float | None, term: str | None, as_json: bool, **options: Any
 ) -> None:
     rows = options.pop("max_rows") or 1
-    found = asked.price(max_rows=rows, **options)
+    result = asked.price(max_rows=rows, **options)
     if width is not None:
-        found["least_epsilon"] = asked.least_epsilon(width, term=term, **options)
+        result["least_epsilon"] = asked.least_epsilon(width, term=term, **options)
     if out is not None:
         check_writable(out)
-        write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        write_text(out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     if as_json:
-        say(found)
+        say(result)
         return
-    for one in found.get("prices", [found]):
-        for name, told in one["terms"].items():
-            wide = ", ".join(f"{_short(w)} at {e}" for e, w in told["widths"].items())
-            own = _short(told["sampling_width"])
-            print(f"{name}: synthetic {_short(told['synthetic'])}; interval {wide}; sampling {own}")
+    for one in result.get("prices", [result]):
+        for name, reported in one["terms"].items():
+            wide = ", ".join(f"{_short(w)} at {e}" for e, w in reported["widths"].items())
+            own = _short(reported["sampling_width"])
+            print(f"{name}: synthetic {_short(reported['synthetic'])}; interval {wide}; sampling {own}")
     if width is not None:
-        least = found["least_epsilon"]
+        least = result["least_epsilon"]
         print("no epsilon makes it so narrow" if least is None else f"least epsilon: {least:.3g}")
     print("nothing was charged; answer it with --table and --epsilon")
 
 
-def _span(told: dict[str, Any]) -> str:
-    if told["estimate"] is None:
+def _span(reported: dict[str, Any]) -> str:
+    if reported["estimate"] is None:
         return "not settled by so much noise, or not to be told apart"
-    return f"{_short(told['estimate'])} ({_short(told['low'])} to {_short(told['high'])})"
+    return f"{_short(reported['estimate'])} ({_short(reported['low'])} to {_short(reported['high'])})"
 
 
 def _near(one: dict[str, Any], name: str) -> str:
-    told = one.get("within", {}).get(name)
-    if told is None or told["within"] is None:
+    reported = one.get("within", {}).get(name)
+    if reported is None or reported["within"] is None:
         return ""
-    return f"; yours is {'within' if told['within'] else 'not within'}, wrong with chance {told['error']:.2g}"
+    return f"; yours is {'within' if reported['within'] else 'not within'}, wrong with chance {reported['error']:.2g}"
 
 
 def _short(value: float | None) -> str:

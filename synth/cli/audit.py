@@ -78,24 +78,28 @@ def audit(
             if related
             else auditing.chosen(only or [], max_rows=max_rows, sources=source or [])
         )
-        told = auditing.audit_whole(
-            method, draws=auditing.whole.DRAWS if draws is None else draws, progress=_told, canaries=listed, **shared
+        reported = auditing.audit_whole(
+            method,
+            draws=auditing.whole.DRAWS if draws is None else draws,
+            progress=_progress,
+            canaries=listed,
+            **shared,
         )
-        _answer(told, whole_audit_page.whole_page(told), out, as_json)
+        _answer(reported, whole_audit_page.whole_page(reported), out, as_json)
         return
-    found = auditing.audit(
+    result = auditing.audit(
         method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries, **shared
     )
-    _answer(found, audit_page.audit_page(found), out, as_json)
+    _answer(result, audit_page.audit_page(result), out, as_json)
 
 
-def _answer(found: Any, page: str, out: Path | None, as_json: bool) -> None:
+def _answer(result: Any, page: str, out: Path | None, as_json: bool) -> None:
     """The page, its data beside it, and the answer."""
-    plain = {**found.plain(), "paths": _write(out, page, found.plain())}
-    say(plain) if as_json else show(*found.in_words(), *plain["paths"].values())
+    plain = {**result.plain(), "paths": _write(out, page, result.plain())}
+    say(plain) if as_json else show(*result.in_words(), *plain["paths"].values())
 
 
-def _told(fraction: float) -> None:
+def _progress(fraction: float) -> None:
     """Progress of what takes minutes."""
     print(f"{100 * fraction:.0f} %", file=sys.stderr, flush=True)
 
@@ -155,11 +159,11 @@ def audit_capacity(
         "seed": seed,
     }
     if method in auditing.NOISES:
-        found = auditing.noise_audit(method, **more)
+        result = auditing.noise_audit(method, **more)
     else:
-        found = auditing.release_audit(method, options=parse_options(option or []), **more)
-    plain = {**found.plain(), "paths": _write(out, audit_page.capacity_page(found), found.plain())}
-    say(plain) if as_json else show(*found.in_words(), *plain["paths"].values())
+        result = auditing.release_audit(method, options=parse_options(option or []), **more)
+    plain = {**result.plain(), "paths": _write(out, audit_page.capacity_page(result), result.plain())}
+    say(plain) if as_json else show(*result.in_words(), *plain["paths"].values())
 
 
 def _check_out(out: Path | None) -> None:

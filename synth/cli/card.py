@@ -30,17 +30,17 @@ def verify(
     from synth.release.card import verify
 
     about = verify.load(card)
-    found = verify.check(about)
+    result = verify.check(about)
     if ledger is not None:
         from synth.report import chosen_release
 
         chosen_release.check_lines(about, ledger=ledger)
     if as_json:
-        say(found.plain())
+        say(result.plain())
     else:
         print(
-            f"the card holds: {found.mechanisms} mechanisms give epsilon {found.epsilon_derived:.9g} at delta "
-            f"{found.delta:g}, within the {found.epsilon:g} claimed"
+            f"the card holds: {result.mechanisms} mechanisms give epsilon {result.epsilon_derived:.9g} at delta "
+            f"{result.delta:g}, within the {result.epsilon:g} claimed"
         )
 
 
@@ -123,8 +123,8 @@ def card_selection(
     from synth.report import card_page, chosen_release
 
     card = chosen_release.settle(release, how, candidates=candidates or (), paid=paid, ledger=ledger)
-    paths, told = card_page.write(release, chosen=card), card["selection"]
+    paths, reported = card_page.write(release, chosen=card), card["selection"]
     if as_json:
-        say({"selection": told, "epsilon": card["epsilon"], "delta": card["delta"], "paths": paths})
+        say({"selection": reported, "epsilon": card["epsilon"], "delta": card["delta"], "paths": paths})
     else:
-        print(told.get("mark", f"{told['in_words']}: epsilon {card['epsilon']:g}, delta {card['delta']:g}"))
+        print(reported.get("mark", f"{reported['in_words']}: epsilon {card['epsilon']:g}, delta {card['delta']:g}"))

@@ -29,11 +29,11 @@ def ledger_composition(
     book = Ledger(ledger)
     lines, wanted = book.entries(), ledger_name(table, dataset, schema, book) if table or dataset else None
     names = [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
-    found = [compare_runs.ledger_composition(lines, name) for name in names]
+    results = [compare_runs.ledger_composition(lines, name) for name in names]
     if as_json:
-        say({"ledger": str(book.path), "datasets": found})
+        say({"ledger": str(book.path), "datasets": results})
         return
-    for one in found:
+    for one in results:
         _tell(one)
     print("for information: a policy caps the basic sum, which alone holds for runs chosen in sight of earlier results")
 

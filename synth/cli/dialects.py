@@ -34,11 +34,11 @@ def stated(
     from synth.schema.dialect import Dialect
 
     given = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal, "thousands": thousands}
-    found: dict[str, str | None] = {n: NAMES.get(v, v) for n, v in given.items() if v is not None}
-    if found.get("thousands") == "none":
-        found["thousands"] = None
-        found.setdefault("decimal", ".")
-    for name, value in found.items():
+    result: dict[str, str | None] = {n: NAMES.get(v, v) for n, v in given.items() if v is not None}
+    if result.get("thousands") == "none":
+        result["thousands"] = None
+        result.setdefault("decimal", ".")
+    for name, value in result.items():
         try:
             Dialect.model_validate(
                 {
@@ -49,32 +49,32 @@ def stated(
             )
         except ValidationError:
             raise UsageError(f"--{name} {given[name]}: not known; see `synth schema init --help`") from None
-    if found.get("decimal") is not None and found["decimal"] == found.get("thousands"):
+    if result.get("decimal") is not None and result["decimal"] == result.get("thousands"):
         raise UsageError("--decimal and --thousands must be different marks")
-    return found
+    return result
 
 
 def formats(texts: Sequence[str] | None) -> dict[str, str]:
     """The formats that --format names, by column. Errors: UsageError."""
     from synth.schema.dialect import format_problem
 
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts or ():
         name, sign, form = text.rpartition("=")
         problem = format_problem("datetime" if "y" in form else "float", form) if sign else "write COL=FORMAT"
-        if problem or not name or name in found:
+        if problem or not name or name in result:
             raise UsageError(f"--format {text}: {problem or 'write COL=FORMAT, once for each column'}")
-        found[name] = form
-    return found
+        result[name] = form
+    return result
 
 
 def tell_reading(rows: "Table", schema: "Schema") -> None:
     """One line on stderr: how the file was read, and what to do if that is wrong."""
     if rows.dialect is None:
         return
-    found = schema.dialect or rows.dialect
+    result = schema.dialect or rows.dialect
     plain = "" if schema.dialect else " (the plain way, which needs no dialect)"
     print(
-        f"read as {found.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
+        f"read as {result.in_words()}{plain}: correct? else state --encoding, --delimiter, --decimal, --thousands",
         file=sys.stderr,
     )

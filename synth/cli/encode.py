@@ -27,10 +27,10 @@ def encode(
     from synth.pipeline.encoded_rows import encode as encoded
     from synth.schema.table import load
 
-    found = encoded(load(schema), relation=relation, form=form, rows=rows, seed=seed)
+    result = encoded(load(schema), relation=relation, form=form, rows=rows, seed=seed)
     if as_json:
-        say({**found.plain(), "table_opened": False})
+        say({**result.plain(), "table_opened": False})
         return
-    print("\n".join(found.in_words()))
+    print("\n".join(result.in_words()))
     if table is not None:
         print(f"{table.name} was not opened: these rows are made up from {schema.name}")

@@ -25,11 +25,11 @@ def estimate(
     """
     from synth.pipeline.inference.estimates import estimates
 
-    found = estimates(release, ask, level=level)
+    result = estimates(release, ask, level=level)
     if as_json:
-        plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in found]
+        plain = [{k: v if not isinstance(v, float) or isfinite(v) else None for k, v in one.items()} for one in result]
         say({"epsilon_spent": 0.0, "level": level, "estimates": plain})
         return
-    for one in found:
-        told = f"{one['ask']}, {one['name']}: {one['estimate']:.5g} ({one['low']:.5g} to {one['high']:.5g})"
-        print("; ".join([told, *one["warnings"]]))
+    for one in result:
+        message = f"{one['ask']}, {one['name']}: {one['estimate']:.5g} ({one['low']:.5g} to {one['high']:.5g})"
+        print("; ".join([message, *one["warnings"]]))

@@ -65,9 +65,9 @@ def marked(schema: "Schema", assume_public: bool | Sequence[str], *, table: str 
     alone = schema_approval.risky(schema)
     left = [n for n in waiting if n in alone and n not in named]
     given = [n for n in waiting if n not in left]
-    kept = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
+    retained = schema.model_copy(update={"columns": {n: c for n, c in schema.columns.items() if n not in left}})
     schema_approval.check_alone(
-        kept, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
+        retained, assume_public if isinstance(assume_public, bool) else [n for n in named if n not in left]
     )
     if given:
         listed = "; ".join(f"{table}{n} ({', '.join(waiting[n])})" for n in given)
@@ -116,12 +116,12 @@ def schema_import(
             because=reasons(reason),
         )
         return
-    found = sdv_metadata.from_sdv(plain, table_name=table_name, name=f"metadata {metadata}")
-    booked = codebook.with_books(found.schema, books, missing=codes_missing)
+    result = sdv_metadata.from_sdv(plain, table_name=table_name, name=f"metadata {metadata}")
+    booked = codebook.with_books(result.schema, books, missing=codes_missing)
     if table is not None:
         drafted = _drafted(booked.schema, table, source, codes_missing)
         booked = codebook.with_books(drafted, books, missing=codes_missing)  # what the book says stands
-    tell([*found.notes, *booked.notes])
+    tell([*result.notes, *booked.notes])
     facts = vouch(booked.schema, assume_public=assumed(assume_public), because=reasons(reason))
     if absent := lacking(facts):
         tell([f"no bounds or categories yet: {', '.join(absent)}: state them, draft them with --table, or learn them"])
@@ -174,7 +174,7 @@ def schema_codes(
     from synth.schema import codebook
     from synth.schema import table as schemas
 
-    found = codebook.with_codes(schemas.load(schema, complete=False), column, codebook.load_codes(book))
-    tell(found.notes)
-    write_text(out, found.schema.to_json())
-    print(f"{column}: {len(found.schema.columns[column].categories or ())} categories with labels: {out}")
+    result = codebook.with_codes(schemas.load(schema, complete=False), column, codebook.load_codes(book))
+    tell(result.notes)
+    write_text(out, result.schema.to_json())
+    print(f"{column}: {len(result.schema.columns[column].categories or ())} categories with labels: {out}")

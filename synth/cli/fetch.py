@@ -35,14 +35,14 @@ def fetch(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
-    found = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache", folder=folder)
+    result = census.fetch(task, state=state.upper(), year=year, cache=cache or out / "cache", folder=folder)
     name = f"{task}-{state.lower()}-{year}"
     table, schema = out / f"{name}.csv", out / f"{name}.schema.json"
-    write_text(table, found.table.to_csv(index=False, lineterminator="\n"))
-    write_text(schema, found.schema.to_json())
+    write_text(table, result.table.to_csv(index=False, lineterminator="\n"))
+    write_text(schema, result.schema.to_json())
     plain = {
-        "rows": len(found.table),
-        "columns": list(found.table.columns),
+        "rows": len(result.table),
+        "columns": list(result.table.columns),
         "paths": {"table": str(table), "schema": str(schema)},
     }
-    say(plain) if as_json else print(f"{len(found.table)} rows: {table}; schema: {schema}")
+    say(plain) if as_json else print(f"{len(result.table)} rows: {table}; schema: {schema}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(
+def reported(
     folder: Path | None, request: dict[str, Any], stages: dict[str, float] | None = None
 ) -> Iterator[tuple[Any, Path]]:
     """A job folder with status and cancel file around a command; its last status says how that ended."""
@@ -85,7 +85,7 @@ def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:
     """Another fit to a release, and the job's folder."""
     from synth.pipeline.refit import refit as fitted
 
-    with told(job, request.stored()) as (report, folder):
+    with reported(job, request.stored()) as (report, folder):
         return fitted(**request.arguments(), reporter=report), folder
 
 
@@ -95,7 +95,7 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     from synth.pipeline.run import carry_out as carried_out
     from synth.schema.dataset import load_any
 
-    with told(job, _shown(request)) as (report, folder):
+    with reported(job, _shown(request)) as (report, folder):
         facts = load_any(str(request.schema_file), complete=request.learn_share is None)
         return carried_out(
             request.changed(run=jobs.Job(folder).run),
@@ -111,10 +111,10 @@ def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:
     from synth.pipeline.run import carry_out_learning
     from synth.schema import table as schemas
 
-    with told(job, {}) as (report, folder):
+    with reported(job, {}) as (report, folder):
         known = schemas.load(str(request.schema_file), complete=False)
-        found = carry_out_learning(request, schema=known, reporter=report, may_spend=may_spend(folder))
-        write_text(folder / jobs.LEARNT, found.to_json())
+        result = carry_out_learning(request, schema=known, reporter=report, may_spend=may_spend(folder))
+        write_text(folder / jobs.LEARNT, result.to_json())
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": {"schema": str(folder / jobs.LEARNT)}}
 
 
@@ -123,12 +123,12 @@ def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
     from synth.pipeline.statistics import carry_out as carried_out
     from synth.schema import table as schemas
 
-    with told(job, {}) as (report, folder):
+    with reported(job, {}) as (report, folder):
         known = schemas.load(str(request.schema_file))
-        found = carried_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
-        write_text(folder / jobs.COUNTS, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        result = carried_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
+        write_text(folder / jobs.COUNTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     paths = {"statistics": str(folder / jobs.COUNTS)}
-    return {"epsilon_spent": request.epsilon, "delta": request.delta, **found, "paths": paths}
+    return {"epsilon_spent": request.epsilon, "delta": request.delta, **result, "paths": paths}
 
 
 def _shown(request: "RunRequest") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.cli.job_folder import told
+from synth.cli.job_folder import reported
 
 if TYPE_CHECKING:
     from synth.pipeline.stored_requests import ReportRequest
@@ -26,7 +26,7 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     from synth.report.steward import write as steward
 
     if folders.is_related(request.release):
-        with told(job, {}, {"open": 0.9, "write": 0.1}) as (report, folder):
+        with reported(job, {}, {"open": 0.9, "write": 0.1}) as (report, folder):
             with _ended_when_asked(folder, report):
                 report.stage("open")
                 chosen_release.look(request.release)
@@ -35,14 +35,14 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
             paths = related.put(pages)
         return {"epsilon_spent": 0.0, "paths": paths}
     attacked = {"shadow": 1.0} if request.shadow_runs else {}
-    with told(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):
+    with reported(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):
         with _ended_when_asked(folder, report):
             chosen_release.look(request.release)
-            found = steward.examine(
+            examination = steward.examine(
                 request.release, real=_real(request), shadow_runs=request.shadow_runs, stage=report.stage
             )
             report.stage("write")
-        paths = steward.write(found, request.release, request.out)
+        paths = steward.write(examination, request.release, request.out)
     return {"epsilon_spent": 0.0, "paths": paths}
 
 

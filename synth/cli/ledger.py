@@ -34,8 +34,8 @@ def _there(ledger: Path | None) -> None:
 def _beside(table: str) -> Path | None:
     """The schema that lies beside a table under its name, as `synth schema init` writes it; None where none does."""
     path = Path(table)
-    found = path.with_name(path.name.split(".")[0] + ".schema.json")
-    return found if path.is_file() and found.is_file() else None
+    result = path.with_name(path.name.split(".")[0] + ".schema.json")
+    return result if path.is_file() and result.is_file() else None
 
 
 @ledger_app.command("policy")
@@ -69,11 +69,11 @@ def ledger_policy(
         )
     if max_epsilon is not None or no_cap:
         book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
-    found = book.policy(name)
+    result = book.policy(name)
     if as_json:
-        say({"dataset": name, "policy": asdict(found) if found else None})
+        say({"dataset": name, "policy": asdict(result) if result else None})
     else:
-        print(f"{name}{'' if known or new else ', to which nothing was ever charged'}: {_policy_words(found)}")
+        print(f"{name}{'' if known or new else ', to which nothing was ever charged'}: {_policy_words(result)}")
 
 
 def _policy_words(policy: Policy | None) -> str:
@@ -149,12 +149,12 @@ def ledger_verify(
     _there(ledger)
     if rebuild:
         Ledger(ledger).rebuild()
-    found = Ledger(ledger).verify(head)
+    result = Ledger(ledger).verify(head)
     if as_json:
-        say(asdict(found))
-    if not found.ok:
+        say(asdict(result))
+    if not result.ok:
         raise InputError(
-            f"the ledger does not verify: {found.problem}; restore it from a backup, and find out who changed it"
+            f"the ledger does not verify: {result.problem}; restore it from a backup, and find out who changed it"
         )
     if not as_json:
-        print(f"{found.lines} lines, the chain holds; head {found.head}")
+        print(f"{result.lines} lines, the chain holds; head {result.head}")

@@ -11,10 +11,10 @@ class Notes(Quiet):
     """Keeps what is noted, to be said in the end."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def note(self, message: str) -> None:
-        self.told.append(message)
+        self.messages.append(message)
 
 
 def multiple_tables(
@@ -45,6 +45,6 @@ def multiple_tables(
         dialect=dialect,
         reporter=notes,
     )
-    told = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}, "notes": notes.told}
+    reported = {"tables": len(paths), "epsilon_spent": 0.0, "paths": {"tables": paths}, "notes": notes.messages}
     text = f"{len(paths)} tables: {place}; combine their estimates with synth.combine (docs/inference.md)"
-    return told, "\n".join([text, *notes.told])
+    return reported, "\n".join([text, *notes.messages])

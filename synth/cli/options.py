@@ -143,13 +143,13 @@ def assumed(text: str | None) -> bool | list[str]:
 
 def reasons(texts: Sequence[str] | None) -> dict[str, str]:
     """COLUMN=TEXT by column. Errors: UsageError for a text that is none, or a column named twice."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts or ():
         name, sign, why = text.partition("=")
-        if not (sign and name and why.strip()) or name in found:
+        if not (sign and name and why.strip()) or name in result:
             raise UsageError(f"--reason {text}: write COLUMN=TEXT, once for each column")
-        found[name] = why.strip()
-    return found
+        result[name] = why.strip()
+    return result
 
 
 def lengths(text: str | None) -> dict[str, int]:
@@ -158,13 +158,13 @@ def lengths(text: str | None) -> dict[str, int]:
     >>> lengths("zip=2, icd=1")
     {'zip': 2, 'icd': 1}
     """
-    found = {}
+    result = {}
     for part in filter(None, (p.strip() for p in (text or "").split(","))):
         name, _, number = part.rpartition("=")
         if not (name and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_PREFIX):
             raise UsageError(f"--group {part}: write COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters")
-        found[name] = int(number)
-    return found
+        result[name] = int(number)
+    return result
 
 
 def parse_options(texts: list[str]) -> dict[str, str]:

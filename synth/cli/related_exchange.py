@@ -31,18 +31,18 @@ def import_related(
     from synth.schema import sdv_related
     from synth.sources.draft_related import Wanted
 
-    found = sdv_related.from_sdv_related(plain, name=name)
+    result = sdv_related.from_sdv_related(plain, name=name)
     wanted = Wanted(root=root, public=public or (), most_children=bounds(most_children))
     there = table is not None or source is not None
-    drafted = _drafted(found, wanted, table, source, missing) if there else _stated(found, wanted)
-    tell([*found.notes, *drafted.notes])
+    drafted = _drafted(result, wanted, table, source, missing) if there else _stated(result, wanted)
+    tell([*result.notes, *drafted.notes])
     drafted = vouched(drafted, assume_public=assume_public, because=because)
     write_text(out, drafted.to_json())
     print(f"{len(drafted.tables)} tables imported: {', '.join(drafted.tables)}: {out}")
     tell([f"to be decided: {line}" for line in drafted.plain.get("open", ())])
 
 
-def _stated(found: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
+def _stated(exchanged_tables: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
     """What the metadata say; bounds that nobody states stay absent. Errors: UsageError."""
     from synth.errors import UsageError
     from synth.schema.related_names import tree
@@ -53,8 +53,8 @@ def _stated(found: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
             "--public: the categories of a reference are the public table's keys, which must be read; "
             "name the tables with --table"
         )
-    check({t: list(s.columns) for t, s in found.tables.items()}, wanted)
-    made = tree(list(found.tables), found.references, public=(), root=wanted.root)
+    check({t: list(s.columns) for t, s in exchanged_tables.tables.items()}, wanted)
+    made = tree(list(exchanged_tables.tables), exchanged_tables.references, public=(), root=wanted.root)
     keys = [
         {
             "parent": k.parent,
@@ -71,13 +71,13 @@ def _stated(found: "ExchangedTables", wanted: "Wanted") -> "DraftedTables":
         for k in keys
         if "most_children" not in k
     ]
-    tables = {t: s for t, s in found.tables.items() if t not in made.aside}
+    tables = {t: s for t, s in exchanged_tables.tables.items() if t not in made.aside}
     plain: dict[str, Any] = {"keys": keys, **({"open": made.open} if made.open else {})}
     return DraftedTables(tables=tables, plain=plain, notes=notes)
 
 
 def _drafted(
-    found: "ExchangedTables", wanted: "Wanted", table: Path | None, source: str | None, missing: list[str]
+    exchanged_tables: "ExchangedTables", wanted: "Wanted", table: Path | None, source: str | None, missing: list[str]
 ) -> "DraftedTables":
     """The metadata's facts, and what they do not say drafted from rows."""
     from dataclasses import replace
@@ -87,22 +87,22 @@ def _drafted(
     from synth.sources.draft_related import draft_related
     from synth.sources.formats.text_table import Table
 
-    told = tables_to_draft.in_folder(table) if table is not None else tables_to_draft.in_database(str(source))
-    sdv_related.check_kinds(found.tables, told.headers)
+    reported = tables_to_draft.in_folder(table) if table is not None else tables_to_draft.in_database(str(source))
+    sdv_related.check_kinds(exchanged_tables.tables, reported.headers)
 
     def rows(name: str) -> tuple[Table, list[str]]:
-        whole, notes = told.rows(name)
-        return whole.only(list(found.tables[name].columns)), notes
+        whole, notes = reported.rows(name)
+        return whole.only(list(exchanged_tables.tables[name].columns)), notes
 
-    options = {t: {**sdv_metadata.kinds(s), "missing": missing} for t, s in found.tables.items()}
-    headers = {t: list(s.columns) for t, s in found.tables.items()}
-    drafted = draft_related(headers, rows, replace(wanted, options=options), declared=found.references)
+    options = {t: {**sdv_metadata.kinds(s), "missing": missing} for t, s in exchanged_tables.tables.items()}
+    headers = {t: list(s.columns) for t, s in exchanged_tables.tables.items()}
+    drafted = draft_related(headers, rows, replace(wanted, options=options), declared=exchanged_tables.references)
     tables, notes = {}, list(drafted.notes)
     referring = {r for p in drafted.plain.get("public", {}).values() for r in p["referred_by"]}
     for name, schema in drafted.tables.items():
-        stated = found.tables[name]
-        kept = {n: schema.columns[n] if f"{name}.{n}" in referring else c for n, c in stated.columns.items()}
-        merged = sdv_metadata.merge(stated.model_copy(update={"columns": kept}), schema)
+        stated = exchanged_tables.tables[name]
+        retained = {n: schema.columns[n] if f"{name}.{n}" in referring else c for n, c in stated.columns.items()}
+        merged = sdv_metadata.merge(stated.model_copy(update={"columns": retained}), schema)
         tables[name] = merged.schema.model_copy(update={"unit": None, "unit_source": None})
         notes += [f"{name}: {line}" for line in merged.notes]
     return replace(drafted, tables=tables, notes=notes)

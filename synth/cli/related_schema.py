@@ -17,7 +17,7 @@ def keys(texts: Sequence[str] | None) -> "list[Reference]":
     """What --key says. Errors: UsageError."""
     from synth.schema.related_names import Reference
 
-    found = []
+    results = []
     for text in texts or ():
         sides = [side.partition(".") for side in text.split("=")]
         if len(sides) != 2 or not all(table and columns for table, _, columns in sides):
@@ -26,33 +26,33 @@ def keys(texts: Sequence[str] | None) -> "list[Reference]":
         columns, others = tuple(own.split("+")), tuple(theirs.split("+"))
         if len(columns) != len(others):
             raise UsageError(f"--key {text}: {len(columns)} columns of {child} and {len(others)} of {parent}")
-        found.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
-    return found
+        results.append(Reference(child=child, columns=columns, parent=parent, parent_columns=others))
+    return results
 
 
 def bounds(texts: Sequence[str] | None) -> dict[str, int]:
     """What --most-children says, by child. Errors: UsageError."""
     from synth.schema.related_rules import MOST_CHILDREN
 
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for text in texts or ():
         name, _, number = text.rpartition("=")
-        if not name or name in found or not number.isdecimal() or not 1 <= int(number) <= MOST_CHILDREN:
+        if not name or name in result or not number.isdecimal() or not 1 <= int(number) <= MOST_CHILDREN:
             raise UsageError(f"--most-children {text}: write CHILD=N once for each, N from 1 to {MOST_CHILDREN}")
-        found[name] = int(number)
-    return found
+        result[name] = int(number)
+    return result
 
 
 def by_table(options: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[str]]]:
     """Options that list TABLE.COLUMN, by table. Errors: UsageError for a column without its table."""
-    found: dict[str, dict[str, list[str]]] = {}
+    result: dict[str, dict[str, list[str]]] = {}
     for option, named in options.items():
         for name in named:
             table, point, column = name.partition(".")
             if not (point and column):
                 raise UsageError(f"--{option.rstrip('_')} {name}: of related tables write TABLE.COLUMN")
-            found.setdefault(table, {}).setdefault(option, []).append(column)
-    return found
+            result.setdefault(table, {}).setdefault(option, []).append(column)
+    return result
 
 
 def init_related(
@@ -78,9 +78,9 @@ def init_related(
 
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
-    told = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
+    reported = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
     options: dict[str, dict[str, Any]] = {
-        t: {"missing": missing, "max_categories": max_categories} for t in told.headers
+        t: {"missing": missing, "max_categories": max_categories} for t in reported.headers
     }
     for name, lists in by_table(kinds).items():
         options.setdefault(name, {}).update(lists)
@@ -92,12 +92,12 @@ def init_related(
         options=options,
         dataset=dataset,
     )
-    drafted = draft_related(told.headers, told.rows, wanted, declared=told.declared)
+    drafted = draft_related(reported.headers, reported.rows, wanted, declared=reported.declared)
     tell(drafted.notes)
     drafted = vouched(drafted, assume_public=assume_public, because=because)
     write_text(out, drafted.to_json())
-    kept = ", ".join(f"{n} ({len(s.columns)} columns)" for n, s in drafted.tables.items())
-    print(f"{len(drafted.tables)} tables drafted: {kept}: {out}")
+    retained = ", ".join(f"{n} ({len(s.columns)} columns)" for n, s in drafted.tables.items())
+    print(f"{len(drafted.tables)} tables drafted: {retained}: {out}")
     tell([f"to be decided: {line}" for line in drafted.plain.get("open", ())])
 
 

@@ -60,8 +60,8 @@ def report(
         return
     there, rare = last_look.standing(release), last_look.standing_rare(release, real)
     if as_json:
-        told = {"standing": there, "of_which_in_few_real_rows": rare}
-        say({"kind": "steward only, not for release", "verdict": verdict(paths), "paths": paths, **told})
+        reported = {"standing": there, "of_which_in_few_real_rows": rare}
+        say({"kind": "steward only, not for release", "verdict": verdict(paths), "paths": paths, **reported})
     else:
         print("\n".join(in_words(verdict(paths))))
         for line in last_look.in_words(there, rare):

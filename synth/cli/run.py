@@ -141,11 +141,11 @@ def run(
 
 def _warn(method: str, epsilon: float | None) -> None:
     """Says on stderr, before anything is spent, that a method keeps nothing between columns, where it was measured."""
-    from synth.pipeline.kept import warning
+    from synth.pipeline.retention import warning
 
-    told = warning(method, epsilon=epsilon or 0.0)
-    if told:
-        print(f"note: {told}", file=sys.stderr)
+    reported = warning(method, epsilon=epsilon or 0.0)
+    if reported:
+        print(f"note: {reported}", file=sys.stderr)
 
 
 def _place(table: Path | None, source: str | None, source_table: str | None) -> Path | None:

@@ -22,11 +22,11 @@ def series_plan(
     """What each wave may spend so that all together stay within epsilon and delta. Reads no table."""
     from synth.pipeline.series import plan
 
-    found = plan(waves=waves, epsilon=epsilon, delta=delta)
+    result = plan(waves=waves, epsilon=epsilon, delta=delta)
     if as_json:
-        say(found.plain())
+        say(result.plain())
     else:
-        print(found.in_words())
+        print(result.in_words())
         print("each wave: synth run TABLE ... --prior FOLDER_OF_THE_WAVE_BEFORE --dataset NAME (one name for all)")
 
 
@@ -40,17 +40,17 @@ def series_changes(
     """What changed between two waves, with intervals for noise and chance. Free: released answers only."""
     from synth.pipeline.series import changes
 
-    found = changes(before, after, columns=column or ())
+    result = changes(before, after, columns=column or ())
     if as_json:
-        say({"changes": found})
+        say({"changes": result})
         return
-    sure = [row for row in found if row["sure"]]
+    sure = [row for row in result if row["sure"]]
     for row in sure[:SHOWN]:
         print(
             f"{row['column']} = {row['value']}: {row['before']:.1%} to {row['after']:.1%}, "
             f"change {row['change']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%})"
         )
     print(
-        f"{len(sure)} of {len(found)} shares changed by more than noise and chance explain, at 95 % each"
+        f"{len(sure)} of {len(result)} shares changed by more than noise and chance explain, at 95 % each"
         + (f"; the largest {SHOWN} are shown, --json has all" if len(sure) > SHOWN else "")
     )

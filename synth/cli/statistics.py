@@ -57,7 +57,7 @@ def statistics(
 
     check_writable(out)  # before anything is spent
     wanted = [part for text in ask for part in names(text)]
-    found = paid.statistics(
+    result = paid.statistics(
         table,
         schema=schemas.load(schema),
         ask=wanted,
@@ -75,11 +75,11 @@ def statistics(
         separate=separate,
         may_spend=may_spend(),
     )
-    write_text(out, json.dumps(found.plain(), indent=1, ensure_ascii=False) + "\n")
+    write_text(out, json.dumps(result.plain(), indent=1, ensure_ascii=False) + "\n")
     if as_json:
-        say({"epsilon_spent": epsilon, "delta": delta, **found.plain(), "paths": {"statistics": str(out)}})
+        say({"epsilon_spent": epsilon, "delta": delta, **result.plain(), "paths": {"statistics": str(out)}})
         return
-    for one in found.answers:
+    for one in result.answers:
         if "cells" in one:
             what = "weights" if one["kind"] == "weight" else "counts"
             print(f"{one['ask']}: {len(one['cells'])} {what}, each give or take {one['half']:.1f}")

@@ -68,8 +68,8 @@ def most_different(gaps: np.ndarray, most: int = MOST_COLUMNS) -> np.ndarray:
 def distances(names: Sequence[str], pairs: np.ndarray) -> tuple[Matrix, np.ndarray]:
     """Distances of pairs (d, d) as a matrix of the columns that differ most, and these columns' positions."""
     shown = most_different(pairs)
-    kept, values = tuple(names[i] for i in shown), pairs[np.ix_(shown, shown)]
-    return Matrix(rows=kept, columns=kept, values=values, top=max(FAINT, float(values.max()))), shown
+    retained, values = tuple(names[i] for i in shown), pairs[np.ix_(shown, shown)]
+    return Matrix(rows=retained, columns=retained, values=values, top=max(FAINT, float(values.max()))), shown
 
 
 def joint(
@@ -89,7 +89,7 @@ def correlations(names: Sequence[str], real: np.ndarray, synthetic: np.ndarray) 
     """Both tables' correlations (d, d) and their difference, of the columns whose correlations differ most."""
     gap = synthetic - real
     shown = most_different(gap)
-    kept, at = tuple(names[i] for i in shown), np.ix_(shown, shown)
+    retained, at = tuple(names[i] for i in shown), np.ix_(shown, shown)
     high = max(0.1, float(np.nanmax(np.abs(gap[at]), initial=0.0)))
     tables = {"real": (real, 1.0), "synthetic": (synthetic, 1.0), "synthetic minus real": (gap, high)}
-    return {name: Matrix(rows=kept, columns=kept, values=v[at], top=top) for name, (v, top) in tables.items()}
+    return {name: Matrix(rows=retained, columns=retained, values=v[at], top=top) for name, (v, top) in tables.items()}

@@ -67,23 +67,23 @@ class Numbers:
         return ""
 
 
-def lines(found: Numbers | None, *, date: bool = False) -> list[tuple[str, ...]]:
+def lines(result: Numbers | None, *, date: bool = False) -> list[tuple[str, ...]]:
     """What a table beside the pictures shows: missing shares, mean, spread and quantiles, real and synthetic.
 
-    ``found``: the column's numbers; without them no line. ``date``: whether they are days since 1970.
+    ``result``: the column's numbers; without them no line. ``date``: whether they are days since 1970.
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    if found is None:
+    if result is None:
         return []
     out: list[tuple[str, ...]] = (
-        [("empty", percent(found.missing[0]), percent(found.missing[1]))] if any(found.missing) else []
+        [("empty", percent(result.missing[0]), percent(result.missing[1]))] if any(result.missing) else []
     )
-    if found.mean is not None and found.spread is not None:
-        named = [("mean", found.mean), *zip(QUANTILES_IN_WORDS, found.quantiles, strict=True)]
+    if result.mean is not None and result.spread is not None:
+        named = [("mean", result.mean), *zip(QUANTILES_IN_WORDS, result.quantiles, strict=True)]
         out += [(name, *(_day(v) if date else f"{v:,.5g}" for v in pair)) for name, pair in named]
         unit = " days" if date else ""
-        out.insert(-len(QUANTILES), ("spread", *(f"{v:,.4g}{unit}" for v in found.spread)))
+        out.insert(-len(QUANTILES), ("spread", *(f"{v:,.4g}{unit}" for v in result.spread)))
     return out
 
 
@@ -96,22 +96,22 @@ def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthet
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    kept = [p[p < column.size] for p in (real, synthetic)]
-    filled = len(kept[0]), len(kept[1])
+    retained = [p[p < column.size] for p in (real, synthetic)]
+    filled = len(retained[0]), len(retained[1])
     missing = tuple(1 - f / max(len(p), 1) for f, p in zip(filled, (real, synthetic), strict=True))
-    distance, chance = apart(*(np.bincount(groups.take(k), minlength=len(groups.labels)) for k in kept))
-    told = [values(column, k) for k in kept] if column.is_numeric and min(filled) else None
+    distance, chance = apart(*(np.bincount(groups.take(k), minlength=len(groups.labels)) for k in retained))
+    reported = [values(column, k) for k in retained] if column.is_numeric and min(filled) else None
     return Numbers(
         column=name,
         filled=filled,
         missing=(missing[0], missing[1]),
         distance=None if chance > THIN else distance,
         by_chance=chance,
-        mean=None if told is None else (float(told[0].mean()), float(told[1].mean())),
-        spread=None if told is None else (float(told[0].std()), float(told[1].std())),
+        mean=None if reported is None else (float(reported[0].mean()), float(reported[1].mean())),
+        spread=None if reported is None else (float(reported[0].std()), float(reported[1].std())),
         quantiles=()
-        if told is None
-        else tuple((float(a), float(b)) for a, b in zip(*(np.quantile(t, QUANTILES) for t in told), strict=True)),
+        if reported is None
+        else tuple((float(a), float(b)) for a, b in zip(*(np.quantile(t, QUANTILES) for t in reported), strict=True)),
     )
 
 

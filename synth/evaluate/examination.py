@@ -108,8 +108,8 @@ def appraise(
     limits = limits or Limits()
     if not schema.measured():
         raise UsageError("every column is an identifier; there is nothing to compare")
-    found = _appraised(*_opened(real, synthetic, schema, limits), schema, limits=limits, fit=fit)
-    return found.comparison, found.verdict
+    result = _appraised(*_opened(real, synthetic, schema, limits), schema, limits=limits, fit=fit)
+    return result.comparison, result.verdict
 
 
 def _opened(real: str | Path, synthetic: str | Path, schema: Schema, limits: Limits) -> tuple[Sample, Sample]:
@@ -133,19 +133,19 @@ def _appraised(
     """What every page says of a table alike: each part draws with a generator of its own."""
     compared, trained, recognised = _draws(limits)[:3]
     stage("compare")
-    found = compare_samples(ours, theirs, quality_rows=limits.quality, rng=compared, weight=schema.weight)
+    comparison = compare_samples(ours, theirs, quality_rows=limits.quality, rng=compared, weight=schema.weight)
     stage("predict")
     few = (ours.at_most(limits.models, trained), theirs.at_most(limits.models, trained))
     used = _trained(*few, schema, target=target, test=test, rng=trained)
     stage("detect")
-    told = _told_apart(ours, theirs, rows=limits.classifier, rng=recognised)
-    served = tuple(subgroups(found, _dividers(ours, groups)))
+    reported = _distinguished(ours, theirs, rows=limits.classifier, rng=recognised)
+    served = tuple(subgroups(comparison, _dividers(ours, groups)))
     return Appraisal(
-        comparison=found,
+        comparison=comparison,
         utility=used,
-        two_sample=told,
+        two_sample=reported,
         subgroups=served,
-        verdict=judge(found, utility=used, told=told, groups=served, fit=fit),
+        verdict=judge(comparison, utility=used, two_sample=reported, groups=served, fit=fit),
     )
 
 
@@ -153,7 +153,7 @@ def _draws(limits: Limits) -> list[np.random.Generator]:
     return [np.random.default_rng([limits.seed, part]) for part in range(1, 5)]
 
 
-def _told_apart(ours: Sample, theirs: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample | None:
+def _distinguished(ours: Sample, theirs: Sample, *, rows: int, rng: np.random.Generator) -> TwoSample | None:
     """``two_sample``, or None where its library is not installed."""
     try:
         return two_sample(ours, theirs, rows=rows, rng=rng)
@@ -193,7 +193,9 @@ def examine(
     said = _appraised(
         ours, theirs, schema, limits=limits, target=target, test=held, groups=groups, fit=fit, stage=stage
     )
-    told = said.two_sample or two_sample(ours, theirs, rows=limits.classifier, rng=rng)  # says what is not installed
+    reported = said.two_sample or two_sample(
+        ours, theirs, rows=limits.classifier, rng=rng
+    )  # says what is not installed
     again = ours.resampled(theirs.used, rng)
     alike = similarity(ours, theirs, rng=rng), similarity(ours, again, rng=rng)
     base = compare_samples(ours, again, quality_rows=None, rng=rng, weight=schema.weight)
@@ -204,10 +206,10 @@ def examine(
     return Examination(
         comparison=said.comparison,
         similarity=alike,
-        figures=tuple(_figures(said.comparison, base, alike, said.utility, told, forecast or {})),
+        figures=tuple(_figures(said.comparison, base, alike, said.utility, reported, forecast or {})),
         subgroups=said.subgroups,
         utility=said.utility,
-        two_sample=told,
+        two_sample=reported,
         verdict=said.verdict,
         nearness=near,
         limits=limits,
@@ -256,32 +258,34 @@ def _dividers(real: Sample, named: tuple[str, ...]) -> list[str]:
 
 
 def _figures(
-    found: Comparison,
+    comparison: Comparison,
     base: Comparison,
     alike: tuple[Similarity, Similarity],
     used: Utility | None,
-    told: TwoSample,
+    reported: TwoSample,
     forecast: Mapping[str, float | None],
 ) -> list[Figure]:
     out = [
-        _distance("one_way", "one-way distance, mean over columns", found.one_way_mean, base.one_way_mean, forecast),
-        _distance("two_way", "two-way distance, mean over pairs", found.pairs_mean, base.pairs_mean, forecast),
+        _distance(
+            "one_way", "one-way distance, mean over columns", comparison.one_way_mean, base.one_way_mean, forecast
+        ),
+        _distance("two_way", "two-way distance, mean over pairs", comparison.pairs_mean, base.pairs_mean, forecast),
     ]
-    if found.weighted is not None and base.weighted is not None:
-        by, pairs = found.weighted.by, (found.weighted.pairs, base.weighted.pairs)
+    if comparison.weighted is not None and base.weighted is not None:
+        by, pairs = comparison.weighted.by, (comparison.weighted.pairs, base.weighted.pairs)
         out += [
             _distance(
                 "one_way_weighted",
                 f"one-way distance, rows weighted by {by}",
-                found.weighted.mean,
+                comparison.weighted.mean,
                 base.weighted.mean,
                 forecast,
             ),
             _distance("two_way_weighted", f"two-way distance, rows weighted by {by}", *pairs, forecast),
         ]
-    if found.worst_pair is not None:
-        worst = [float(np.triu(c.pairs, 1).max()) for c in (found, base)]
-        label = f"two-way distance of the worst pair ({' and '.join(found.worst_pair)})"
+    if comparison.worst_pair is not None:
+        worst = [float(np.triu(c.pairs, 1).max()) for c in (comparison, base)]
+        label = f"two-way distance of the worst pair ({' and '.join(comparison.worst_pair)})"
         out.append(Figure(name="worst_pair", label=label, higher_is_better=False, value=worst[0], floor=worst[1]))
     for name, label in SCORES:
         value, floor = (getattr(a, name) for a in alike)
@@ -297,7 +301,7 @@ def _figures(
             )
         )
     label = "two-sample classifier, area under ROC (0.5: cannot tell)"
-    out.append(Figure(name="c2st_auc", label=label, higher_is_better=False, value=told.auc, floor=0.5))
+    out.append(Figure(name="c2st_auc", label=label, higher_is_better=False, value=reported.auc, floor=0.5))
     return out
 
 
@@ -315,22 +319,22 @@ def _distance(
     return Figure(name=name, label=label, higher_is_better=False, value=value, floor=floor, forecast=forecast.get(name))
 
 
-def plain(found: Examination) -> dict[str, Any]:
+def plain(examination: Examination) -> dict[str, Any]:
     """The examination as JSON data. For the steward alone."""
-    c, q = found.comparison, found.comparison.quality
+    c, q = examination.comparison, examination.comparison.quality
     return {
-        "marking": found.marking,
+        "marking": examination.marking,
         "rows": {
             "real": c.real_rows,
             "real_used": c.real_rows_used,
             "synthetic": c.synthetic_rows,
             "synthetic_used": c.synthetic_rows_used,
-            "held_out": found.test_rows,
+            "held_out": examination.test_rows,
         },
-        "limits": vars(found.limits),
-        "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in found.figures],
-        "verdict": [u.plain() for u in found.verdict.uses],
-        "worst_triples": [{"columns": list(names), "distance": d} for *names, d in found.verdict.triples],
+        "limits": vars(examination.limits),
+        "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in examination.figures],
+        "verdict": [u.plain() for u in examination.verdict.uses],
+        "worst_triples": [{"columns": list(names), "distance": d} for *names, d in examination.verdict.triples],
         "associations": {
             "columns": list(c.columns),
             "real": c.associations[0].tolist(),
@@ -346,19 +350,19 @@ def plain(found: Examination) -> dict[str, Any]:
             "worst": c.worst_pair,
         },
         "correlations": {
-            "columns": list(found.similarity[0].names),
-            "real": _numbers(found.similarity[0].correlations[0]),
-            "synthetic": _numbers(found.similarity[0].correlations[1]),
+            "columns": list(examination.similarity[0].names),
+            "real": _numbers(examination.similarity[0].correlations[0]),
+            "synthetic": _numbers(examination.similarity[0].correlations[1]),
         },
-        "subgroups": [vars(s) for s in found.subgroups],
+        "subgroups": [vars(s) for s in examination.subgroups],
         "utility": None
-        if found.utility is None
-        else {**vars(found.utility), "scores": [vars(s) for s in found.utility.scores]},
-        "two_sample": vars(found.two_sample),
-        "nearness": vars(found.nearness),
-        "risks": None if found.risks is None else found.risks.plain(),
-        "shadows": [s.plain() for s in found.shadows],
-        "own_scores": [{**vars(s), "values": dict(s.values)} for s in found.own_scores],
+        if examination.utility is None
+        else {**vars(examination.utility), "scores": [vars(s) for s in examination.utility.scores]},
+        "two_sample": vars(examination.two_sample),
+        "nearness": vars(examination.nearness),
+        "risks": None if examination.risks is None else examination.risks.plain(),
+        "shadows": [s.plain() for s in examination.shadows],
+        "own_scores": [{**vars(s), "values": dict(s.values)} for s in examination.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }
 

@@ -54,8 +54,8 @@ def for_linear(train: Sample, test: Sample, names: Sequence[str]) -> tuple[Any, 
             matrices = [sparse.csr_matrix(column.reshape(-1, 1)) for column in made]
         else:
             matrices = _one_hot(train, test, name)
-        for kept, matrix in zip(parts, matrices, strict=True):
-            kept.append(matrix)
+        for retained, matrix in zip(parts, matrices, strict=True):
+            retained.append(matrix)
     return sparse.hstack(parts[0], format="csr"), sparse.hstack(parts[1], format="csr")
 
 

@@ -149,15 +149,15 @@ class Comparison:
         Errors: UsageError for a name that was not compared, or a label that is no group of its column.
         """
         a, b = (self._groups(n) for n in (first, second))
-        kept = self._rows(where)
-        real, synthetic = (_joint(c[first][k], c[second][k], a, b) for c, k in zip(self.codes, kept, strict=True))
+        retained = self._rows(where)
+        real, synthetic = (_joint(c[first][k], c[second][k], a, b) for c, k in zip(self.codes, retained, strict=True))
         return TwoWay(
             rows=a.labels,
             columns=b.labels,
             real=real,
             synthetic=synthetic,
             distance=_distance(real, synthetic),
-            used=_counted(kept),
+            used=_counted(retained),
         )
 
     def within(self, column: str, group: str) -> list[OneWay]:
@@ -165,13 +165,15 @@ class Comparison:
 
         Errors: as ``two_way``.
         """
-        kept = self._rows((column, group))
-        found = [
-            _coarse(n, self.groups[n], self.one_way[n].kind, [c[n][k] for c, k in zip(self.codes, kept, strict=True)])
+        retained = self._rows((column, group))
+        results = [
+            _coarse(
+                n, self.groups[n], self.one_way[n].kind, [c[n][k] for c, k in zip(self.codes, retained, strict=True)]
+            )
             for n in self.columns
             if n != column
         ]
-        return sorted(found, key=lambda o: -o.distance)
+        return sorted(results, key=lambda o: -o.distance)
 
     def _groups(self, name: str) -> Groups:
         if name not in self.groups:
@@ -292,8 +294,8 @@ def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> On
     )
 
 
-def _counted(kept: list[np.ndarray]) -> tuple[int, int]:
-    return int(kept[0].sum()), int(kept[1].sum())
+def _counted(retained: list[np.ndarray]) -> tuple[int, int]:
+    return int(retained[0].sum()), int(retained[1].sum())
 
 
 def _pairs(
@@ -311,8 +313,8 @@ def _pairs(
         a, b = names[i], names[j]
         real, synthetic = (_joint(c[a], c[b], groups[a], groups[b]) for c in codes)
         out[i, j] = out[j, i] = _distance(real, synthetic)
-        for found, joint, size in zip(alike, (real, synthetic), sizes, strict=True):
-            found[i, j] = found[j, i] = cramers_v(joint, size)
+        for item, joint, size in zip(alike, (real, synthetic), sizes, strict=True):
+            item[i, j] = item[j, i] = cramers_v(joint, size)
         # Mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
         chance.append(0.5 * spread * float(np.sqrt(real * (1 - real)).sum()))
     return out, float(np.mean(chance)) if chance else 0.0, alike

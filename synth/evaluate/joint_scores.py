@@ -37,11 +37,11 @@ def scored(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    kept = [np.logical_and.reduce([f[n] for n in names]) for f in filled]
+    retained = [np.logical_and.reduce([f[n] for n in names]) for f in filled]
     whole = compared(*(_counts(c, names, sizes, None) for c in codes))
-    if all(k.all() for k in kept):
+    if all(k.all() for k in retained):
         return whole
-    few = compared(*(_counts(c, names, sizes, k) for c, k in zip(codes, kept, strict=True)))
+    few = compared(*(_counts(c, names, sizes, k) for c, k in zip(codes, retained, strict=True)))
     return whole if few.by_chance > max(THIN, whole.by_chance) else few
 
 
@@ -59,8 +59,10 @@ def compared(real: np.ndarray, synthetic: np.ndarray) -> Scored:
     return Scored(distance=distance, by_chance=chance, independent=float(0.5 * np.abs(shares - alone).sum()))
 
 
-def _counts(codes: Cells, names: Sequence[str], sizes: Sequence[int], kept: np.ndarray | None) -> np.ndarray:
+def _counts(codes: Cells, names: Sequence[str], sizes: Sequence[int], retained: np.ndarray | None) -> np.ndarray:
     flat = codes[names[0]].astype(np.int64)
     for name, size in zip(names[1:], sizes[1:], strict=True):
         flat = flat * size + codes[name]
-    return np.bincount(flat if kept is None else flat[kept], minlength=int(np.prod(sizes))).reshape(tuple(sizes))
+    return np.bincount(flat if retained is None else flat[retained], minlength=int(np.prod(sizes))).reshape(
+        tuple(sizes)
+    )

@@ -41,11 +41,11 @@ def measure(real: Sample, synthetic: Sample, schema: Schema) -> tuple[PluginScor
     it returns a number, or a mapping from names to numbers. One that fails is told as failed, and the others stand.
     **Guarantee**: none; for the steward alone. It runs code of packages that the installation's keeper installed.
     """
-    found = sorted(entry_points(group=GROUP), key=lambda e: e.name)
-    if not found:
+    result = sorted(entry_points(group=GROUP), key=lambda e: e.name)
+    if not result:
         return ()
     frames = [_frame(s, schema) for s in (real, synthetic)]
-    return tuple(_one(e, *(f.copy() for f in frames), schema=schema) for e in found)
+    return tuple(_one(e, *(f.copy() for f in frames), schema=schema) for e in result)
 
 
 def _one(entry: EntryPoint, real: "pd.DataFrame", synthetic: "pd.DataFrame", *, schema: Schema) -> PluginScore:
@@ -58,9 +58,9 @@ def _one(entry: EntryPoint, real: "pd.DataFrame", synthetic: "pd.DataFrame", *, 
     return PluginScore(name=entry.name, package=package, values=values)
 
 
-def _numbers(name: str, told: Any) -> dict[str, float]:
+def _numbers(name: str, reported: Any) -> dict[str, float]:
     """What a score returned, as numbers by name. Errors: TypeError, ValueError for anything else."""
-    named = dict(told) if isinstance(told, Mapping) else {name: told}
+    named = dict(reported) if isinstance(reported, Mapping) else {name: reported}
     out = {str(n): float(v) for n, v in list(named.items())[:MOST]}
     if not all(math.isfinite(v) for v in out.values()):
         raise ValueError("a score must be finite")

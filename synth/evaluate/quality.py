@@ -50,11 +50,13 @@ def measure(
 
     **Source**: ``sdmetrics.reports.QualityReport``.
     """
-    kept = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:most])
-    if not kept or unscored() is not None:
+    retained = dict([(n, c) for n, c in columns.items() if c.cells <= FEW or c.is_numeric][:most])
+    if not retained or unscored() is not None:
         return None
-    frames = [_frame(t, kept, rows=rows, rng=rng) for t in (real, synthetic)]
-    report, diagnostic = (_report(kind, frames[0], frames[1], kept) for kind in ("QualityReport", "DiagnosticReport"))
+    frames = [_frame(t, retained, rows=rows, rng=rng) for t in (real, synthetic)]
+    report, diagnostic = (
+        _report(kind, frames[0], frames[1], retained) for kind in ("QualityReport", "DiagnosticReport")
+    )
     properties = _properties(report)
     shapes = report.get_details("Column Shapes", table_name=TABLE)
     pairs = float(properties.get("Column Pair Trends", np.nan))
@@ -64,7 +66,7 @@ def measure(
         pairs=None if np.isnan(pairs) else pairs,
         by_column={str(n): float(s) for n, s in zip(shapes["Column"], shapes["Score"], strict=True) if not np.isnan(s)},
         rows=(len(frames[0]), len(frames[1])),
-        left_out=tuple(n for n in columns if n not in kept),
+        left_out=tuple(n for n in columns if n not in retained),
         diagnostic=_properties(diagnostic),
     )
 
@@ -93,8 +95,8 @@ def _report(kind: str, real: "pd.DataFrame", synthetic: "pd.DataFrame", columns:
 
 
 def _properties(report: Any) -> dict[str, float]:
-    found = zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True)
-    return {str(name): float(score) for name, score in found if score == score}
+    result = zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True)
+    return {str(name): float(score) for name, score in result if score == score}
 
 
 def _frame(
@@ -103,8 +105,8 @@ def _frame(
     import pandas as pd
 
     size = len(table[next(iter(columns))])
-    kept = np.arange(size) if size <= rows else np.sort(rng.choice(size, size=rows, replace=False))
-    return pd.DataFrame({n: _cells(c, table[n][kept]) for n, c in columns.items()})
+    retained = np.arange(size) if size <= rows else np.sort(rng.choice(size, size=rows, replace=False))
+    return pd.DataFrame({n: _cells(c, table[n][retained]) for n, c in columns.items()})
 
 
 def _cells(column: Column, positions: np.ndarray) -> np.ndarray:

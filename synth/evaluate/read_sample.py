@@ -76,8 +76,8 @@ def read(path: str | Path, schema: Schema, *, limit: int, rng: np.random.Generat
     measured = schema.measured()
     reading = PLAIN if synthetic else Reading.of(schema, delimited=files.kind(path) == "csv")
     table = files.read(path, columns=list(measured), reading=reading)
-    kept = None if table.num_rows <= limit else some(table.num_rows, limit, rng)
-    encoded = codec.encode(table, schema, Seeded(rng), rows=kept)
+    retained = None if table.num_rows <= limit else some(table.num_rows, limit, rng)
+    encoded = codec.encode(table, schema, Seeded(rng), rows=retained)
     return Sample(columns=measured, positions=encoded.positions, rows=table.num_rows)
 
 

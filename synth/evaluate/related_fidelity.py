@@ -135,7 +135,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
     return Across(
         rows={t: (len(real[t].parent), len(synthetic[t].parent)) for t in schema.tables},
         numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
-        pairs={about: found for about, found in pairs.items() if found},
+        pairs={about: item for about, item in pairs.items() if item},
     )
 
 
@@ -172,14 +172,14 @@ def _marked(forest: Forest, root: str) -> Forest:
 def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> Numbers:
     shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
-    found = _columns(both[0], parent, "rows", [name, row])
+    result = _columns(both[0], parent, "rows", [name, row])
     return Numbers(
         child=child,
         parent=parent,
         real=shares[0],
         synthetic=shares[1],
         distance=_distance(*shares),
-        by_chance=_by_chance(found[name], most + 1, _drawn_again(found[row])),
+        by_chance=_by_chance(result[name], most + 1, _drawn_again(result[row])),
     )
 
 
@@ -205,12 +205,12 @@ def _pairs(
     if not columns:
         return
     row = place(schema.root, ROW)
-    found = [_columns(f, table, view, more) for f, more in zip(both, ([*columns, row], columns), strict=True)]
-    if not all(len(f[columns[0]]) for f in found):
+    results = [_columns(f, table, view, more) for f, more in zip(both, ([*columns, row], columns), strict=True)]
+    if not all(len(f[columns[0]]) for f in results):
         return
-    groups = {c: _groups(schema, c, found) for c in columns}
-    codes = [{c: groups[c].take(f[c]).astype(np.int64) for c in columns} for f in found]
-    again = _drawn_again(found[0][row])
+    groups = {c: _groups(schema, c, results) for c in columns}
+    codes = [{c: groups[c].take(f[c]).astype(np.int64) for c in columns} for f in results]
+    again = _drawn_again(results[0][row])
     for first, second in names:
         size = len(groups[second].labels)
         shape = (len(groups[first].labels), size)
@@ -219,8 +219,8 @@ def _pairs(
         alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
         yield Pair(
             about=about,
-            first=_told(first),
-            second=_told(second),
+            first=_label(first),
+            second=_label(second),
             distance=_distance(real, made),
             by_chance=_by_chance(both_codes[0], shape[0] * size, again),
             independent=_distance(real, alone),
@@ -233,13 +233,13 @@ def _columns(forest: Forest, table: str, view: View, columns: Sequence[str]) -> 
     return {c: np.concatenate([p[c] for p in parts]) if parts else np.zeros(0, dtype=np.int64) for c in columns}
 
 
-def _groups(schema: Dataset, name: str, found: Sequence[Mapping[str, np.ndarray]]) -> Groups:
+def _groups(schema: Dataset, name: str, result: Sequence[Mapping[str, np.ndarray]]) -> Groups:
     table, column, _ = placed(name)
     facts: Column = schema.as_measured(table).columns[column]
-    return grouping.coarse(facts, np.concatenate([f[name] for f in found]).astype(np.int64))
+    return grouping.coarse(facts, np.concatenate([f[name] for f in result]).astype(np.int64))
 
 
-def _told(name: str) -> str:
+def _label(name: str) -> str:
     table, column, other = placed(name)
     return f"{table}.{column}" + (" (of the other)" if other else "")
 
@@ -252,12 +252,12 @@ def _distance(real: np.ndarray, synthetic: np.ndarray) -> float:
     return float(0.5 * np.abs(real - synthetic).sum())
 
 
-def plain(found: Across) -> dict[str, object]:
+def plain(across: Across) -> dict[str, object]:
     """The comparison as JSON data: for the steward alone."""
     return {
-        "marking": found.marking,
-        "verdict": found.verdict.plain(),
-        "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in found.rows.items()},
+        "marking": across.marking,
+        "verdict": across.verdict.plain(),
+        "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in across.rows.items()},
         "numbers of children": [
             {
                 "child": n.child,
@@ -267,7 +267,7 @@ def plain(found: Across) -> dict[str, object]:
                 "distance": n.distance,
                 "second_real_sample": n.by_chance,
             }
-            for n in found.numbers
+            for n in across.numbers
         ],
         "pairs": {
             a: [
@@ -280,6 +280,6 @@ def plain(found: Across) -> dict[str, object]:
                 }
                 for p in pairs
             ]
-            for a, pairs in found.pairs.items()
+            for a, pairs in across.pairs.items()
         },
     }

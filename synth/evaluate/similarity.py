@@ -93,11 +93,11 @@ def correlations(sample: Sample, names: list[str]) -> np.ndarray:
         mean = filled @ here.T / count  # of the row's column over the rows that both know
         spread = (filled**2) @ here.T / count - mean**2
         joint = filled @ filled.T / count - mean * mean.T
-        found = joint / np.sqrt(spread * spread.T)
+        result = joint / np.sqrt(spread * spread.T)
     varies = spread > 1e-12 * np.nanmax(spread, axis=1, initial=0.0, keepdims=True)
-    return np.where(varies & varies.T, np.clip(found, -1, 1), np.nan)
+    return np.where(varies & varies.T, np.clip(result, -1, 1), np.nan)
 
 
 def _mean(values: Iterable[float] | np.ndarray) -> float | None:
-    kept = [float(v) for v in values if np.isfinite(v)]
-    return float(np.mean(kept)) if kept else None
+    retained = [float(v) for v in values if np.isfinite(v)]
+    return float(np.mean(retained)) if retained else None

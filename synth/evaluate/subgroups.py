@@ -24,24 +24,24 @@ class Subgroup:
     by_chance: float | None = field(repr=False)
 
 
-def subgroups(found: Comparison, columns: Sequence[str]) -> list[Subgroup]:
+def subgroups(comparison: Comparison, columns: Sequence[str]) -> list[Subgroup]:
     """Every group of these columns that the real rows have, the smallest first within its column."""
     out: list[Subgroup] = []
     for name in columns:
-        labels = found.groups[name].labels
+        labels = comparison.groups[name].labels
         if len(labels) < FEW:
             continue
-        counts = [np.bincount(c[name], minlength=len(labels)) for c in found.codes]
-        tables = [_tables(found, name, other) for other in found.columns if other != name]
+        counts = [np.bincount(c[name], minlength=len(labels)) for c in comparison.codes]
+        tables = [_tables(comparison, name, other) for other in comparison.columns if other != name]
         made = [_one(name, label, i, counts, tables) for i, label in enumerate(labels) if counts[0][i]]
         out += sorted(made, key=lambda s: s.real_rows)
     return out
 
 
-def _tables(found: Comparison, name: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+def _tables(comparison: Comparison, name: str, other: str) -> tuple[np.ndarray, np.ndarray]:
     """Counts of the group's rows by the other column's groups, in both tables."""
-    wide, tall = len(found.groups[other].labels), len(found.groups[name].labels)
-    codes = [c[name] * wide + c[other] for c in found.codes]
+    wide, tall = len(comparison.groups[other].labels), len(comparison.groups[name].labels)
+    codes = [c[name] * wide + c[other] for c in comparison.codes]
     real, synthetic = (np.bincount(c, minlength=tall * wide).reshape(tall, wide) for c in codes)
     return real, synthetic
 

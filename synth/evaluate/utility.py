@@ -161,6 +161,6 @@ def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: lis
     ]
 
 
-def _score(name: str, label: str, better: bool, found: Sequence[Any]) -> Score:
-    synthetic, real, floor = (None if v is None or not np.isfinite(v) else float(v) for v in found)
+def _score(name: str, label: str, better: bool, result: Sequence[Any]) -> Score:
+    synthetic, real, floor = (None if v is None or not np.isfinite(v) else float(v) for v in result)
     return Score(name=name, label=label, higher_is_better=better, synthetic=synthetic, real=real, floor=floor)

@@ -48,10 +48,10 @@ class Verdict(Uses):
 
 
 def judge(
-    found: Comparison,
+    comparison: Comparison,
     *,
     utility: Utility | None = None,
-    told: TwoSample | None = None,
+    two_sample: TwoSample | None = None,
     groups: Sequence[Subgroup] = (),
     fit: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -64,21 +64,21 @@ def judge(
     """
     unfitted = misfit.in_words(fit) or ""
     fitted = not unfitted
-    three = _threes(found, seed)
+    three = _threes(comparison, seed)
     triples = sorted(((a, b, c, s.distance) for (a, b, c), s in three), key=lambda t: -t[3])
     three_columns = mean([replace(s, independent=None) for _, s in three])
     uses = [
-        _columns(found, fitted=fitted),
-        None if found.scored is None else use_of("pairs", USES["pairs"], found.scored, fitted=fitted),
+        _columns(comparison, fitted=fitted),
+        None if comparison.scored is None else use_of("pairs", USES["pairs"], comparison.scored, fitted=fitted),
         None if three_columns is None else use_of("triples", USES["triples"], three_columns, fitted=fitted),
         _groups(groups, fitted=fitted),
         _predicted(utility, fitted=fitted),
-        _apart(told, fitted=fitted),
+        _apart(two_sample, fitted=fitted),
     ]
-    i, j = np.triu_indices(len(found.columns), 1)
-    order = np.argsort(-found.pairs[i, j], kind="stable")[:WORST]
-    pairs = [(found.columns[i[k]], found.columns[j[k]], float(found.pairs[i[k], j[k]])) for k in order]
-    worst = sorted(((n, _score(found, n)[0]) for n in found.columns), key=lambda c: -c[1])
+    i, j = np.triu_indices(len(comparison.columns), 1)
+    order = np.argsort(-comparison.pairs[i, j], kind="stable")[:WORST]
+    pairs = [(comparison.columns[i[k]], comparison.columns[j[k]], float(comparison.pairs[i[k], j[k]])) for k in order]
+    worst = sorted(((n, _score(comparison, n)[0]) for n in comparison.columns), key=lambda c: -c[1])
     return Verdict(
         uses=best_first(uses),
         columns=tuple(worst[:WORST]),
@@ -86,42 +86,42 @@ def judge(
         triples=tuple(triples[:WORST]),
         triples_looked_at=len(three),
         groups=tuple(_beyond_chance(groups)[:WORST]),
-        reconciled=_reconciled(found, told),
+        reconciled=_reconciled(comparison, two_sample),
         unsure=unfitted,
     )
 
 
-def _score(found: Comparison, name: str) -> tuple[float, float]:
+def _score(comparison: Comparison, name: str) -> tuple[float, float]:
     """A column's distance and a second sample's: among filled cells, where there are enough of them."""
-    one = found.one_way[name]
+    one = comparison.one_way[name]
     assert one.numbers is not None
     score = one.numbers.score
     if score is not None:
         return score, one.numbers.by_chance
-    spread = sqrt(2 / pi * (1 / found.real_rows_used + 1 / found.synthetic_rows_used))
+    spread = sqrt(2 / pi * (1 / comparison.real_rows_used + 1 / comparison.synthetic_rows_used))
     return one.distance, 0.5 * spread * float(np.sqrt(one.real * (1 - one.real)).sum())
 
 
-def _columns(found: Comparison, *, fitted: bool) -> Use:
-    values, seconds = zip(*(_score(found, n) for n in found.columns), strict=True)
-    but = {n: o.numbers.unserved for n, o in found.one_way.items() if o.numbers is not None and o.numbers.unserved}
+def _columns(comparison: Comparison, *, fitted: bool) -> Use:
+    values, seconds = zip(*(_score(comparison, n) for n in comparison.columns), strict=True)
+    but = {n: o.numbers.unserved for n, o in comparison.one_way.items() if o.numbers is not None and o.numbers.unserved}
     of = Scored(distance=float(np.mean(values)), by_chance=float(np.mean(seconds)))
     return use_of("columns", USES["columns"], of, fitted=fitted, but=but)
 
 
-def _threes(found: Comparison, seed: int) -> list[tuple[tuple[str, str, str], Scored]]:
+def _threes(comparison: Comparison, seed: int) -> list[tuple[tuple[str, str, str], Scored]]:
     """Tables of three columns, a random choice of them where there are many."""
-    every = list(combinations(found.columns, 3))
+    every = list(combinations(comparison.columns, 3))
     rng = np.random.default_rng(seed)
-    few = {n: _few(found, n) for n in found.columns}
+    few = {n: _few(comparison, n) for n in comparison.columns}
     real, synthetic = ({n: sides[k] for n, sides in few.items()} for k in (0, 1))
     chosen = (every[k] for k in rng.permutation(len(every))[:TRIPLES])
-    return [(names, scored(names, (CELLS,) * 3, (real, synthetic), found.filled)) for names in chosen]
+    return [(names, scored(names, (CELLS,) * 3, (real, synthetic), comparison.filled)) for names in chosen]
 
 
-def _few(found: Comparison, name: str) -> list[np.ndarray]:
+def _few(comparison: Comparison, name: str) -> list[np.ndarray]:
     """A column's groups in both tables, the rarest pooled: for numbers neighbours, for categories the least common."""
-    groups, sides = found.groups[name], [c[name] for c in found.codes]
+    groups, sides = comparison.groups[name], [c[name] for c in comparison.codes]
     size = len(groups.labels)
     if size <= CELLS:
         return sides
@@ -172,19 +172,19 @@ def _predicted(utility: Utility | None, *, fitted: bool) -> Use | None:
     return None
 
 
-def _apart(told: TwoSample | None, *, fitted: bool) -> Use | None:
-    if told is None:
+def _apart(two_sample: TwoSample | None, *, fitted: bool) -> Use | None:
+    if two_sample is None:
         return None
-    level, why = rate(DETECTION, told.auc, digits=2, fitted=fitted)
-    return Use(name="detection", use=USES["detection"], level=level, why=why, value=told.auc, second=0.5)
+    level, why = rate(DETECTION, two_sample.auc, digits=2, fitted=fitted)
+    return Use(name="detection", use=USES["detection"], level=level, why=why, value=two_sample.auc, second=0.5)
 
 
-def _reconciled(found: Comparison, told: TwoSample | None) -> str:
+def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:
     """Why two well-known scores need not agree."""
-    if found.quality is None or told is None:
+    if comparison.quality is None or two_sample is None:
         return ""
     return (
-        f"SDMetrics' score of {100 * found.quality.score:.1f} % and a classifier's {told.auc:.2f} are both right: the "
-        "first looks at one and two columns at a time, the second at whole rows, where small differences in many "
-        "columns add up."
+        f"SDMetrics' score of {100 * comparison.quality.score:.1f} % and a classifier's {two_sample.auc:.2f} are both "
+        "right: the first looks at one and two columns at a time, the second at whole rows, where small differences in "
+        "many columns add up."
     )

@@ -129,8 +129,8 @@ class Setting:
     @property
     def pick(self) -> float:
         """mu of a pick among tables whose scores have a scale of one row (mechanisms/search.md)."""
-        moved = self.signed or sqrt(2) * self.sensitivity  # rows; the most, where nobody said
-        return 2 * moved * sqrt(pi / 8) * (1 + 2.0**-20)
+        shifted = self.signed or sqrt(2) * self.sensitivity  # rows; the most, where nobody said
+        return 2 * shifted * sqrt(pi / 8) * (1 + 2.0**-20)
 
     def share(self, sigma: float) -> float:
         """Share of mu**2 that one table of counts with this noise takes."""

@@ -104,14 +104,14 @@ def barrier(job: Job) -> str:
         return ""
     if made == "private" and {one.path.name for one in others} <= set(said.get("among", ())):
         return ""
-    found = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
+    result = f"{len(others)} other run{'s' if len(others) > 1 else ''} on this dataset"
     if made == "scores":
         return (
-            f"{UNCOVERED}: it was chosen by comparison with the real rows; release it together with {found} that "
+            f"{UNCOVERED}: it was chosen by comparison with the real rows; release it together with {result} that "
             "were compared, or not at all"
         )
     return (
-        f"{found} {'were' if len(others) > 1 else 'was'} compared with the real rows; say how this one was chosen, or "
+        f"{result} {'were' if len(others) > 1 else 'was'} compared with the real rows; say how this one was chosen, or "
         "release all of them"
     )
 
@@ -157,7 +157,7 @@ def _note(job: Job, name: str, plain: dict[str, Any]) -> None:
 
 def _read(job: Job, name: str) -> dict[str, Any] | None:
     try:
-        found = json.loads((job.path / name).read_text(encoding="utf-8"))
+        parsed = json.loads((job.path / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None

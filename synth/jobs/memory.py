@@ -73,25 +73,28 @@ class PeakMemory:
 
 def _descendants(process: psutil.Process) -> list[psutil.Process]:
     """The processes that it started, and those that they started, as far as they are still there."""
-    found = []
+    results = []
     with contextlib.suppress(psutil.Error):
         if not os.path.exists(f"/proc/{process.pid}/task/{process.pid}/children"):
             return process.children(recursive=True)
-        for pid in _told_children(process.pid):
+        for pid in _listed_children(process.pid):
             with contextlib.suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(pid))
-    return found
+                results.append(psutil.Process(pid))
+    return results
 
 
-def _told_children(pid: int) -> list[int]:
+def _listed_children(pid: int) -> list[int]:
     """As Linux tells them, thread by thread: to look through all processes of a machine takes milliseconds."""
-    found: list[int] = []
+    result: list[int] = []
     with contextlib.suppress(OSError):  # the process has ended
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as told:
-                for child in map(int, told.read().split()):
-                    found += [child, *_told_children(child)]
-    return found
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as reported,
+            ):
+                for child in map(int, reported.read().split()):
+                    result += [child, *_listed_children(child)]
+    return result
 
 
 def give_back() -> None:

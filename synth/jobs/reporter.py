@@ -47,7 +47,7 @@ class Reporter:
         total = sum(stages.values())
         self._shares = {name: share / total for name, share in stages.items()}
         self._job, self._clock, self._words = job, clock, words
-        self._began = self._told = clock()
+        self._began = self._reported = clock()
         self._before = self._share = 0.0
         self._status = Status(state="running", pid=os.getpid(), pid_started=identity())
         self._bar = _bar() if bar and sys.stderr.isatty() else None
@@ -87,7 +87,7 @@ class Reporter:
         self._advance(min(max(float(fraction), 0.0), 1.0))
         if loss is not None and isfinite(loss):
             self._keep(min(max(fraction, 0.0), 1.0), float(loss))
-        if self._clock() - self._told >= PAUSE:
+        if self._clock() - self._reported >= PAUSE:
             self._tell()
         self._stop_if_asked()
 
@@ -110,16 +110,16 @@ class Reporter:
 
     def _keep(self, fraction: float, loss: float) -> None:
         """Keeps at most ``POINTS`` losses, evenly thinned."""
-        kept = (*self._status.losses, (round(fraction, 4), loss))
-        self._status = replace(self._status, losses=kept if len(kept) <= POINTS else kept[::2])
+        retained = (*self._status.losses, (round(fraction, 4), loss))
+        self._status = replace(self._status, losses=retained if len(retained) <= POINTS else retained[::2])
 
     def _advance(self, within: float) -> None:
         overall = min(self._before + self._share * within, 1.0)
         self._status = replace(self._status, fraction=max(self.fraction, overall))
 
     def _tell(self) -> None:
-        self._told = self._clock()
-        spent = self._told - self._began
+        self._reported = self._clock()
+        spent = self._reported - self._began
         left = None
         if self._status.state == "running" and spent > GROUND and self.fraction > 0.01:
             left = round(spent * (1 - self.fraction) / self.fraction, 1)

@@ -87,14 +87,14 @@ def answer(question: Counts, rows: Mapping[str, np.ndarray], noise: SystemNoise)
 
     Privacy: reads rows, under noise.
     """
-    told = exact([m.bins for m in question.marginals], rows)
-    if len(told) > MANY:
-        _noise_together(question.marginals, told, noise)
-        values = tuple(table.reshape(m.shape) for m, table in zip(question.marginals, told, strict=True))
+    released = exact([m.bins for m in question.marginals], rows)
+    if len(released) > MANY:
+        _noise_together(question.marginals, released, noise)
+        values = tuple(table.reshape(m.shape) for m, table in zip(question.marginals, released, strict=True))
     else:
         values = tuple(
             table.reshape(m.shape) + noise.exact_gaussian_counts(m.shape, sigma=m.sigma)
-            for m, table in zip(question.marginals, told, strict=True)
+            for m, table in zip(question.marginals, released, strict=True)
         )
     return CountsRelease(question=question, values=values)
 

@@ -61,8 +61,8 @@ def answer(question: Embedding, rows: Mapping[str, np.ndarray], noise: SystemNoi
     Privacy: reads rows, under noise.
     """
     steps = round(question.grain / question.pitch)
-    told = coarsened(sums(question, rows), sigma=question.sigma / question.pitch, steps=steps, noise=noise)
-    return EmbeddingRelease(question=question, values=told * question.grain)
+    released = coarsened(sums(question, rows), sigma=question.sigma / question.pitch, steps=steps, noise=noise)
+    return EmbeddingRelease(question=question, values=released * question.grain)
 
 
 def coarsened(total: np.ndarray, *, sigma: float, steps: int, noise: SystemNoise) -> np.ndarray:
@@ -126,15 +126,15 @@ def _add_tables(features: Tensors, rows: Mapping[str, np.ndarray], pitch: float,
 def _combinations(term: Term, axes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The combinations of a term's bins that rows show, (c, factors), and how often each, (c,)."""
     shape = tuple(b.bins.size for b in term.blocks)
-    kept = np.logical_and.reduce([a >= 0 for a in axes])
-    flat = np.ravel_multi_index([a[kept] for a in axes], shape)
+    retained = np.logical_and.reduce([a >= 0 for a in axes])
+    flat = np.ravel_multi_index([a[retained] for a in axes], shape)
     if prod(shape) <= LISTED:
         tally = np.bincount(flat, minlength=1)
-        found = np.flatnonzero(tally)
-        times = tally[found]
+        values_ = np.flatnonzero(tally)
+        times = tally[values_]
     else:
-        found, times = np.unique(flat, return_counts=True)
-    return np.column_stack(np.unravel_index(found, shape)), times
+        values_, times = np.unique(flat, return_counts=True)
+    return np.column_stack(np.unravel_index(values_, shape)), times
 
 
 def _add_sparse(term: Term, counted: np.ndarray, times: np.ndarray, pitch: float, most: int, total: np.ndarray) -> None:

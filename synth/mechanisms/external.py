@@ -56,16 +56,16 @@ def answer(question: External, rows: Mapping[str, np.ndarray], noise: SystemNois
 
     Privacy: reads rows, under noise that is OpenDP's.
     """
-    told = _Told(question)
+    released = _Measured(question)
     codes = [_codes(b, rows[b.column]) for b in question.bins]
     try:
-        _release(question, codes, told)
+        _release(question, codes, released)
     except Exception as error:
         # AIM's last round may ask for a shade more than is left: what was measured before it stands
-        measured = any(len(m.clique) > 1 for m in told.measured)
+        measured = any(len(m.clique) > 1 for m in released.measured)
         if question.algorithm != "aim" or not measured or not _exhausted(error):
             raise
-    return _packed(question, told.measured)
+    return _packed(question, released.measured)
 
 
 def _exhausted(error: Exception) -> bool:
@@ -134,8 +134,8 @@ def _total(parts: Sequence[float]) -> float:
     return float(together.map(1.0))
 
 
-def _release(question: External, codes: Sequence[np.ndarray], told: "_Told") -> None:
-    """One run of the algorithm; ``told`` is handed each list of measurements as it grows."""
+def _release(question: External, codes: Sequence[np.ndarray], released: "_Measured") -> None:
+    """One run of the algorithm; ``released`` is handed each list of measurements as it grows."""
     import opendp.prelude as dp
     import polars as pl
 
@@ -143,7 +143,7 @@ def _release(question: External, codes: Sequence[np.ndarray], told: "_Told") -> 
     terms = workable(question.algorithm, len(question.bins), question.rho)
     codes = [*codes, *[np.zeros_like(codes[0])] * terms.more]
     names = [f"c{i}" for i in range(len(codes))]
-    sizes = told.sizes = [b.size for b in question.bins] + [2] * terms.more
+    sizes = released.sizes = [b.size for b in question.bins] + [2] * terms.more
     # OpenDP gives every column one more category, the missing value: our last bin takes its place.
     frame = pl.DataFrame(
         {n: pl.Series(n, k, dtype=pl.Int64).replace(s - 1, None) for n, k, s in zip(names, codes, sizes, strict=True)}
@@ -155,17 +155,17 @@ def _release(question: External, codes: Sequence[np.ndarray], told: "_Told") -> 
         privacy_loss=dp.loss_of(rho=question.rho),
     )
     asked = context.query(rho=terms.rho).select(*names)
-    asked.contingency_table(keys=keys, algorithm=_algorithm(dp, question, terms.measured, told)).release()
+    asked.contingency_table(keys=keys, algorithm=_algorithm(dp, question, terms.measured, released)).release()
 
 
-def _algorithm(dp: Any, question: External, measured: float, told: "_Told") -> Any:
-    common = {"estimator": told.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
+def _algorithm(dp: Any, question: External, measured: float, released: "_Measured") -> Any:
+    common = {"estimator": released.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
     if question.algorithm == "mst":
         return dp.mbi.MST(**common)
     return dp.mbi.AIM(queries=2, rounds=question.rounds or None, max_size=question.max_size, **common)
 
 
-class _Told:
+class _Measured:
     """What was measured so far, seen through the estimator that OpenDP calls after each step; all of it is noisy."""
 
     def __init__(self, question: External) -> None:
@@ -216,10 +216,10 @@ def _codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
 
 def _packed(question: External, measured: Sequence[Any]) -> ExternalRelease:
     real = [m for m in measured if all(i < len(question.bins) for i in _numbers(m.clique))]
-    found = tables([b.size for b in question.bins], real)
+    result = tables([b.size for b in question.bins], real)
     return ExternalRelease(
         question=question,
-        cliques=tuple(t.columns for t in found),
-        values=tuple(t.values.astype(np.int64) for t in found),
-        sigmas=tuple(t.sigma for t in found),
+        cliques=tuple(t.columns for t in result),
+        values=tuple(t.values.astype(np.int64) for t in result),
+        sigmas=tuple(t.sigma for t in result),
     )

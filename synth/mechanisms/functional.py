@@ -46,15 +46,15 @@ class Functional:
     """
 
     def __init__(self) -> None:
-        self._paths: dict[tuple, _Told] = {}
+        self._paths: dict[tuple, _Path] = {}
 
     def events(self, question: FunctionalQuery, adjacency: Adjacency) -> list[Event]:
         """One Gaussian for a path that is new, nothing for one that is open. Errors: UsageError for too many points."""
-        told = self._paths.get(question.key)
-        fresh = len(_fresh(question, told)) * question.each
-        if fresh + (len(told.noisy) if told else 0) > MAX_POINTS:
+        released = self._paths.get(question.key)
+        fresh = len(_fresh(question, released)) * question.each
+        if fresh + (len(released.noisy) if released else 0) > MAX_POINTS:
             raise UsageError(f"path {question.name!r} would release more than {MAX_POINTS} numbers; ask fewer points")
-        if told:
+        if released:
             return []
         size = sensitivity(adjacency)
         return [GaussianDpEvent(name=question.purpose, sensitivity=size, sigma=question.sigma, pitch=question.grain)]
@@ -71,18 +71,18 @@ class Functional:
         **Guarantee**: all answers about one path together are post-processing of one Gaussian mechanism of
         mu = sensitivity / sigma (functional.md). Time: rows * new points * columns, then the cube of all points.
         """
-        told = self._paths.setdefault(question.key, _Told(question.each))
-        fresh = _fresh(question, told)
+        released = self._paths.setdefault(question.key, _Path(question.each))
+        fresh = _fresh(question, released)
         if len(fresh):
-            told.extend(question, fresh, sums(question, fresh, rows), noise)
-        values = told.values[[told.index[p.tobytes()] for p in question.points]].reshape(-1, question.each)
+            released.extend(question, fresh, sums(question, fresh, rows), noise)
+        values = released.values[[released.index[p.tobytes()] for p in question.points]].reshape(-1, question.each)
         if not question.gradients:
             return FunctionalRelease(question=question, values=values[:, 0].copy())
         values[:, 1:] /= question.kernel.unit  # type: ignore[union-attr]
         return FunctionalRelease(question=question, values=values)
 
 
-class _Told:
+class _Path:
     """What is known of one path: W (m, m), the whitening, in units of ``INVERSE``, and L, its inverse."""
 
     def __init__(self, each: int) -> None:
@@ -127,9 +127,9 @@ class _Told:
         return factor, whiten
 
 
-def _fresh(question: FunctionalQuery, told: "_Told | None") -> np.ndarray:
+def _fresh(question: FunctionalQuery, released: "_Path | None") -> np.ndarray:
     """The question's points that the path has not told yet, each once, in order."""
-    known = told.index if told else {}
+    known = released.index if released else {}
     new = {p.tobytes(): i for i, p in reversed(list(enumerate(question.points))) if p.tobytes() not in known}
     return question.points[sorted(new.values())]
 
@@ -145,10 +145,10 @@ def sums(question: FunctionalQuery, points: np.ndarray, rows: Mapping[str, np.nd
     kernel, each = question.kernel, question.each
     total = np.zeros(len(points) * each, dtype=np.int64)
     starts = range(0, len(points), POINTS)
-    told = [kernel.told(points[at : at + POINTS], gradients=question.gradients) for at in starts]
+    released = [kernel.observed(points[at : at + POINTS], gradients=question.gradients) for at in starts]
     for part in parts(rows, kernel.columns, ROWS):
         x = kernel.coded(part)
-        for at, see in zip(starts, told, strict=True):
+        for at, see in zip(starts, released, strict=True):
             seen = see(x)
             seen *= 1 / TRUNCATED
             np.trunc(seen, out=seen)

@@ -73,14 +73,14 @@ class Descents:
 
     def events(self, question: Step, adjacency: Adjacency) -> list[Event]:
         """All steps of a descent that is new, nothing for one that is open. Errors: BudgetError beyond its steps."""
-        found = self._open.get(id(question.descent))
-        taken, plan = found.taken if found else 0, question.descent
+        entry = self._open.get(id(question.descent))
+        taken, plan = entry.taken if entry else 0, question.descent
         if question.number != taken or taken >= plan.steps:
             raise BudgetError(
                 f"step {question.number} of {plan.purpose} is not paid for: {taken} of its {plan.steps} steps are "
                 "taken, and they come in order"
             )
-        if found:
+        if entry:
             return []
         replaced = adjacency.relation is Relation.REPLACE_ONE
         kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
@@ -108,15 +108,15 @@ class Descents:
         arithmetic cannot be relied on.
         """
         plan = question.descent
-        found = self._open.get(id(plan)) or _Descending(plan, rows)
+        result = self._open.get(id(plan)) or _Descending(plan, rows)
         with networks.one_thread():
-            if found.taken == 0:
+            if result.taken == 0:
                 check_places(question)
-            total = found.sums(question, noise)
-        told = total + noise.fine_gaussian((plan.weights,))
-        found.taken += 1
-        self._open[id(plan)] = found
-        return StepRelease(question=question, values=told * plan.lattice)
+            total = result.sums(question, noise)
+        released = total + noise.fine_gaussian((plan.weights,))
+        result.taken += 1
+        self._open[id(plan)] = result
+        return StepRelease(question=question, values=released * plan.lattice)
 
 
 class _Descending:
@@ -182,8 +182,8 @@ class Gradients:
         def loss(weights: dict[str, torch.Tensor], row: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
             return torch.func.functional_call(self.network, weights, (row, own))
 
-        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(held, one_hot, drawn)
-        return torch.cat([found[n].reshape(CHUNK, -1) for n in held], dim=1)
+        result = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(held, one_hot, drawn)
+        return torch.cat([result[n].reshape(CHUNK, -1) for n in held], dim=1)
 
 
 def on_lattice(gradients: torch.Tensor, plan: Descent | Pulls) -> np.ndarray:
@@ -221,7 +221,7 @@ def check_places(question: Step) -> None:
     gradients = Gradients(plan)
     gradients.at(question.weights)
     whole = gradients.of(rows, draws)
-    moved, few = place * 37 % CHUNK, CHUNK // 3
-    same = torch.equal(gradients.of(rows[moved], draws[moved]), whole[moved])
+    shifted, few = place * 37 % CHUNK, CHUNK // 3
+    same = torch.equal(gradients.of(rows[shifted], draws[shifted]), whole[shifted])
     if not (same and torch.equal(gradients.of(rows[:few], draws), whole[:few])):
         raise UsageError(PLACES)

@@ -60,13 +60,13 @@ def answer(question: Linked, rows: Forest, noise: SystemNoise) -> LinkedRelease:
     return LinkedRelease(
         question=question,
         values=tuple(
-            told(total.reshape(m.shape), m.sigma, noise)
+            noised(total.reshape(m.shape), m.sigma, noise)
             for m, total in zip(question.marginals, exact(question, rows), strict=True)
         ),
     )
 
 
-def told(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
+def noised(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
     """Sums in units of 1 / ``UNIT`` with noise, rounded to the grain, float64 of the shape of ``total``.
 
     ``sigma`` in rows of the root, above 0. **Guarantee**: a Gaussian mechanism, mu = sensitivity / sigma,

@@ -50,8 +50,10 @@ def answer(question: Nearest, rows: Mapping[str, np.ndarray], noise: SystemNoise
 
     Privacy: reads rows, under noise.
     """
-    told = votes(question, rows)
-    return NearestRelease(question=question, values=told + noise.gaussian_counts(told.shape, sigma=question.sigma))
+    released = votes(question, rows)
+    return NearestRelease(
+        question=question, values=released + noise.gaussian_counts(released.shape, sigma=question.sigma)
+    )
 
 
 def votes(question: Nearest, rows: Mapping[str, np.ndarray]) -> np.ndarray:

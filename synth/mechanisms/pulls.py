@@ -33,7 +33,7 @@ def sensitivity(question: Pulls, adjacency: Adjacency) -> float:
 
     Privacy: public only.
     """
-    return adjacency.max_rows * question.moved
+    return adjacency.max_rows * question.answer_sensitivity
 
 
 class Pulling(Classes):
@@ -71,17 +71,17 @@ class Pulling(Classes):
         **Guarantee**: each row's answer is a Gaussian mechanism of mu = sensitivity / sigma, rounded (pulls.md).
         """
         with networks.one_thread():
-            found = self.taught(question.teachers, rows, noise)
-            found.learn(question.lessons, question.moves)
-            total = summed(question, found)
+            result = self.taught(question.teachers, rows, noise)
+            result.learn(question.lessons, question.moves)
+            total = summed(question, result)
         if question.form == CLIPPED:
-            told = (total + noise.fine_gaussian(total.shape)) * question.lattice
+            released = (total + noise.fine_gaussian(total.shape)) * question.lattice
         else:
-            told = (total + noise.gaussian_counts(total.shape, sigma=question.sigma)).astype(float)
-        return PullsRelease(question=question, values=told)
+            released = (total + noise.gaussian_counts(total.shape, sigma=question.sigma)).astype(float)
+        return PullsRelease(question=question, values=released)
 
 
-def summed(question: Pulls, found: Taught) -> np.ndarray:
+def summed(question: Pulls, taught: Taught) -> np.ndarray:
     """Whole numbers (rows asked about, *shape): the exact sum over teachers, in units of the lattice.
 
     Privacy: reads rows, exact: it stays with the curator.
@@ -90,12 +90,12 @@ def summed(question: Pulls, found: Taught) -> np.ndarray:
     parts = [
         said(question, each)
         for at in range(0, len(question.asked), step)
-        for each in slopes(question, found, question.asked[at : at + step])
+        for each in slopes(question, taught, question.asked[at : at + step])
     ]
     return np.stack([p.sum(0) for p in parts]).astype(np.int64).reshape(-1, *question.shape)
 
 
-def slopes(question: Pulls, found: Taught, asked: np.ndarray) -> torch.Tensor:
+def slopes(question: Pulls, taught: Taught, asked: np.ndarray) -> torch.Tensor:
     """Each teacher's gradient on each row, (rows, teachers, groups), of length 1 at most (clipped) or exactly; zero for
     a teacher without rows.
 
@@ -105,12 +105,12 @@ def slopes(question: Pulls, found: Taught, asked: np.ndarray) -> torch.Tensor:
     """
     table = torch.from_numpy(np.array(question.teachers.table))
     lit = (features(question.teachers, asked) > 0).to(table.dtype)
-    slope = (lit[:, None, :] * found.weights[None]) @ table.T
+    slope = (lit[:, None, :] * taught.weights[None]) @ table.T
     parts = [p - p.mean(2, keepdim=True) for p in slope.split(list(question.teachers.sizes), dim=2)]
     centred = torch.cat(parts, dim=2)
     length = torch.linalg.vector_norm(centred, dim=2, keepdim=True)
     least = question.unit if question.form == CLIPPED else 1e-30
-    there = (found.there[:, :1] > 0)[None]  # the first seat is taken where any is
+    there = (taught.there[:, :1] > 0)[None]  # the first seat is taken where any is
     return torch.where(there & (length > 0), centred / length.clamp_min(least), 0.0)
 
 

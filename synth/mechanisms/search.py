@@ -68,6 +68,6 @@ def scores(question: Search, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     Privacy: reads rows, exact.
     """
     tables = [question.table(i) for i in range(len(question.tables))]
-    found = np.concatenate(counts.exact(tables, rows))
+    result = np.concatenate(counts.exact(tables, rows))
     starts = np.append(0, question.ends[:-1])
-    return np.add.reduceat(np.abs(found - question.expected.astype(np.int64)), starts) - question.handicap
+    return np.add.reduceat(np.abs(result - question.expected.astype(np.int64)), starts) - question.handicap

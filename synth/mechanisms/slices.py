@@ -48,18 +48,18 @@ def events(question: Slices, adjacency: Adjacency) -> list[Event]:
     """
     _check(question, adjacency)
     size = sensitivity(question, adjacency)
-    told: dict[str, Any] = {
+    released: dict[str, Any] = {
         "name": question.purpose,
         "sensitivity": size,
         "sigma": question.sigma,
         "pitch": question.grain,
     }
     if question.whole and question.rate == 1:
-        return [GaussianDpEvent(**told)]
+        return [GaussianDpEvent(**released)]
     dim = question.encoding.dim
     return [
         SlicesDpEvent(
-            **told,
+            **released,
             dim=dim,
             num_slices=dim if question.whole else question.num_slices or dim,
             directions=question.directions,
@@ -110,8 +110,8 @@ def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise)
     """
     directions = None if question.whole else _directions(question, noise)
     values = _by_record if question.groups is None else _by_group
-    told = None if directions is None else directions * 2.0**-DIRECTION_BITS
-    return SlicesRelease(question=question, values=values(question, rows, directions, noise), directions=told)
+    released = None if directions is None else directions * 2.0**-DIRECTION_BITS
+    return SlicesRelease(question=question, values=values(question, rows, directions, noise), directions=released)
 
 
 def _by_group(
@@ -137,9 +137,9 @@ def _by_record(
 def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, noise: SystemNoise) -> np.ndarray:
     """Exact sums, projected unless the directions are a whole rotation, with noise."""
     if directions is None:
-        return _told(question, exact, question.pitch, noise)
+        return _noised(question, exact, question.pitch, noise)
     projected = _projected(exact, directions, limbs=2 if question.groups is None else 3)
-    return _told(question, projected, question.pitch * 2.0 ** (LIMB - DIRECTION_BITS), noise)
+    return _noised(question, projected, question.pitch * 2.0 ** (LIMB - DIRECTION_BITS), noise)
 
 
 def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> np.ndarray:
@@ -199,9 +199,9 @@ def _groups(question: Slices, part: slice, noise: SystemNoise) -> tuple[np.ndarr
 
 def _add(table: np.ndarray, group: np.ndarray, bins: np.ndarray, total: np.ndarray) -> None:
     """Adds a column's coordinates of one chunk of rows to its part of the sums (K, width)."""
-    kept = (bins >= 0) & (group >= 0)
-    if not kept.all():
-        group, bins = group[kept], bins[kept]
+    retained = (bins >= 0) & (group >= 0)
+    if not retained.all():
+        group, bins = group[retained], bins[retained]
     size, width = table.shape
     if size == width and np.count_nonzero(table) == np.count_nonzero(np.diagonal(table)):
         height = np.diagonal(table)
@@ -234,25 +234,25 @@ def _projected(total: np.ndarray, directions: np.ndarray, *, limbs: int) -> np.n
     if int(np.abs(directions).sum(0).max()) >= 1 << (53 - LIMB):
         raise ArithmeticError("directions too long for exact products")
     plain = directions.astype(np.float64)
-    found = np.zeros((len(total), directions.shape[1]), dtype=np.int64)
+    result = np.zeros((len(total), directions.shape[1]), dtype=np.int64)
     step = max(HELD // total.shape[1], 1)
     for start in range(0, len(total), step):
         left = total[start : start + step]
         for limb in range(limbs):
             digit = left & ((1 << LIMB) - 1) if limb < limbs - 1 else left
             product = (digit.astype(np.float64) @ plain).astype(np.int64)
-            found[start : start + step] += product >> LIMB if limb == 0 else product << (LIMB * (limb - 1))
+            result[start : start + step] += product >> LIMB if limb == 0 else product << (LIMB * (limb - 1))
             left = left >> LIMB
-    return found
+    return result
 
 
-def _told(question: Slices, exact: np.ndarray, step: float, noise: SystemNoise) -> np.ndarray:
+def _noised(question: Slices, exact: np.ndarray, step: float, noise: SystemNoise) -> np.ndarray:
     """exact (in units of ``step``) + Gaussian noise, rounded to the question's grain, float64."""
     shift = round(question.grain / step).bit_length() - 1
-    told = np.empty(exact.shape)
+    released = np.empty(exact.shape)
     rows = max(VALUES_AT_A_TIME // exact.shape[1], 1)
     for start in range(0, len(exact), rows):
         part = exact[start : start + rows]
         part += noise.gaussian_counts(part.shape, sigma=question.sigma / step)
-        told[start : start + rows] = ((part + ((1 << shift) >> 1)) >> shift) * question.grain
-    return told
+        released[start : start + rows] = ((part + ((1 << shift) >> 1)) >> shift) * question.grain
+    return released

@@ -78,7 +78,7 @@ def answer(question: Values, rows: Mapping[str, Any], noise: SystemNoise) -> Val
     exact = np.bincount(column.codes, minlength=len(texts))
     held = np.flatnonzero(exact)
     noisy = exact[held] + noise.gaussian_counts((len(held),), sigma=question.sigma)
-    told = noisy > question.threshold
-    found = sorted(zip(texts[held[told]], noisy[told], strict=True))
-    counts = np.array([count for _, count in found], dtype=np.int64)
-    return ValuesRelease(question=question, texts=tuple(str(text) for text, _ in found), counts=counts)
+    released = noisy > question.threshold
+    result = sorted(zip(texts[held[released]], noisy[released], strict=True))
+    counts = np.array([count for _, count in result], dtype=np.int64)
+    return ValuesRelease(question=question, texts=tuple(str(text) for text, _ in result), counts=counts)

@@ -82,9 +82,9 @@ class Classes:
         """
         plan = question.teachers
         with networks.one_thread():
-            found = self.taught(plan, rows, noise)
-            found.learn(question.lessons, question.moves)
-            votes = found.votes(question.asked)
+            result = self.taught(plan, rows, noise)
+            result.learn(question.lessons, question.moves)
+            votes = result.votes(question.asked)
         return VotesRelease(question=question, values=votes + noise.gaussian_counts(votes.shape, sigma=plan.sigma))
 
 
@@ -100,10 +100,10 @@ class Taught:
         teacher, seat = seats(len(groups), plan, noise)
         width = plan.table.shape[1]
         self.real = torch.zeros((plan.teachers, plan.most_rows, width))
-        kept = seat < plan.most_rows
-        self.real[teacher[kept], seat[kept]] = features(plan, groups[kept])
+        retained = seat < plan.most_rows
+        self.real[teacher[retained], seat[retained]] = features(plan, groups[retained])
         self.there = torch.zeros((plan.teachers, plan.most_rows))
-        self.there[teacher[kept], seat[kept]] = 1.0
+        self.there[teacher[retained], seat[retained]] = 1.0
         self.weights = torch.zeros((plan.teachers, width))
         self.bias = torch.zeros(plan.teachers)
 

@@ -50,9 +50,9 @@ def answer(question: WeightedCounts, rows: Mapping[str, np.ndarray], noise: Syst
 
     Privacy: reads rows, under noise.
     """
-    told = counts.exact([(*m.bins, question.by) for m in question.marginals], rows)
+    released = counts.exact([(*m.bins, question.by) for m in question.marginals], rows)
     values = tuple(
         table.reshape(*m.shape, question.by.size) @ question.units + noise.exact_gaussian_counts(m.shape, sigma=m.sigma)
-        for m, table in zip(question.marginals, told, strict=True)
+        for m, table in zip(question.marginals, released, strict=True)
     )
     return WeightedCountsRelease(question=question, values=values)

@@ -65,9 +65,9 @@ class ChargedRun:
         self.reporter.stage("learn")
         mu = grant.mu * sqrt(self.plan.learn_share)
         session.open()
-        found = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
+        result = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
-        self.schema = found.model_copy(update={"learnt": self._price(session)})
+        self.schema = result.model_copy(update={"learnt": self._price(session)})
         return self.schema
 
     def measure(self) -> tuple[list[Release], Setting]:

@@ -81,21 +81,21 @@ def shares(
 
 def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> Table | None:
     """Of all tables that hold the columns, summed over their other columns, those on the finest bins, averaged."""
-    found: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
+    result: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
     for marginal, values in [a for r in releases for a in zip(r.question.marginals, r.values, strict=True)]:
         at: Mapping[str, int] = {b.column: i for i, b in enumerate(marginal.bins)}
         if not set(columns) <= at.keys() or any((b.groups < 0).any() for b in marginal.bins):
             continue
-        kept = [at[n] for n in columns]
-        others = tuple(i for i in range(values.ndim) if i not in kept)
-        counts = np.transpose(values.sum(axis=others), np.argsort(np.argsort(kept)))
-        bins = tuple(marginal.bins[i] for i in kept)
+        retained = [at[n] for n in columns]
+        others = tuple(i for i in range(values.ndim) if i not in retained)
+        counts = np.transpose(values.sum(axis=others), np.argsort(np.argsort(retained)))
+        bins = tuple(marginal.bins[i] for i in retained)
         variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
-        found.setdefault(key, []).append((bins, counts.astype(float), variance))
-    if not found:
+        result.setdefault(key, []).append((bins, counts.astype(float), variance))
+    if not result:
         return None
-    same = max(found.values(), key=lambda group: group[0][1].size)
+    same = max(result.values(), key=lambda group: group[0][1].size)
     weights = np.array([1 / v for _, _, v in same])
     counts = np.tensordot(weights, np.stack([c for _, c, _ in same]), axes=1) / weights.sum()
     return Table(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))

@@ -46,7 +46,7 @@ class Drawn:
         self.num_rows = {ONE: num_rows}
         self._first = first
         self._rules = Rules(schema)
-        self.kept: list[dict[str, Any]] = []
+        self.retained: list[dict[str, Any]] = []
 
     def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
@@ -73,9 +73,9 @@ class Drawn:
     def _note(self, before: int, size: int) -> None:
         """The shares of rules kept, over this block and those before it."""
         if before == 0:
-            self.kept[:] = self._rules.kept
+            self.retained[:] = self._rules.retained
             return
-        for all_, now in zip(self.kept, self._rules.kept, strict=True):
+        for all_, now in zip(self.retained, self._rules.retained, strict=True):
             all_["kept"] = (all_["kept"] * before + now["kept"] * size) / (before + size)
 
 
@@ -95,8 +95,10 @@ class DrawnTables:
     ) -> None:
         self.schema = model.schema
         rules = {n: Rules(s) for n, s in self.schema.tables.items()}
-        self._told = {n: _told(s) for n, s in self.schema.tables.items()}
-        self._spools = {n: Spill({c: told.columns[c].cells for c in told.columns}) for n, told in self._told.items()}
+        self._drawn = {n: _drawn(s) for n, s in self.schema.tables.items()}
+        self._spools = {
+            n: Spill({c: reported.columns[c].cells for c in reported.columns}) for n, reported in self._drawn.items()
+        }
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
         drawing = Drawing(model, where or {}, rules=rules)
@@ -105,17 +107,19 @@ class DrawnTables:
             for name, rows in block.items():
                 key = self.schema.key_above(name)
                 parents[name].append(rows.parent + (before[key.parent] if key is not None else 0))
-                self._spools[name].append({c: rows.positions[c] for c in self._told[name].columns})
+                self._spools[name].append({c: rows.positions[c] for c in self._drawn[name].columns})
                 done[name] += rows.num_rows
         self.num_rows = done
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
-        self.kept: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.kept]
-        self.kept += drawing.across.kept
+        self.retained: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.retained]
+        self.retained += drawing.across.retained
 
     def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
         """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
-        told, start = self._told[table], 0
-        batches = self._spools[table].batches(told.columns, PIECE) if self.num_rows[table] else iter([_empty(told)])
+        reported, start = self._drawn[table], 0
+        batches = (
+            self._spools[table].batches(reported.columns, PIECE) if self.num_rows[table] else iter([_empty(reported)])
+        )
         for positions in batches:
             size = len(next(iter(positions.values())))
             texts = codec.decode(positions, self.schema.tables[table], num_rows=size, first=start + 1)
@@ -134,10 +138,12 @@ class DrawnTables:
         return self._counter(key.parent, above, self._parents[table][rows])
 
 
-def _told(schema: Schema) -> Schema:
+def _drawn(schema: Schema) -> Schema:
     """The columns whose positions are drawn, or given by a constraint."""
-    kept = schema.kept()
-    return kept.model_copy(update={"columns": {n: c for n, c in kept.columns.items() if c.type != "identifier"}})
+    retained = schema.retained()
+    return retained.model_copy(
+        update={"columns": {n: c for n, c in retained.columns.items() if c.type != "identifier"}}
+    )
 
 
 def _empty(schema: Schema) -> dict[str, np.ndarray]:

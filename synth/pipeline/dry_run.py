@@ -162,18 +162,18 @@ def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
     """Rows drawn evenly and independently from what the schema allows, as text, by table."""
     if isinstance(schema, Schema):
         return {ONE: _frame(schema, rows)}
-    found: dict[str, pd.DataFrame] = {}
+    result: dict[str, pd.DataFrame] = {}
     forest = made_up(schema, most_roots(schema, rows))
     for name in schema.downwards:
         branch, own, key = forest[name], schema.tables[name], schema.key_above(name)
         many = len(branch.parent)
         columns = {n: branch.columns[n] for n in own.measured()}
-        found[name] = pd.DataFrame({n: t.to_pandas() for n, t in codec.decode(columns, own, num_rows=many).items()})
+        result[name] = pd.DataFrame({n: t.to_pandas() for n, t in codec.decode(columns, own, num_rows=many).items()})
         for column in schema.key_columns(name):
-            found[name][column] = [str(i) for i in range(many)]
+            result[name][column] = [str(i) for i in range(many)]
         for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
-            found[name][column] = found[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
-    return found
+            result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+    return result
 
 
 def _frame(schema: Schema, rows: int) -> pd.DataFrame:
@@ -192,7 +192,7 @@ def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
         made = fit_and_sample(
             plan.generator, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
         )
-        about = {**charged_run.card(num_rows=WRITTEN), "constraints": made.kept, "seed": made.seed}
+        about = {**charged_run.card(num_rows=WRITTEN), "constraints": made.retained, "seed": made.seed}
         write(folder / "release", made, releases, setting, about, watch)
         watch.ended = True
 

@@ -91,8 +91,8 @@ class EncodedRows:
             f"{c.name:{wide}s}  {c.form}, from coordinate {c.first} on, norm at most {c.norm:.4f}" for c in self.columns
         ]
         lines.append(f"a row: {self.vectors.shape[1]} coordinates, norm at most {self.norm:.4f}")
-        kept = f", {self.max_rows} rows of a person" if self.max_rows > 1 else ""
-        lines.append(f"sensitivity under {self.relation}{kept}: {self.sensitivity:.4f}")
+        retained = f", {self.max_rows} rows of a person" if self.max_rows > 1 else ""
+        lines.append(f"sensitivity under {self.relation}{retained}: {self.sensitivity:.4f}")
         for texts, vector in zip(self.texts, self.vectors, strict=True):
             held = ", ".join(f"{i}: {vector[i]:.3f}" for i in np.flatnonzero(vector))
             lines.append(f"made up: {', '.join(t or '(missing)' for t in texts)} -> {held}")
@@ -163,16 +163,16 @@ def _made_up(schema: Schema, rows: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def _columns(blocks: Sequence[Block]) -> tuple[EncodedColumn, ...]:
-    found, first = [], 0
+    results, first = [], 0
     for block in blocks:
         name = block.bins.column
         one_hot = block.width == block.bins.size
         codes = block.width - 1
         line = "one coordinate" + (f" and {codes} for missing values" if codes else "")
         form = f"one-hot of {block.width}" if one_hot else f"number in [0, {block.table[:, 0].max():.3g}], {line}"
-        found.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
+        results.append(EncodedColumn(name=name, form=form, first=first, width=block.width, norm=sqrt(block.square)))
         first += block.width
-    return tuple(found)
+    return tuple(results)
 
 
 def _texts(schema: Schema, places: dict[str, np.ndarray], names: list[str], rows: int) -> tuple[tuple[str, ...], ...]:

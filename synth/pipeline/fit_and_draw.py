@@ -29,8 +29,8 @@ networks = Lazy("synth.questions.numeric.networks")  # and with it torch
 class Made:
     """A model and tables drawn from it, by name: ``texts``, or nothing where only ``blocks`` hold a table.
 
-    Blocks of a single table come once, as it is written. ``kept`` says how constraints were kept, of the rows drawn so
-    far; ``num_rows``: of each table; ``several``: whether they are related ones.
+    Blocks of a single table come once, as it is written. ``retained`` says how constraints were kept, of the rows drawn
+    so far; ``num_rows``: of each table; ``several``: whether they are related ones.
     """
 
     generator: Generator
@@ -40,7 +40,7 @@ class Made:
     num_rows: Mapping[str, int]
     several: bool
     seed: int
-    kept: list[dict[str, Any]]
+    retained: list[dict[str, Any]]
 
     @property
     def about_rows(self) -> dict[str, Any]:
@@ -51,8 +51,8 @@ class Made:
     @property
     def fit(self) -> dict[str, float] | None:
         """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
-        found = getattr(self.model, "misfit", None)
-        return None if found is None else dict(found)
+        result = getattr(self.model, "misfit", None)
+        return None if result is None else dict(result)
 
     @property
     def for_result(self) -> dict[str, Any]:
@@ -91,18 +91,18 @@ def fit_and_sample(
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
-    tables, found = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
-    short = all(found.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
-    texts = {n: whole(found.blocks(n)) for n in tables} if held or short else {}
+    tables, results = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
+    short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
+    texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
     return Made(
         generator=generator,
         model=model,
         texts=texts,
-        blocks={n: chunks(texts[n], found.num_rows[n]) if texts else found.blocks(n) for n in tables},
-        num_rows=found.num_rows,
+        blocks={n: chunks(texts[n], results.num_rows[n]) if texts else results.blocks(n) for n in tables},
+        num_rows=results.num_rows,
         several=setting.tree is not None,
         seed=seed,
-        kept=found.kept,
+        retained=results.retained,
     )
 
 

@@ -76,28 +76,28 @@ def learn(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failure_
     size, share = stability.sensitivity(adjacency), 1 / len(names)
     sigma = nextafter(size / (mu * sqrt(share)) * (1 + 1e-9), inf)
     words = [n for n in names if schema.columns[n].type in CATEGORICAL]
-    found = {}
+    result = {}
     for name in words:
         bound = stability.threshold(adjacency, sigma=sigma, failure_delta=failure_delta / len(words))
         question = Values(purpose=f"categories of {name}", column=name, sigma=sigma, threshold=bound)
-        found[name] = _categories(schema.columns[name], ask(question))
+        result[name] = _categories(schema.columns[name], ask(question))
     for name, column in grids(schema).columns.items():
-        found[name] = _bounds(schema.columns[name], column, name, ask, sigma)
-    return schema.model_copy(update={"columns": {**schema.columns, **found}})
+        result[name] = _bounds(schema.columns[name], column, name, ask, sigma)
+    return schema.model_copy(update={"columns": {**schema.columns, **result}})
 
 
 def _categories(column: Column, release: Release) -> Column:
     """Categories in numerical order where all are numbers; the texts that mean missing stand apart."""
     assert isinstance(release, ValuesRelease)
     codes = set(column.missing or ("",))
-    told = [t for t in release.texts if t not in codes]
+    reported = [t for t in release.texts if t not in codes]
     here = [c for c in column.missing or ("",) if c in release.texts]
     try:
-        told.sort(key=float)
+        reported.sort(key=float)
     except ValueError:
-        told.sort()
+        reported.sort()
     facts = {
-        "categories": tuple(told) or ("unknown",),
+        "categories": tuple(reported) or ("unknown",),
         "missing": tuple(here) or None,
         "source": "private",
         "risk": None,

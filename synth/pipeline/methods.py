@@ -7,7 +7,7 @@ from synth.errors import UsageError, meant
 from synth.generators import GENERATORS, TREES
 from synth.generators.base import Generator, Questions
 from synth.generators.options import options_of, with_options
-from synth.pipeline import kept
+from synth.pipeline import retention
 from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
@@ -18,7 +18,8 @@ from synth.schema.table import Schema
 
 def methods() -> list[dict[str, Any]]:
     """The generators: name, one-line summary, barrier, guarantee and its relations, options and what each may be,
-    releases read, what each keeps at the epsilons at which it was measured, and the rows and time it needs (kept.py).
+    releases read, what each keeps at the epsilons at which it was measured, and the rows and time it
+    needs (retention.py).
 
     Privacy: public only.
     """
@@ -32,8 +33,8 @@ def methods() -> list[dict[str, Any]]:
             "options": options_of(g),
             "ranges": {n: str(r) for n, r in g.ranges.items()},
             "reads": kinds_of(g.reads),
-            "keeps": kept.everywhere(g.name),
-            "needs": kept.needs(g.name),
+            "keeps": retention.everywhere(g.name),
+            "needs": retention.needs(g.name),
         }
         for g in GENERATORS.values()
     ]

@@ -114,8 +114,8 @@ def texts(
     stored = folder.load_release(release)
     if stored.method != "mixture":
         raise UsageError(f"`count=`: is for releases of mixture, and this one is of {stored.method}")
-    schema, told = stored.setting.schema, counted(stored.releases, stored.setting.schema)
-    for name in set(columns or ()) - set(told):
+    schema, reported = stored.setting.schema, counted(stored.releases, stored.setting.schema)
+    for name in set(columns or ()) - set(reported):
         raise UsageError(f"`columns={name}`: no counts of it were released")
     reporter = reporter or Quiet()
     reporter.stage("fit")
@@ -124,7 +124,7 @@ def texts(
         if not isinstance(model, Product):
             raise InputError(f"{release}: its model is none of mixture; use another copy")
         repair = Rules(schema).repair if schema.constraints else None
-        tilted = Tilted.of(model, stored.releases, schema, tuple(columns or told), repair)
+        tilted = Tilted.of(model, stored.releases, schema, tuple(columns or reported), repair)
     if tilted is None and columns:
         raise UsageError(f"`columns={','.join(columns)}`: too many to be followed together; name those of one analysis")
     size = num_rows or stored.setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)

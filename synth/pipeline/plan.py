@@ -115,11 +115,11 @@ def _averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
     out = []
     for question, cells in asked:
         if isinstance(question, Counts):
-            told = []
+            reported = []
             for m in question.marginals:
                 known[_bins(m)] = sqrt(1 / (m.sigma**-2 + known.get(_bins(m), inf) ** -2))
-                told.append(replace(m, sigma=known[_bins(m)]))
-            question = replace(question, marginals=tuple(told))
+                reported.append(replace(m, sigma=known[_bins(m)]))
+            question = replace(question, marginals=tuple(reported))
         out.append((question, cells))
     return out
 
@@ -157,18 +157,18 @@ def _searched(asked: Sequence[tuple[Any, int]], rows: int, most: int) -> tuple[i
     table's search goes on, with tables that their larger share makes finer.
     """
     paired = max((cells for question, cells in asked if isinstance(question, Counts)), default=1)
-    for (search, _), (told, cells) in pairwise(asked):
-        if isinstance(search, Search) and isinstance(told, Counts):
+    for (search, _), (reported, cells) in pairwise(asked):
+        if isinstance(search, Search) and isinstance(reported, Counts):
             usual = Rounds(rounds=most)
-            alone = told.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
+            alone = reported.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
             noise = made_by_noise(FINE**3, alone, rows)
             rounds = max(0, usual.grown(noise, len(search.tables) * rows, paired).rounds - BASE)
             return rounds, int(rounds * GROWN * cells)
     return 0, 0
 
 
-def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int, found: int) -> float:
-    cells = sum(prod(m.shape) for m in marginals) + found
+def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int, result: int) -> float:
+    cells = sum(prod(m.shape) for m in marginals) + result
     start = SECONDS_START + SECONDS_PER_CELL_READ * rows * columns
     if len(marginals) > TOGETHER:  # all as one product of matrices, fitted as one matrix
         side = sum({id(b): b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())
@@ -178,5 +178,5 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int
     counting = SECONDS_PER_ROW_AND_TABLE * rows * len(marginals)
     fitted = SECONDS_OF_FIT if any(len(m.bins) > 1 for m in marginals) else 0.0
     fitted += min(SECONDS_PER_CELL_FITTED * cells, LONGEST_FIT)
-    fitted += rounds * ROUND * min(SECONDS_PER_CELL_FITTED * (cells - found), LONGEST_FIT)
+    fitted += rounds * ROUND * min(SECONDS_PER_CELL_FITTED * (cells - result), LONGEST_FIT)
     return start + counting + fitted + SECONDS_PER_CELL_LAID * cells

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from synth.pipeline.kept import kept
+from synth.pipeline.retention import retention
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Plan:
             f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
             "(total variation, from noise alone)"
         )
-        held = kept(self.method, epsilon=self.epsilon, rows=self.rows)
+        held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)

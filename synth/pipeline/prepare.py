@@ -61,7 +61,7 @@ def prepare(
     """
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
-    known = priors.found(request.prior, request.prior_reason, plan.schema, plan.questions)
+    known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions)
     plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
     for one in plan.priors:
         if isinstance(one, priors.PriorRows) and one.lost:
@@ -99,7 +99,7 @@ def planned(
     relation = relation_named(request.relation)
     asked = _questions(request, relation, schema) if questions is None else questions
     tables = request.table if rows is None else rows
-    found, public = located(tables, schema, request.source, given=rows is not None)
+    result, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
     adjacency = adjacency_of(schema, relation)
     check_learnt(schema, adjacency)
@@ -107,11 +107,11 @@ def planned(
     _check_writing(request, schema)
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
-    dataset = charged_to(tables, found, schema, request.dataset, request.source, book)
-    check_named(next(iter(found.values())), declared, dataset, book=book, separate=request.separate)
+    dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
+    check_named(next(iter(result.values())), declared, dataset, book=book, separate=request.separate)
     return RunPlan(
         request=request,
-        rows=wanted(found, schema),
+        rows=wanted(result, schema),
         schema=schema,
         questions=asked,
         grant=granted(request.epsilon, request.delta, adjacency, learning=share > 0),
@@ -142,10 +142,10 @@ def charged_before(
     Privacy: reads rows, exact: the answer is about membership, and for people who may spend on both datasets.
     """
     book = Ledger(ledger)
-    found, _ = located(table, schema, source, given=isinstance(table, Mapping))
-    charged = charged_to(table, found, schema, dataset, source, book)
+    result, _ = located(table, schema, source, given=isinstance(table, Mapping))
+    charged = charged_to(table, result, schema, dataset, source, book)
     names: dict[str, None] = {}
-    for name, rows in marked(wanted(found, schema), schema):
+    for name, rows in marked(wanted(result, schema), schema):
         with allowed_empty(schema, name):
             names |= dict.fromkeys(same_rows.others(rows, book, dataset=charged, may_spend=may_spend))
     return list(names)

@@ -125,16 +125,16 @@ def encoded(priors: Sequence[Prior | PriorRows], schema: Schema | Dataset) -> tu
     return tuple(p.encoded(schema) if isinstance(p, Prior) else p for p in priors)  # type: ignore[arg-type]
 
 
-def found(
+def stated(
     paths: Sequence[str], reason: str | None, schema: Schema | Dataset, questions: Questions
 ) -> tuple[Prior, ...]:
     """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
     if paths and not getattr(questions, "takes_priors", False):
         raise UsageError(NO_METHOD.format(questions.name))
-    return tuple(_found(Path(path), reason, schema) for path in paths if isinstance(schema, Schema))
+    return tuple(_stated(Path(path), reason, schema) for path in paths if isinstance(schema, Schema))
 
 
-def _found(path: Path, reason: str | None, schema: Schema) -> Prior:
+def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
     release = is_folder(path) and (path / CARD).exists()
     if not release and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))

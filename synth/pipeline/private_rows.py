@@ -38,12 +38,12 @@ class Rows:
         self.place.check_form(self.columns)
 
 
-def wanted(found: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, Rows]:
+def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, Rows]:
     """What a run needs of each table."""
     if not isinstance(schema, Dataset):
-        return {n: Rows.of(p, schema) for n, p in found.items()}
+        return {n: Rows.of(p, schema) for n, p in result.items()}
     columns = {n: dict.fromkeys([*s.measured(), *text_columns(schema, n)]) for n, s in schema.tables.items()}
-    return {n: Rows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in found.items()}
+    return {n: Rows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in result.items()}
 
 
 def marked(rows: Mapping[str, Rows], schema: Schema | Dataset) -> Iterator[tuple[str, Rows]]:
@@ -88,7 +88,7 @@ def place_at(table: Source, source: str | None = None) -> Place:
 
 def charged_to(
     tables: Any,
-    found: Mapping[str, Place],
+    result: Mapping[str, Place],
     schema: Schema | Dataset,
     dataset: str | None,
     source: str | None,
@@ -97,7 +97,7 @@ def charged_to(
     """The name under which tables are charged. Errors: UsageError where they have none."""
     declared = dataset or schema.dataset
     if not isinstance(schema, Dataset):
-        return dataset_name(found[ONE], declared, book=book)
+        return dataset_name(result[ONE], declared, book=book)
     if declared:
         return declared
     if source is not None:

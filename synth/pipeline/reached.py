@@ -160,14 +160,14 @@ def advice(schema: Schema, *, rows: int, epsilon: float, delta: float, relation:
 
     Privacy: public only.
     """
-    found = expected(schema, rows=rows, epsilons=(epsilon,), delta=delta, relation=relation)[0]
-    told = found.pairs or found.columns
-    if told.high <= GOOD:
+    result = expected(schema, rows=rows, epsilons=(epsilon,), delta=delta, relation=relation)[0]
+    reported = result.pairs or result.columns
+    if reported.high <= GOOD:
         return "Enough rows and epsilon: tables of two columns are likely to come out well."
-    if told.likely <= GOOD:
+    if reported.likely <= GOOD:
         return "Probably enough: single columns come out well, pairs of columns with rare values less so."
-    slope = constants()["pairs" if found.pairs else "columns"]["slope"]
-    return _help((told.likely / GOOD) ** (1 / slope), epsilon=epsilon)
+    slope = constants()["pairs" if result.pairs else "columns"]["slope"]
+    return _help((reported.likely / GOOD) ** (1 / slope), epsilon=epsilon)
 
 
 def _help(times: float, *, epsilon: float) -> str:

@@ -52,8 +52,10 @@ class RowReader:
         if person is not None and not opened.bounded:
             if opened.persons is None or not isinstance(rows, Spill):
                 raise RuntimeError("rows of persons that nobody has bounded")  # a fault of this program
-            kept = keep_parts(opened.persons.parts(), adjacency.max_rows, self.noise, num_rows=opened.persons.num_rows)
-            rows.keep(kept)
+            retained = keep_parts(
+                opened.persons.parts(), adjacency.max_rows, self.noise, num_rows=opened.persons.num_rows
+            )
+            rows.keep(retained)
         if self.log is not None:
             folder.write_steward_log(Path(self.log), opened.encoded)
         return rows
@@ -65,12 +67,12 @@ class RowReader:
         unreadable: dict[str, int] = {}
         for name, rows in self.plan.rows.items():
             own, texts = schema.tables[name], text_columns(schema, name)
-            found = read(rows.place, own, texts, self.noise, key=self.plan.book.row_key())
-            opened[name] = found.rows
-            for digest, (_, form) in zip((found.digest, found.alone), marked({name: rows}, schema), strict=True):
+            result = read(rows.place, own, texts, self.noise, key=self.plan.book.row_key())
+            opened[name] = result.rows
+            for digest, (_, form) in zip((result.digest, result.alone), marked({name: rows}, schema), strict=True):
                 self._keep(digest, form)
-            clamped |= {f"{name}.{n}": many for n, many in found.encoded.clamped.items()}
-            unreadable |= {f"{name}.{n}": many for n, many in found.encoded.unreadable.items()}
+            clamped |= {f"{name}.{n}": many for n, many in result.encoded.clamped.items()}
+            unreadable |= {f"{name}.{n}": many for n, many in result.encoded.unreadable.items()}
         if self.log is not None:
             folder.write_steward_log(Path(self.log), codec.Encoded({}, clamped, unreadable))
         return link(schema, opened, self.noise)
@@ -102,19 +104,19 @@ class RowReader:
         if self.plan.learn_share == 1:  # else the rows are read again, and marked then
             self._mark(None)
         table = self._rows.place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
-        kept = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, self.noise)
-        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=kept).positions)
+        retained = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, self.noise)
+        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=retained).positions)
         for name in list(rows):
             rows[finer(name)] = fineness(wide.columns[name], rows[name])
         for name in names:
             if schema.columns[name].type in CATEGORICAL:
-                rows[name] = _words(schema.columns[name], table.column(name), kept)
+                rows[name] = _words(schema.columns[name], table.column(name), retained)
         return rows
 
 
-def _words(column: Column, text: codec.TextColumn, kept: np.ndarray | None) -> Words:
+def _words(column: Column, text: codec.TextColumn, retained: np.ndarray | None) -> Words:
     merged = coarsening.grouped(column, cells.canonical(text.values)).dictionary_encode()
     values = merged.dictionary.to_numpy(zero_copy_only=False)
     order = np.argsort(values, kind="stable")
     codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
-    return Words(values[order], codes if kept is None else codes[kept])
+    return Words(values[order], codes if retained is None else codes[retained])

@@ -85,9 +85,9 @@ def refit(
 
 def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Generator:
     """The method asked for, by default the release's with its options. Errors: UsageError."""
-    kept = stored.options if method in (None, stored.method) else {}
+    retained = stored.options if method in (None, stored.method) else {}
     relation = relation_named(str(stored.card["relation"]))
-    return generator_named(method or stored.method, relation, {**kept, **(options or {})})
+    return generator_named(method or stored.method, relation, {**retained, **(options or {})})
 
 
 def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, mad
         "method": generator.name,
         "refitted": True,
         "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),
-        "constraints": made.kept,
+        "constraints": made.retained,
         "seed": made.seed,
         "rows": {**stored["rows"], **made.about_rows},
         **made.about_fit(),
@@ -109,12 +109,12 @@ def _read(generator: Generator, releases: Sequence[Release]) -> list[Release]:
 
     Errors: UsageError when the generator cannot be fitted to such a release.
     """
-    found = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
-    foreign = kinds_of(type(r) for r in found if not isinstance(r, generator.reads))
+    results = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
+    foreign = kinds_of(type(r) for r in results if not isinstance(r, generator.reads))
     if foreign:
         fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
         raise UsageError(
             f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"
         )
-    return found
+    return results

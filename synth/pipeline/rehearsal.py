@@ -151,21 +151,21 @@ def most_roots(schema: Dataset, roots: int) -> int:
 def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:
     """A forest of uniform values that the schema allows, from no private row: each bound is reached."""
     rng = np.random.default_rng(0)
-    found: dict[str, Branch] = {}
+    result: dict[str, Branch] = {}
     for name in schema.downwards:
         key = schema.key_above(name)
         if key is None:
             parent, siblings = np.zeros(roots, dtype=np.int64), np.ones(roots, dtype=np.int64)
             rank, parts = siblings - 1, siblings
         else:
-            number = found[key.parent].columns[number_of(name)]
+            number = result[key.parent].columns[number_of(name)]
             parent = np.repeat(np.arange(len(number)), number)
             siblings = number[parent]
             rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
-            parts = found[key.parent].parts[parent] * siblings
+            parts = result[key.parent].parts[parent] * siblings
         columns = _uniform_rows(schema.as_measured(name).columns, len(parent), rng)
-        found[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
-    return Forest(found, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
+        result[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
+    return Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 
 
 def _uniform_rows(columns: Mapping[str, Column], size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -185,8 +185,8 @@ class _Pretended:
         """
         if isinstance(question, Counts):
             counts.check_noise(SPARE * max((m.sigma for m in question.marginals), default=0.0))
-        found = self.real.events(question, adjacency)
-        return [replace(e, count=e.count * self.repeats) for e in found] if isinstance(question, Votes) else found
+        result = self.real.events(question, adjacency)
+        return [replace(e, count=e.count * self.repeats) for e in result] if isinstance(question, Votes) else result
 
     def changed_cells(self, question: Any, adjacency: Adjacency) -> int:
         """The real number; of counts ``SPARE`` times as many, since real answers may lead to more tables."""
@@ -212,7 +212,7 @@ class _Answers:
         if isinstance(question, Values):
             often = np.full(len(WORDS), int(question.threshold) + 1)
             return ValuesRelease(question=question, texts=WORDS, counts=often)
-        self.asked.append((question, _told(question, len(next(iter(rows.values()))))))
+        self.asked.append((question, _numbers(question, len(next(iter(rows.values()))))))
         if isinstance(question, Embedding) and isinstance(question.features, Score):  # more may follow, at other prices
             return EmbeddingRelease(question=question, values=np.zeros(question.features.dim))
         if isinstance(question, LAST) or self.asked[-1][1] > ROOM:
@@ -240,7 +240,7 @@ def _able(question: Any) -> None:
             gradients.check_places(question)
 
 
-def _told(question: Any, rows: int) -> int:
+def _numbers(question: Any, rows: int) -> int:
     """How many numbers the question's answer has, as far as it says."""
     match question:
         case Embedding():
@@ -268,8 +268,8 @@ def _uniform(marginal: Marginal, rows: int, shares: Mapping[int, np.ndarray]) ->
 
 
 def _shares(bins: Bins) -> np.ndarray:
-    kept = bins.groups >= 0
-    return np.bincount(bins.groups[kept], bins.widths[kept], minlength=bins.size) / bins.cells
+    retained = bins.groups >= 0
+    return np.bincount(bins.groups[retained], bins.widths[retained], minlength=bins.size) / bins.cells
 
 
 def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float) -> Schema:

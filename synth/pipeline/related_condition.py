@@ -22,15 +22,15 @@ MOST_DRAWN = 5_000_000  # roots of one condition
 
 def split(schema: Dataset, where: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The parts of a condition by table and column; each is written TABLE.COLUMN. Errors: UsageError."""
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for name, wanted in where.items():
         table, point, column = name.partition(".")
         if not point or table not in schema.tables:
             raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(schema.tables)}")
         if column not in schema.tables[table].measured():
             raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {table}")
-        found.setdefault(table, {})[column] = wanted
-    return found
+        result.setdefault(table, {})[column] = wanted
+    return result
 
 
 class Drawing:
@@ -60,10 +60,10 @@ class Drawing:
         while wanted:
             for block in self._blocks(max(PILOT, wanted), rng):
                 drawn += block[self.model.schema.root].num_rows
-                kept = np.flatnonzero(self._meeting(block))[:wanted]
-                wanted -= len(kept)
-                if len(kept):
-                    yield self._only(block, kept)
+                retained = np.flatnonzero(self._meeting(block))[:wanted]
+                wanted -= len(retained)
+                if len(retained):
+                    yield self._only(block, retained)
                 if not wanted:
                     return
                 if drawn > MOST_DRAWN:
@@ -86,24 +86,24 @@ class Drawing:
             rows = np.ones(block[table].num_rows, dtype=bool)
             for column, allowed in columns.items():
                 rows &= np.isin(block[table].positions[column], allowed)
-            found = np.zeros_like(met)
-            found[_roots(schema, block, table)[rows]] = True
-            met &= found
+            result = np.zeros_like(met)
+            result[_roots(schema, block, table)[rows]] = True
+            met &= result
         return met
 
     def _only(self, block: Mapping[str, Rows], roots: np.ndarray) -> dict[str, Rows]:
         """The rows of these roots alone."""
         schema = self.model.schema
-        kept, out = {schema.root: roots}, {}
+        retained, out = {schema.root: roots}, {}
         for table in schema.downwards:
             key = schema.key_above(table)
             rows, parent = block[table], block[table].parent
             if key is not None:
                 new = np.full(block[key.parent].num_rows, -1)
-                new[kept[key.parent]] = np.arange(len(kept[key.parent]))
-                kept[table] = np.flatnonzero(new[parent] >= 0)
+                new[retained[key.parent]] = np.arange(len(retained[key.parent]))
+                retained[table] = np.flatnonzero(new[parent] >= 0)
                 parent = new[parent]
-            of_table = kept[table]
+            of_table = retained[table]
             out[table] = Rows(positions={n: p[of_table] for n, p in rows.positions.items()}, parent=parent[of_table])
         return out
 

@@ -122,11 +122,11 @@ class _StandIn:
 
 def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:
     """The questions by what they are about, in the order in which they are asked."""
-    found: dict[tuple[str, str], list[tuple[Marginal, float]]] = {}
+    result: dict[tuple[str, str], list[tuple[Marginal, float]]] = {}
     for release in releases:
         for marginal, values in zip(release.question.marginals, release.values, strict=True):
             about = _about(release.question, marginal)
-            found.setdefault((release.question.table, about), []).append((marginal, float(max(values.sum(), 1.0))))
+            result.setdefault((release.question.table, about), []).append((marginal, float(max(values.sum(), 1.0))))
     return [
         Asked(
             table=table,
@@ -137,7 +137,7 @@ def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:
             sigma_most=max(m.sigma for m, _ in parts),
             error=float(np.mean([_error(m, total) for m, total in parts])),
         )
-        for (table, about), parts in found.items()
+        for (table, about), parts in result.items()
     ]
 
 

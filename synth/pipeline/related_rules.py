@@ -19,7 +19,7 @@ NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers
 
 
 class AcrossTables:
-    """The rules of a schema; ``kept``: for each rule how many rows it concerned and in what share it holds."""
+    """The rules of a schema; ``retained``: for each rule how many rows it concerned and in what share it holds."""
 
     def __init__(self, schema: Dataset) -> None:
         self.schema, self.rules = schema, schema.constraints or ()
@@ -31,12 +31,12 @@ class AcrossTables:
         return {rule_writes(self.schema, r) for r in self.rules}
 
     @property
-    def kept(self) -> list[dict[str, Any]]:
+    def retained(self) -> list[dict[str, Any]]:
         """Each rule with the share of rows that keep it; 1 unless rules contradict each other or bounds."""
-        told = zip(self.rules, self._seen, strict=True)
+        reported = zip(self.rules, self._seen, strict=True)
         return [
             {"across": True, "kind": r.kind, "columns": list(ends(r)), "kept": held / many if many else 1.0}
-            for r, (many, held) in told
+            for r, (many, held) in reported
         ]
 
     def apply(self, block: Block, rng: np.random.Generator) -> None:
@@ -125,8 +125,8 @@ class AcrossTables:
         if rule.kind in ("count", "total"):
             table, column = placed(rule.parent)
             facts = self._facts(rule.parent)
-            found = values(facts, block[table].positions[column])
-            return np.abs(found - self._summed(rule, block)) <= 0.5 * float(facts.step)
+            result = values(facts, block[table].positions[column])
+            return np.abs(result - self._summed(rule, block)) <= 0.5 * float(facts.step)
         table, column = placed(rule_writes(self.schema, rule))
         own = block[table].positions[column]
         if rule.kind == "equal":
@@ -147,8 +147,8 @@ class AcrossTables:
 def values(column: Column, positions: np.ndarray) -> np.ndarray:
     """Numbers, or seconds of dates, at positions; NaN where missing."""
     at = np.asarray(positions).astype(np.int64)
-    found = float(column.bounds[0]) + float(column.step) * at
-    return np.where(at < column.size, found, np.nan)
+    result = float(column.bounds[0]) + float(column.step) * at
+    return np.where(at < column.size, result, np.nan)
 
 
 def places(column: Column, numbers: np.ndarray, *, up: np.ndarray | None) -> np.ndarray:

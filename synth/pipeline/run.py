@@ -114,7 +114,12 @@ def carry_out(
                 held=request.out is None,
             )
             seconds = time.perf_counter() - started
-            about = {**charged_run.card(num_rows=0), "constraints": made.kept, "seed": made.seed, **made.about_fit()}
+            about = {
+                **charged_run.card(num_rows=0),
+                "constraints": made.retained,
+                "seed": made.seed,
+                **made.about_fit(),
+            }
             about["rows"] = {**about["rows"], **made.about_rows}
             about["release_kinds"] = kinds_of(type(r) for r in releases)
             paths = write(
@@ -193,5 +198,5 @@ def carry_out_learning(
     plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
     charged_run = ChargedRun(plan, noise, reporter, None)
     with charged_run.charged():
-        found: Schema = charged_run.learn()
-        return found
+        result: Schema = charged_run.learn()
+        return result

@@ -14,7 +14,7 @@ from synth.pipeline.private_rows import Rows
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.rows.sketch import KEPT, NOTHING, Mark, Sketch
+from synth.sources.rows.sketch import NOTHING, RETAINED, Mark, Sketch
 from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 MaySpend = Callable[[str], bool]
@@ -31,8 +31,8 @@ def anybody(name: str) -> bool:  # noqa: ARG001
 
 def check(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> None:
     """Errors: UsageError, naming the other datasets, where rows like these were charged to one of them."""
-    if found := others(rows, book, dataset=dataset, may_spend=may_spend):
-        names = [repr(name) for name in found]
+    if result := others(rows, book, dataset=dataset, may_spend=may_spend):
+        names = [repr(name) for name in result]
         raise UsageError(SAME.format(" and ".join(names), names[0]))
 
 
@@ -41,8 +41,8 @@ def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> li
     among = [name for name in book.marked() if name != dataset and may_spend(name)]
     if not among or not may_spend(dataset):
         return []
-    found = mark(rows, book.row_key())
-    return [] if found is None else book.twins(found, dataset=dataset, among=among, alike=_alike)
+    result = mark(rows, book.row_key())
+    return [] if result is None else book.twins(result, dataset=dataset, among=among, alike=_alike)
 
 
 def mark(rows: Rows, key: bytes) -> bytes | None:
@@ -69,7 +69,7 @@ def alike(rows: Rows, other: Rows, key: bytes) -> bool:
 
 def unlike(rows: Rows) -> bytes:
     """A mark of the same length that no table's is like. Privacy: public only."""
-    nothing = np.full(KEPT, NOTHING, np.uint64)
+    nothing = np.full(RETAINED, NOTHING, np.uint64)
     return Mark(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
 
 

@@ -53,10 +53,10 @@ class Parts:
     def there(cls, out: Path) -> Self | None:
         """What the folder says of itself; None where it holds no parts. Errors: InputError where it is damaged."""
         try:
-            told = json.loads((out / ABOUT).read_text())
-            if told.pop("format") != FORMAT:
+            parsed = json.loads((out / ABOUT).read_text())
+            if parsed.pop("format") != FORMAT:
                 raise ValueError
-            return cls(**told)
+            return cls(**parsed)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -124,7 +124,9 @@ def _apart(before: Parts, parts: Parts) -> str:
         "seed": "`seed=`",
         "where": "`where=`",
     }
-    return "another " + " and ".join(told for n, told in names.items() if getattr(before, n) != getattr(parts, n))
+    return "another " + " and ".join(
+        reported for n, reported in names.items() if getattr(before, n) != getattr(parts, n)
+    )
 
 
 def _digest(model: Path) -> str:
@@ -170,8 +172,10 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> None:
             helper.kill()
     for text, code in said:
         if code:
-            told = text.strip() if text.strip().count("\n") == 0 else ""  # more than a line is Python's own complaint
-            raise InputError(told or f"{out}: a process that drew rows was ended; call again to go on")
+            reported = (
+                text.strip() if text.strip().count("\n") == 0 else ""
+            )  # more than a line is Python's own complaint
+            raise InputError(reported or f"{out}: a process that drew rows was ended; call again to go on")
 
 
 def _main(model: str, out: str, turn: str) -> None:

@@ -49,8 +49,8 @@ def write(
     schema, name = engine.split(table)
     if name in engine.tables(schema):
         raise InputError(f"source {engine.shown}: a table {table!r} exists already; choose another name")
-    told = next(iter(part(stored, 0, rows, 1, seed, where)))
-    types = pa.schema([(n, a.type) for n, a in told.items()])
+    reported = next(iter(part(stored, 0, rows, 1, seed, where)))
+    types = pa.schema([(n, a.type) for n, a in reported.items()])
     work = drawer(_packed(model), rows, tuple(sizes), seed, dict(where))
     with engine.answering():
         from pyspark.sql.pandas.types import from_arrow_schema

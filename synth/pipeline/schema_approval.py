@@ -119,7 +119,7 @@ def confirmed(
                 f"column {of}{name}: {many} categories, more than {max_categories}; "
                 f"make it an identifier or confirm with `max_categories={many}`"
             )
-    return schema.assume_public().kept()
+    return schema.assume_public().retained()
 
 
 def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
@@ -158,8 +158,8 @@ def _somebodys(column: Column) -> bool:
 
 def risky(schema: Schema) -> dict[str, Risk]:
     """The columns whose list of values must be vouched for alone, with the reason why."""
-    found = {n: risk_of(n, c) for n, c in schema.columns.items()}
-    return {n: r for n, r in found.items() if r is not None}
+    result = {n: risk_of(n, c) for n, c in schema.columns.items()}
+    return {n: r for n, r in result.items() if r is not None}
 
 
 def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str = "") -> None:
@@ -171,23 +171,23 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:
-        told = "; ".join(_told(of + n, schema.columns[n], alone[n]) for n in waiting)
+        message = "; ".join(_published(of + n, schema.columns[n], alone[n]) for n in waiting)
         learn = "" if of else "Learn them (`learn_share=0.1` or `synth.learn_schema`), group"
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists and bounds have to be vouched for one by one: {told}. "
+            f"schema: these lists and bounds have to be vouched for one by one: {message}. "
             f"{learn or 'Group'} them (`synth.draft` with `group=`), leave them out (type omitted), or vouch for each "
             f"by name: `assume_public={','.join(of + n for n in waiting)}` with a `reasons={column}=TEXT` for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
             raise InputError(
-                f"column {_told(of + name, schema.columns[name], risk)}: state why that may be public, with "
+                f"column {_published(of + name, schema.columns[name], risk)}: state why that may be public, with "
                 f'`reasons={of}{name}=TEXT` or "reason" in the schema; it goes on the card'
             )
 
 
-def _told(name: str, column: Column, risk: Risk) -> str:
+def _published(name: str, column: Column, risk: Risk) -> str:
     what = f"{column.min} to {column.max}" if risk == "bounds" else f"{len(column.categories or ())} values"
     word = "" if risk == "bounds" else " word for word"
     return f"{name} ({what} would be published{word}; {RISKS[risk]})"

@@ -82,15 +82,15 @@ def changes(
     for name in columns:
         if name not in common:
             raise UsageError(f"{name}: is not a measured column of both releases; they share {', '.join(common)}")
-    found = []
+    results = []
     for name in columns or common:
         first, second = (
             {row["values"][0]: row for row in count_intervals(path, [name], level=level)} for path in (before, after)
         )
         if set(first) != set(second):
             continue  # wide ranges of numbers whose groups were found under noise
-        found += [_change(name, value, first[value], second[value]) for value in first]
-    return sorted(found, key=lambda row: -abs(row["change"]))
+        results += [_change(name, value, first[value], second[value]) for value in first]
+    return sorted(results, key=lambda row: -abs(row["change"]))
 
 
 def _change(name: str, value: str, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

@@ -98,23 +98,23 @@ def carry_out(
 def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:
     """The statistic with its interval: pure post-processing."""
     column = schema.columns[one.columns[0]]
-    told: dict[str, Any] = {"ask": one.words, "kind": one.kind, "columns": list(one.columns)}
+    reported: dict[str, Any] = {"ask": one.words, "kind": one.kind, "columns": list(one.columns)}
     if isinstance(release, EmbeddingRelease):
-        return told | _mean(release, column)
+        return reported | _mean(release, column)
     if isinstance(release, WeightedCountsRelease):
-        return told | _weights(release, schema)
+        return reported | _weights(release, schema)
     assert isinstance(release, CountsRelease)
     if one.kind == "quantile":
-        return told | {"level": one.level} | _quantile(release, column, one.level)
-    return told | _table(release.question.marginals[0], release.values[0], "count", schema)
+        return reported | {"level": one.level} | _quantile(release, column, one.level)
+    return reported | _table(release.question.marginals[0], release.values[0], "count", schema)
 
 
 def _weights(release: WeightedCountsRelease, schema: Schema) -> dict[str, Any]:
     """Every cell's weight in the weight's own unit, and by how much a row may weigh at most."""
     bound = float(schema.columns[release.question.by.column].bounds[1])
-    told = _table(release.question.marginals[0], release.values[0], "weight", schema)
-    cells = [c | {"weight": c["weight"] * bound / BOUND} for c in told["cells"]]
-    return {"half": told["half"] * bound / BOUND, "cells": cells, "by": release.question.by.column, "bound": bound}
+    reported = _table(release.question.marginals[0], release.values[0], "weight", schema)
+    cells = [c | {"weight": c["weight"] * bound / BOUND} for c in reported["cells"]]
+    return {"half": reported["half"] * bound / BOUND, "cells": cells, "by": release.question.by.column, "bound": bound}
 
 
 def _table(marginal: Marginal, values: np.ndarray, what: str, schema: Schema) -> dict[str, Any]:

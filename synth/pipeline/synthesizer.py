@@ -130,8 +130,8 @@ class Synthesizer:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
         held = tempfile.TemporaryDirectory(prefix="synthesizer-")
         params = {**self.get_params(), "epsilon": epsilon}
-        with nullcontext(reporter) if reporter else watched() as told:
-            result = run(X, out=held.name, reporter=told, **params, **handed)
+        with nullcontext(reporter) if reporter else watched() as reported:
+            result = run(X, out=held.name, reporter=reported, **params, **handed)
         self.result, self._held, self._place = result, held, Path(held.name)
         return self
 
@@ -150,12 +150,12 @@ class Synthesizer:
 
         Errors: UsageError before a fit, where something lies there already, or nothing can be written.
         """
-        found, place = self._fitted(), Path(place)
+        results, place = self._fitted(), Path(place)
         if place.exists():
             raise UsageError(f"{place}: exists already; name a new folder")
         folder.check_out(place)
         try:
-            shutil.copytree(found, place)
+            shutil.copytree(results, place)
         except OSError as error:
             raise UsageError(f"{place}: cannot be written ({error.strerror}); name another folder") from None
 

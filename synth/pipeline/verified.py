@@ -53,10 +53,10 @@ class Answer:
     def plain(self) -> dict[str, Any]:
         """As it is written; the fields of a question asked alone stand at the top."""
         alone = self.answers[0] if len(self.answers) == 1 else {}
-        told = {"format": ANSWER, "level": LEVEL, **alone}
+        reported = {"format": ANSWER, "level": LEVEL, **alone}
         if not alone:
-            told["answers"] = list(self.answers)
-        return told | {"release": self.release, "card": self.card}
+            reported["answers"] = list(self.answers)
+        return reported | {"release": self.release, "card": self.card}
 
 
 class Questions:
@@ -87,8 +87,8 @@ class Questions:
         wanted = int(np.clip(TIMES * model.total, FEWEST, MOST))
         rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(self.schema).repair)
         used = {n for q in self.read for n in q.score.columns}
-        kept = {n: p for n, p in rows.items() if n in used}
-        return tuple(Planned.of(q, kept, max(float(model.total), 1.0)) for q in self.read)
+        retained = {n: p for n, p in rows.items() if n in used}
+        return tuple(Planned.of(q, retained, max(float(model.total), 1.0)) for q in self.read)
 
     @cached_property
     def synthetic(self) -> tuple[dict[str, float], ...]:
@@ -111,11 +111,11 @@ class Questions:
         Errors: UsageError for a relation that is none.
         """
         adjacency = Adjacency(relation=relation_named(relation), max_rows=max_rows)
-        told = [
+        reported = [
             price.priced(p, s, delta=delta, adjacency=adjacency, questions=len(self.planned), epsilons=epsilons)
             for p, s in zip(self.planned, self.synthetic, strict=True)
         ]
-        alone = told[0] if len(told) == 1 else {"prices": told}
+        alone = reported[0] if len(reported) == 1 else {"prices": reported}
         return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": delta, **alone}
 
     def least_epsilon(
@@ -190,11 +190,11 @@ class Questions:
             if setting.public_rows is not None:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)
             parts = questions.parted([r for r in releases if isinstance(r, EmbeddingRelease)])
-            told = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
+            reported = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
             card = charged_run.card(num_rows=0)
         about = {n: self.stored.card.get(n) for n in ("dataset", "epsilon", "delta", "synthetic_sha256")}
         seconds = time.perf_counter() - clock
-        return Answer(answers=tuple(told), release=about, seconds=seconds, card=card)
+        return Answer(answers=tuple(reported), release=about, seconds=seconds, card=card)
 
     def _check_release(self, questions: Any) -> None:
         """Whether the questions were tried on this release, where they say on which. Errors: UsageError."""

@@ -24,7 +24,7 @@ PRECISION = (
     "between 0.01 and 10"
 )
 SLACK = 1e-9  # relative float error that a generator's own sums may carry; calibration rounds down by as much
-KEPT = 1e-6  # a run's sessions must hold this much of its budget between them, up to rounding
+RETAINED = 1e-6  # a run's sessions must hold this much of its budget between them, up to rounding
 
 
 class Mechanism(Protocol):
@@ -174,7 +174,7 @@ class Curator:
     def _check_epsilon(self, events: list[Event]) -> None:
         grant = self._grant
         whole = calibrate(grant.epsilon, grant.left_delta) ** 2
-        if grant.mu**2 + grant.mu_elsewhere**2 < whole * (1 - KEPT):
+        if grant.mu**2 + grant.mu_elsewhere**2 < whole * (1 - RETAINED):
             raise BudgetError(
                 "a question with a random shift needs a grant that says what the run's other sessions may ask"
             )

@@ -34,13 +34,13 @@ def thresholds() -> list[int]:
     density = density * _exp(-(half * half >> GUARD) // 2) >> GUARD  # at 1/2
     ratio = _exp(-(one // (FINE * FINE)))  # at k + 1/2 the density falls by exp(-(k + 1) / FINE**2)
     fall = ratio
-    found = [total >> (GUARD - PLACES)]
+    results = [total >> (GUARD - PLACES)]
     for k in range(FARTHEST * FINE):
         total += _area(density, 2 * k + 1, halves=2)
         density = density * fall >> GUARD
         fall = fall * ratio >> GUARD
-        found.append(min(total, one) >> (GUARD - PLACES))
-    return found
+        results.append(min(total, one) >> (GUARD - PLACES))
+    return results
 
 
 def _area(density: int, start: int, *, halves: int) -> int:

@@ -37,9 +37,9 @@ def looked_up(block: Block, positions: np.ndarray) -> np.ndarray:
     Privacy: public only, or as private as the positions it is given.
     """
     at = codes(block.bins, positions)
-    found = block.table[at]
-    found[at < 0] = 0.0
-    return found
+    result = block.table[at]
+    result[at < 0] = 0.0
+    return result
 
 
 def distinct(names: list[str]) -> tuple[str, ...]:
@@ -165,8 +165,8 @@ def _labelled(features: np.ndarray, label: Block | None, rows: Rows) -> np.ndarr
     """Features times the label's coordinates: (n, label width * dim), the features varying fastest."""
     if label is None:
         return features
-    told = looked_up(label, rows[label.bins.column])
-    return (told[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+    released = looked_up(label, rows[label.bins.column])
+    return (released[:, :, None] * features[:, None, :]).reshape(len(features), -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

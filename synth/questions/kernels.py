@@ -105,7 +105,7 @@ class ProductKernel:
         """k(x, w), float64 (n, m), for points x (n, J) and w (m, J)."""
         return self.seen(x, w, gradients=gradients)
 
-    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+    def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
         """``seen`` at points w, for many rows."""
         return lambda x: self.seen(x, w, gradients=gradients)
 
@@ -206,8 +206,8 @@ class GaussianKernel:
 
     def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows as points, float64 (n, dim)."""
-        found = [looked_up(b, rows[b.bins.column]) for b in self.blocks]
-        return np.hstack([*found, *([codes(self.label, rows[self.label.column])[:, None]] if self.label else [])])
+        results = [looked_up(b, rows[b.bins.column]) for b in self.blocks]
+        return np.hstack([*results, *([codes(self.label, rows[self.label.column])[:, None]] if self.label else [])])
 
     def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:  # noqa: ARG002
         """Points as float64 (m, dim). Errors: ValueError where they are none."""
@@ -218,7 +218,7 @@ class GaussianKernel:
             raise ValueError("a point's label must name a bin")
         return points
 
-    def told(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
+    def observed(self, w: np.ndarray, *, gradients: bool = False) -> Seen:
         """``seen`` at points w, for many rows: each row's numbers follow from its own codes alone."""
         places, far, at = [], [], 0
         for block in self.blocks:
@@ -236,15 +236,15 @@ class GaussianKernel:
             if not gradients:
                 return value
             vectors = np.hstack([p[x[:, j]] for j, p in enumerate(places)])
-            moved = vectors[:, None, :] - w[None, :, : self.smooth]
-            moved *= slope[:, :, None] * self.unit
-            return np.concatenate([value[:, :, None], moved], axis=2).reshape(len(x), -1)
+            shifted = vectors[:, None, :] - w[None, :, : self.smooth]
+            shifted *= slope[:, :, None] * self.unit
+            return np.concatenate([value[:, :, None], shifted], axis=2).reshape(len(x), -1)
 
         return seen
 
     def seen(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
         """What records of codes x (n, columns) add at w, (n, m * each): k(x, w), then gradients in ``unit``s."""
-        return self.told(w, gradients=gradients)(x)
+        return self.observed(w, gradients=gradients)(x)
 
     def gram(self, x: np.ndarray, w: np.ndarray, *, gradients: bool = False) -> np.ndarray:
         """Covariance of the path's numbers at points x with those at w, in the order of ``seen``."""
@@ -255,12 +255,12 @@ class GaussianKernel:
         value, slope, bend = self._values(each, None if self.label is None else x[:, -1, None] == w[:, -1])
         if not gradients:
             return value
-        moved = a[:, None, :] - b[None, :, :]
+        shifted = a[:, None, :] - b[None, :, :]
         block = np.empty((len(x), 1 + d, len(w), 1 + d))
         block[:, 0, :, 0] = value
-        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * moved
+        block[:, 0, :, 1:] = self.unit * slope[:, :, None] * shifted
         block[:, 1:, :, 0] = -block[:, 0, :, 1:].transpose(0, 2, 1)
-        turned = moved.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * moved)[:, None, :, :]
+        turned = shifted.transpose(0, 2, 1)[..., None] * (-bend[:, :, None] * shifted)[:, None, :, :]
         block[:, 1:, :, 1:] = self.unit**2 * (np.eye(d)[None, :, None, :] * slope[:, None, :, None] + turned)
         return block.reshape(len(x) * (1 + d), len(w) * (1 + d))
 

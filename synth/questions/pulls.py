@@ -64,7 +64,7 @@ class Pulls(Votes):
         return (self.projection.shape[1], self.kept) if self.form == BALLOTS else (self.groups,)
 
     @property
-    def moved(self) -> float:
+    def answer_sensitivity(self) -> float:
         """L2 distance by which one teacher that changes its mind can move one row's answer."""
         if self.form == SIGNS:
             return 2 * sqrt(self.kept)

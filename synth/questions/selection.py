@@ -38,11 +38,11 @@ class Choice:
         if not (isfinite(self.scale) and self.scale > 0) or not self.tables:
             raise ValueError("a positive, finite scale and at least one table are needed")
         shapes = [tuple(b.size for b in table) for table in self.tables]
-        found = [e.shape for e in self.expected]
+        results = [e.shape for e in self.expected]
         cells = sum(prod(s) for s in shapes)
-        if self.goal == "worst" and found != shapes:
+        if self.goal == "worst" and results != shapes:
             raise ValueError("expected counts of each table's shape are needed")
-        if self.goal == "nearest" and (len(found) != 1 or found[0][1:] != (cells,) or not found[0][0]):
+        if self.goal == "nearest" and (len(results) != 1 or results[0][1:] != (cells,) or not results[0][0]):
             raise ValueError("for each candidate the expected count of every cell of all tables is needed")
         if not all(np.isfinite(e).all() for e in self.expected):
             raise ValueError("expected counts must be finite")

@@ -62,7 +62,7 @@ def write(
 
 def _parts(table: Path, schema: Schema, wanted: Writing, *, raw_text: bool) -> Iterator[dict[str, pa.ChunkedArray]]:
     """The plain table's cells as they stand there, apostrophes included, some rows at a time."""
-    names = list(schema.kept().columns)
+    names = list(schema.retained().columns)
     heads = names if raw_text else [csv_injection.marked(n, names) for n in names]
     for part in csv_reader.stream(table, csv_reader.header(table).names):
         texts = wanted.columns(dict(zip(names, part.columns, strict=True)))

@@ -66,37 +66,42 @@ def write(
     The card gains the tables' SHA-256, so that another table beside it is noticed, and what became of text that a
     spreadsheet would take for a formula: ``raw_text`` writes it as it is (csv_injection.py).
     """
-    tree, found = setting.tree, None
+    tree, results = setting.tree, None
     facts = setting.schema if tree is None else tree
     with whole_files.folder(out) as draft:
         names = write_tables(draft, tables, facts, raw_text=raw_text)
         names |= {n: _copied(draft, n, table, raw_text=raw_text) for n, table in (public or {}).items()}
-        card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.TOLD
+        card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.MARKED
         hashes = {name: _digest(draft / file) for name, file in names.items()}
         if tree is None:
             card["synthetic_sha256"] = hashes[ONE]
             card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
-            found = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
-            card |= {dialect_copy.DIGEST: found} if found else {}
+            results = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
+            card |= {dialect_copy.DIGEST: results} if results else {}
         else:
             card["tables_sha256"] = hashes
         packed, arrays = store.pack(releases)
         state, weights = model.state()
         kind = "facsimile-" if tree is None else f"facsimile-{RELATED}"
         about = {"method": method, "card": dict(card), "schema": json.loads(facts.to_json())}
-        told = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
+        reported = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
         given = ("mu", "sensitivity", "signed", "public_rows") if tree is None else ("mu",)
-        told = {"format": f"{kind}release/1", **told, "setting": {n: getattr(setting, n) for n in given}, **packed}
+        reported = {
+            "format": f"{kind}release/1",
+            **reported,
+            "setting": {n: getattr(setting, n) for n in given},
+            **packed,
+        }
         whole_files.write(draft / "schema.json", facts.to_json())
         whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
-        store.save(draft / "release.json", told, arrays)
+        store.save(draft / "release.json", reported, arrays)
         store.save(draft / "model.json", {"format": f"{kind}model/1", **about, "model": state}, weights)
     if tree is not None:
         own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
         return {**own, **{f"table {n}": str(out / file) for n, file in names.items()}}
-    if not found:
+    if not results:
         (out / dialect_copy.NAME).unlink(missing_ok=True)  # of an earlier release there
-    files_there = (*NAMES, dialect_copy.NAME) if found else NAMES
+    files_there = (*NAMES, dialect_copy.NAME) if results else NAMES
     return {n.removesuffix(".json").removesuffix(".csv").replace(".", "_"): str(out / n) for n in files_there}
 
 
@@ -130,15 +135,15 @@ def public_beside(path: str | Path, stored: "StoredModel") -> dict[str, Path]:
 
     Errors: InputError for a file that was changed since. Privacy: public only.
     """
-    place, found = Path(path), {}
+    place, results = Path(path), {}
     hashes = stored.card.get("tables_sha256", {})
     for name in stored.schema.public or {}:
         file = (place if place.is_dir() else place.parent) / f"{name}.csv"
         if name in hashes and file.is_file():
             if _digest(file) != hashes[name]:
                 raise InputError(f"{file}: not the public table as it was released; put that back, or take it away")
-            found[name] = file
-    return found
+            results[name] = file
+    return results
 
 
 def _digest(path: Path) -> str:
@@ -182,8 +187,8 @@ def write_blocks(
     """``write_table`` for a table that comes in blocks of rows, of which one is in memory at a time."""
     typed = path.suffix in (".parquet", ".pq", ".xlsx")
     wanted = Writing.of(schema) if dialect == "same" and not typed else None
-    told = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
-    parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in told)
+    reported = (texts if wanted is None else wanted.columns(texts) for texts in blocks)
+    parts = (_as_written(texts, schema, typed=typed, raw_text=raw_text) for texts in reported)
     files.write_parts(path, parts, dialect=wanted.dialect if wanted else Dialect())
 
 
@@ -245,9 +250,9 @@ def check_steward_log(path: Path | None) -> None:
 
 def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
     """Counts of cells outside the schema. Private: for the steward, never beside the output."""
-    found = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
-    told = {"private": "for the steward only; never release", **found}
-    whole_files.write(path, json.dumps(told, indent=1), private=True)
+    result = {"clamped": dict(encoded.clamped), "unreadable": dict(encoded.unreadable)}
+    reported = {"private": "for the steward only; never release", **result}
+    whole_files.write(path, json.dumps(reported, indent=1), private=True)
 
 
 @dataclass(frozen=True, kw_only=True)

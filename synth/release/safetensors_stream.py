@@ -32,7 +32,7 @@ KINDS = {
     "float32": "F32",
     "float64": "F64",
 }
-TYPES = {told: np.dtype(kind).newbyteorder("<") for kind, told in KINDS.items()}
+TYPES = {reported: np.dtype(kind).newbyteorder("<") for kind, reported in KINDS.items()}
 # as the format's library sorts: last ones first
 ORDER = ["BOOL", "U8", "I8", "I16", "U16", "F16", "I32", "U32", "F32", "F64", "I64", "U64"]
 
@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], str]:
     if packed is not None:
         return undump(packed), hashlib.sha256(packed).hexdigest()
     with path.open("rb") as file:
-        told = hashlib.file_digest(file, "sha256").hexdigest()
+        reported = hashlib.file_digest(file, "sha256").hexdigest()
         with safe_open(path, framework="np"):  # checks the header against the file
             pass
         file.seek(0)
@@ -82,7 +82,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], str]:
         header = json.loads(file.read(size))
         header.pop("__metadata__", None)
         arrays = {n: _placed(file, 8 + size + e["data_offsets"][0], e) for n, e in header.items()}
-    return arrays, told
+    return arrays, reported
 
 
 def _placed(file: IO[bytes], start: int, entry: Mapping[str, Any]) -> np.ndarray:

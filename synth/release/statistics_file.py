@@ -13,11 +13,11 @@ FORMAT = "facsimile-statistics/1"
 def load(path: str | Path) -> dict[str, Any]:
     """What `synth statistics --out` wrote. Errors: InputError."""
     try:
-        found = json.loads(regular_files.text(path))
-        fit = found["format"] == FORMAT and isinstance(found["statistics"], list) and found["level"] > 0
-        whole = fit and all(found["card"][n] is not None for n in ("epsilon", "delta", "relation"))
+        parsed = json.loads(regular_files.text(path))
+        fit = parsed["format"] == FORMAT and isinstance(parsed["statistics"], list) and parsed["level"] > 0
+        whole = fit and all(parsed["card"][n] is not None for n in ("epsilon", "delta", "relation"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
         raise InputError(f"{path}: holds no statistics; name the file that `synth.statistics` wrote")
-    return found
+    return parsed

@@ -25,9 +25,11 @@ def save(path: Path, plain: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     """Writes NAME.json and NAME.safetensors beside it, each whole or not at all. Errors: OSError."""
     with whole_files.beside(path.with_suffix(".safetensors")) as draft, draft.open("r+b") as file:
         digest = safetensors_stream.write(file, arrays)
-    told = {**plain, "arrays_sha256": digest}
-    spread = 1 if len(told.get("parts", ())) <= MANY else None  # hundreds of thousands of parts are nobody's reading
-    whole_files.write(path, json.dumps(told, indent=spread, ensure_ascii=False) + "\n")
+    reported = {**plain, "arrays_sha256": digest}
+    spread = (
+        1 if len(reported.get("parts", ())) <= MANY else None
+    )  # hundreds of thousands of parts are nobody's reading
+    whole_files.write(path, json.dumps(reported, indent=spread, ensure_ascii=False) + "\n")
 
 
 def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
@@ -48,8 +50,8 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise InputError(f"{path}: not a {kind} written by this tool, or damaged") from None
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
         raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
-    told = plain.get("arrays_sha256")  # older files have none
-    if told is not None and told != digest:
+    reported = plain.get("arrays_sha256")  # older files have none
+    if reported is not None and reported != digest:
         raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
     return plain, arrays
 
@@ -129,11 +131,11 @@ def _value(plain: Any, made: Sequence[Any], arrays: Arrays) -> Any:
 
 def bins_of(value: Any) -> list[questions.Bins]:
     """Every grouping that a release stands on, each once."""
-    found: dict[int, questions.Bins] = {}
+    result: dict[int, questions.Bins] = {}
 
     def look(part: Any) -> None:
         if isinstance(part, questions.Bins):
-            found[id(part)] = part
+            result[id(part)] = part
         elif isinstance(part, tuple):
             for p in part:
                 look(p)
@@ -142,4 +144,4 @@ def bins_of(value: Any) -> list[questions.Bins]:
                 look(getattr(part, f.name))
 
     look(value)
-    return list(found.values())
+    return list(result.values())

@@ -17,36 +17,36 @@ APART = 11.0  # of the names of curves
 Point = tuple[float, float]
 
 
-def audit_page(found: Audit) -> str:
+def audit_page(audit: Audit) -> str:
     """The page of a method's audit."""
-    parts = (("Releases", found.outputs), ("Synthetic tables", found.tables))
+    parts = (("Releases", audit.outputs), ("Synthetic tables", audit.tables))
     return html.render(
         "audit.html",
-        title=f"Audit of {found.method}",
+        title=f"Audit of {audit.method}",
         mark=None,
-        found=found,
+        result=audit,
         audit_delta=DELTA,
         skipped=SKIPPED,
         findings=[(name, f, roc(f), roc(f, log=True)) for name, f in parts if f is not None],
     )
 
 
-def roc(found: Finding, *, log: bool = False) -> str:
+def roc(finding: Finding, *, log: bool = False) -> str:
     """True against false positive rates of the attack, with what the claim allows. ``log``: its low end, both axes."""
     rates = [10 ** (-3 + 3 * i / 60) for i in range(61)] if log else [i / 60 for i in range(61)]
-    allowed = [(x, _allowed(found, x)) for x in rates]
+    allowed = [(x, _allowed(finding, x)) for x in rates]
     chance = [(x, x) for x in rates]
-    seen = [p for p in found.curve if not log or p[0] >= LOW]
+    seen = [p for p in finding.curve if not log or p[0] >= LOW]
     shapes = _axes("false positives", "true positives", log)
     for points, kind in ((chance, "axis"), (allowed, "whisker"), (seen, "line")):
         shapes += [svg.curve([_place(x, y, log) for x, y in points], kind)] if points else []
-    words = f"ROC of {found.attack}: what was seen stays {'above' if found.violated else 'x_label'} what is claimed"
+    words = f"ROC of {finding.attack}: what was seen stays {'above' if finding.violated else 'x_label'} what is claimed"
     return svg.draw(shapes, wide=WIDE, tall=TALL + 30, words=words)
 
 
-def _allowed(found: Finding, false: float) -> float:
+def _allowed(finding: Finding, false: float) -> float:
     """The largest true positive rate that the claim allows at this false positive rate."""
-    claim = found.claim
+    claim = finding.claim
     most = min(min(1.0, d + exp(min(e, 500.0)) * false) for d, e in claim.pairs)
     most = min([most, *(1 - exp(-min(e, 500.0)) * max(1 - d - false, 0.0) for d, e in claim.pairs)])
     return most if claim.mu is None or false <= 0 else min(most, float(special.ndtr(claim.mu + special.ndtri(false))))
@@ -77,28 +77,28 @@ def _axes(x_label: str, y_label: str, log: bool) -> list[Shape]:
     ]
 
 
-def capacity_page(found: Capacity) -> str:
+def capacity_page(capacity: Capacity) -> str:
     """The page of the capacity-bounded view."""
-    rows = [[a.name, f"{a.parameters:,}", f"{a.bound:.4f}", f"{a.in_sample:.4f}"] for a in found.attackers]
-    rows += [[f"{name}, exact", "-", f"{value:.4f}", "-"] for name, value in found.closed.items()]
-    exact = [f"{n} {v:.3f}" for n, v in sorted(_exact(found).items(), key=lambda m: m[1])]
-    title = f"What attackers of limited capacity see of {found.mechanism}"
+    rows = [[a.name, f"{a.parameters:,}", f"{a.bound:.4f}", f"{a.in_sample:.4f}"] for a in capacity.attackers]
+    rows += [[f"{name}, exact", "-", f"{value:.4f}", "-"] for name, value in capacity.closed.items()]
+    exact = [f"{n} {v:.3f}" for n, v in sorted(_exact(capacity).items(), key=lambda m: m[1])]
+    title = f"What attackers of limited capacity see of {capacity.mechanism}"
     return html.render(
-        "capacity.html", title=title, mark=None, found=found, rows=rows, exact=exact, ladder=ladder(found)
+        "capacity.html", title=title, mark=None, result=capacity, rows=rows, exact=exact, ladder=ladder(capacity)
     )
 
 
-def curves_page(found: Curves) -> str:
+def curves_page(curves: Curves) -> str:
     """The page of a noise's curves: leakage against the order, a line for each class of attackers."""
-    rows = [[f"{a:g}", *(f"{v[i]:.4f}" for v in found.values.values())] for i, a in enumerate(found.orders)]
-    title = f"Renyi divergence of {found.noise} noise that polynomial attackers see"
-    return html.render("capacity_curves.html", title=title, mark=None, found=found, rows=rows, drawn=drawn(found))
+    rows = [[f"{a:g}", *(f"{v[i]:.4f}" for v in curves.values.values())] for i, a in enumerate(curves.orders)]
+    title = f"Renyi divergence of {curves.noise} noise that polynomial attackers see"
+    return html.render("capacity_curves.html", title=title, mark=None, result=curves, rows=rows, drawn=drawn(curves))
 
 
-def drawn(found: Curves) -> str:
+def drawn(curves: Curves) -> str:
     """The curves, each named at its right end."""
-    low, high = found.orders[0], found.orders[-1]
-    top = max(max(found.values["unrestricted"]), max(v[-1] for v in found.values.values())) * 1.05
+    low, high = curves.orders[0], curves.orders[-1]
+    top = max(max(curves.values["unrestricted"]), max(v[-1] for v in curves.values.values())) * 1.05
     right = WIDE + 130
 
     def place(order: float, value: float) -> Point:
@@ -110,26 +110,26 @@ def drawn(found: Curves) -> str:
     ]
     shapes += [svg.label(LEFT - 5, place(low, v)[1] + 4, f"{v:.2f}", kind="dim") for v in (0.0, top / 2, top)]
     lowest = -APART
-    for name, values in sorted(found.values.items(), key=lambda v: -v[1][-1]):
+    for name, values in sorted(curves.values.items(), key=lambda v: -v[1][-1]):
         kind = "whisker" if name.startswith("unrestricted") else "line"
-        points = [place(a, v) for a, v in zip(found.orders, values, strict=True) if v <= top]  # a bound may be useless
+        points = [place(a, v) for a, v in zip(curves.orders, values, strict=True) if v <= top]  # a bound may be useless
         lowest = max(points[-1][1], lowest + APART)
         shapes += [svg.curve(points, kind), svg.label(WIDE - 4, lowest + 4, name, anchor="start")]
     shapes.append(svg.label((LEFT + WIDE) / 2, TALL + 24, "order", anchor="middle"))
-    words = f"Renyi divergence by order for {', '.join(found.values)}"
+    words = f"Renyi divergence by order for {', '.join(curves.values)}"
     return svg.draw(shapes, wide=right, tall=TALL + 30, words=words)
 
 
-def _exact(found: Capacity) -> dict[str, float]:
-    return {"unrestricted": found.ceiling, **found.closed}
+def _exact(capacity: Capacity) -> dict[str, float]:
+    return {"unrestricted": capacity.ceiling, **capacity.closed}
 
 
-def ladder(found: Capacity) -> str:
+def ladder(capacity: Capacity) -> str:
     """Bars by attacker, from the weakest on, under the unrestricted divergence."""
-    top = max([found.ceiling, *(a.bound for a in found.attackers)]) * 1.15 or 1.0
-    each, base = (WIDE - LEFT - 8) / len(found.attackers), TALL - 8
+    top = max([capacity.ceiling, *(a.bound for a in capacity.attackers)]) * 1.15 or 1.0
+    each, base = (WIDE - LEFT - 8) / len(capacity.attackers), TALL - 8
     shapes = [svg.line(LEFT, WIDE - 8, base, base, "axis")]
-    for i, a in enumerate(found.attackers):
+    for i, a in enumerate(capacity.attackers):
         x, tall = LEFT + each * i + 0.15 * each, a.bound / top * (TALL - 20)
         middle, named = x + 0.35 * each, a.name.replace("two-layer ", "")
         shapes += [
@@ -137,11 +137,11 @@ def ladder(found: Capacity) -> str:
             svg.label(middle, base - tall - 4, f"{a.bound:.3f}", anchor="middle"),
             svg.label(middle, base + 15, named, anchor="middle", kind="dim"),
         ]
-    for name, value in _exact(found).items():
+    for name, value in _exact(capacity).items():
         y = base - value / top * (TALL - 20)
         shapes += [
             svg.line(LEFT, WIDE - 8, y, y, "whisker", title=f"{name}, exact: {value:.4f}"),
             svg.label(LEFT - 4, y + 4, f"{value:.3f}", kind="dim"),
         ]
-    words = f"{found.divergence} leakage by attacker, under the mechanism's own {found.ceiling:.3f}"
+    words = f"{capacity.divergence} leakage by attacker, under the mechanism's own {capacity.ceiling:.3f}"
     return svg.draw(shapes, wide=WIDE, tall=TALL + 30, words=words)

@@ -57,12 +57,12 @@ class Bundled:
 
     def plain(self) -> dict[str, Any]:
         """All but the card, with its guarantee, as JSON data."""
-        told = {"epsilon": self.epsilon, "delta": self.delta, "own_epsilon": self.own_epsilon}
+        reported = {"epsilon": self.epsilon, "delta": self.delta, "own_epsilon": self.own_epsilon}
         return {
             "path": self.path,
             "sha256": self.sha256,
             "parts": list(self.parts),
-            **told,
+            **reported,
             "choice": self.how,
             "counted": self.counted,
             "verdict": self.card["verdict"],
@@ -143,13 +143,13 @@ def _packed(
         )
     verify.check(card)
     card["registry"] = registry(card)
-    found = related_publish.gather(folder) if isinstance(stored.schema, Dataset) else publish.gather(folder)
-    card["verdict"] = publish.judged(found, card).plain()
+    result = related_publish.gather(folder) if isinstance(stored.schema, Dataset) else publish.gather(folder)
+    card["verdict"] = publish.judged(result, card).plain()
     twin = [dialect_copy.NAME] if dialect_copy.DIGEST in card else []
     parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
-    parts |= _made(folder, stored, card, found)
+    parts |= _made(folder, stored, card, result)
     parts |= pack.parts(stored, card, parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
@@ -190,9 +190,9 @@ def checked(folder: Path) -> StoredRelease:
         raise InputError(f"{folder}: schema.json is not the schema that the card names; use another copy")
     if stored.schema.to_json() != text or model.schema.to_json() != text:
         raise InputError(f"{folder}: the schemas of release and model differ from schema.json; use another copy")
-    for name, told in _tables(stored.schema, card).items():
+    for name, reported in _tables(stored.schema, card).items():
         file = folder / name
-        if told is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == told):
+        if reported is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == reported):
             raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
     made = Dataset.of(stored.schema).tables
     rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
@@ -200,15 +200,15 @@ def checked(folder: Path) -> StoredRelease:
     for problem in broken(Dataset.of(stored.schema), tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
-        _check_twin(folder, stored.schema, tables[ONE], told=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
+        _check_twin(folder, stored.schema, tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
     return stored
 
 
 def _tables(schema: Schema | Dataset, card: Mapping[str, Any]) -> dict[str, str | None]:
     """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
-    told = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
-    public = [n for n in Dataset.of(schema).public or {} if n in told]
-    return {f"{n}.csv": told.get(n, "none") for n in (*Dataset.of(schema).tables, *public)}
+    reported = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
+    public = [n for n in Dataset.of(schema).public or {} if n in reported]
+    return {f"{n}.csv": reported.get(n, "none") for n in (*Dataset.of(schema).tables, *public)}
 
 
 def seeded(card: Mapping[str, Any]) -> bool:
@@ -221,14 +221,14 @@ def claims(card: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
 
 
-def _check_twin(folder: Path, schema: Schema, found: Table | None, *, told: str, rows: int) -> None:
+def _check_twin(folder: Path, schema: Schema, table: Table | None, *, message: str, rows: int) -> None:
     """The table in the schema's dialect is there, is the one that the card names, and holds the same rows."""
     if not (folder / dialect_copy.NAME).is_file():
         raise InputError(f"{folder}: {dialect_copy.NAME} is missing; make the release again or use another copy")
-    if dialect_copy.digest(folder) != told:
+    if dialect_copy.digest(folder) != message:
         raise InputError(f"{folder}: {dialect_copy.NAME} is not the table that the card names; use another copy")
     again = _read(folder / dialect_copy.NAME, schema, rows=rows, reading=Reading.of(schema, delimited=True))
-    both = [{} if t is None else _encoded(t, schema).positions for t in (found, again)]
+    both = [{} if t is None else _encoded(t, schema).positions for t in (table, again)]
     if any(not np.array_equal(both[0][n], both[1][n]) for n in both[0]):
         raise InputError(f"{folder}: {dialect_copy.NAME} holds other rows than synthetic.csv; use another copy")
 
@@ -243,8 +243,8 @@ def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -
     if not rows:
         return None
     table = files.read(place, columns=list(schema.columns), reading=reading)
-    found = _encoded(table, schema)
-    strange = sum(found.clamped.values()) + sum(found.unreadable.values())
+    result = _encoded(table, schema)
+    strange = sum(result.clamped.values()) + sum(result.unreadable.values())
     if table.num_rows != rows or strange:
         reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
         remedy = "make it again with `synth.Release.refit`" if place.name.startswith(ONE) else "use another copy"
@@ -282,7 +282,7 @@ def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
     return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
-def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], found: Any) -> dict[str, bytes]:
+def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], result: Any) -> dict[str, bytes]:
     """The parts that are written anew, all from the release and the card."""
     made = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
@@ -290,12 +290,12 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], found: A
         "card.html": card_page.render_html(card),
     }
     if isinstance(stored.schema, Dataset):
-        report, plain = related_publish.page(found, card=card), related_publish.plain(found)
-        made["index.html"] = related_index.render(found, card)
+        report, plain = related_publish.page(result, card=card), related_publish.plain(result)
+        made["index.html"] = related_index.render(result, card)
         made["README.md"] = related_index.readme(card, stored.schema)
     else:
-        report, plain = publish.publishable_page(found, folder, card=card), publish.plainly(found, card)
-        made["index.html"] = index_page.render(found, stored.schema, card)
+        report, plain = publish.publishable_page(result, folder, card=card), publish.plainly(result, card)
+        made["index.html"] = index_page.render(result, stored.schema, card)
         made["README.md"] = bundle_texts.readme(card)
         made["reproduce.py"] = bundle_texts.REPRODUCE
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}

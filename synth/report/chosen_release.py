@@ -66,8 +66,8 @@ class Book:
 
     def line(self, number: int, seal: str | None = None) -> Entry | None:
         """The spend of that number, and of that hash where one is given."""
-        found = (e for e in self.spends if e.number == number)
-        return next((e for e in found if seal is None or e.hash == seal), None)
+        result = (e for e in self.spends if e.number == number)
+        return next((e for e in result if seal is None or e.hash == seal), None)
 
     def of(self, one: Candidate) -> Entry | None:
         """The spend that paid for a release, None where another ledger did."""
@@ -102,9 +102,11 @@ class Book:
 
 def _left_nothing(outcome: Entry) -> bool:
     """Whether a run ended before its first answer."""
-    told = outcome.question
-    detail = told.get("detail")
-    return told.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
+    reported = outcome.question
+    detail = reported.get("detail")
+    return (
+        reported.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
+    )
 
 
 def _place(ledger: str | Path | None) -> Path:
@@ -137,8 +139,8 @@ def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: 
     book, ours = Book(ledger), [Candidate.at(one) for one in releases]
     for one in ours:
         book.dataset(one)
-    found, known = _looks(book.path, dataset, but=set()), {(one.line, one.table) for one in ours}
-    return len({(n.line, n.table) for n in found} - known)
+    results, known = _looks(book.path, dataset, but=set()), {(one.line, one.table) for one in ours}
+    return len({(n.line, n.table) for n in results} - known)
 
 
 def settle(
@@ -165,8 +167,8 @@ def settle(
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
     if how is None and (one.card.get("selection") or {}).get("how") == "releases":
         how = "releases"  # what was charged since may have decided as well
-    if how is None and (told := _told_before(one, compared)) is not None:
-        return told
+    if how is None and (reported := _stated_before(one, compared)) is not None:
+        return reported
     if how is None and compared:
         raise UsageError(
             f"{_releases(len(compared))} compared with the real rows; say how this one was chosen with `how=`: {WAYS}"
@@ -263,24 +265,24 @@ def _compared(one: Candidate, book: Book) -> list[Note]:
 
 def _looks(ledger: Path, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
     """Looks at the dataset's releases but these (by line and table), each release once."""
-    found = {
+    result = {
         (n.line, n.table): n for n in comparison_notes.notes(ledger) if n.what == "look" and _same(n.dataset, dataset)
     }
-    return [n for key, n in found.items() if key not in but]
+    return [n for key, n in result.items() if key not in but]
 
 
 def _same(one: str, other: str) -> bool:
     return names.canonical(one) == names.canonical(other)
 
 
-def _told_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
+def _stated_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | None:
     """The card as it stands, where it states a choice that still takes in all that was compared since."""
-    told = one.card.get("selection") or {}
-    how = told.get("how", "unstated")
+    reported = one.card.get("selection") or {}
+    how = reported.get("how", "unstated")
     if how in ("before", "scores"):
         return one.card
-    if how in ("private", "all") and "charges" in told:
-        return one.card if {c.table for c in compared} <= set(told.get("tables", ())) else None
+    if how in ("private", "all") and "charges" in reported:
+        return one.card if {c.table for c in compared} <= set(reported.get("tables", ())) else None
     return None
 
 

@@ -88,10 +88,10 @@ class Release(Framed):
     def __repr__(self) -> str:
         try:
             card = self.card
-            told = f"{card['method']}, epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}"
+            message = f"{card['method']}, epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}"
         except Exception:  # whatever lies there: showing an object must not fail
-            told = "no card"
-        return f"Release({str(self.place)!r}: {told})"
+            message = "no card"
+        return f"Release({str(self.place)!r}: {message})"
 
 
 def report(

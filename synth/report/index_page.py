@@ -22,8 +22,8 @@ KINDS = {
 BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
 
 
-def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
-    """The page. ``found``: the publishable report.
+def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
+    """The page. ``publishable``: the publishable report.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
@@ -37,7 +37,7 @@ def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
         about=card,
         made_up=limits.MADE_UP,
         limits=limits.sentences(card),
-        uses=uses(found, card),
+        uses=uses(publishable, card),
         cite=cite(named, card),
         draws=card.get("method") in BY_DRAWS,
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
@@ -57,21 +57,21 @@ def render(found: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
 
 def columns(schema: Schema) -> list[tuple[str, ...]]:
     """Each column with its kind and values, and its meaning where any column has one."""
-    told = any(c.description for c in schema.columns.values())
+    reported = any(c.description for c in schema.columns.values())
     return [
-        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if told else []))
+        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if reported else []))
         for n, c in schema.columns.items()
     ]
 
 
-def uses(found: Publishable, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def uses(publishable: Publishable, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """What the table is good for, usable with care for, and not for, as far as what was released can tell."""
-    noise = [s.table.sigma for s in found.one_way.values()]
+    noise = [s.table.sigma for s in publishable.one_way.values()]
     care = [
         *released_verdict.small_groups(noise, "the source"),
         "results that matter: confirm them on the real table, through whoever holds it",
     ]
-    return sorted_out(released_verdict.verdict(found, card), care, linking="linking with other tables row by row")
+    return sorted_out(released_verdict.verdict(publishable, card), care, linking="linking with other tables row by row")
 
 
 def sorted_out(said: Uses, care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:

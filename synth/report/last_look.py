@@ -81,8 +81,8 @@ def in_words(there: dict[str, int], rare: dict[str, int] | None = None) -> list[
 
 def _vouched(schema: Schema) -> Schema:
     """The columns whose list of values is public because somebody said so."""
-    kept = {n: c for n, c in schema.measured().items() if c.source in VOUCHED and _listed(c)}
-    return Schema(dialect=schema.dialect, columns=kept)
+    retained = {n: c for n, c in schema.measured().items() if c.source in VOUCHED and _listed(c)}
+    return Schema(dialect=schema.dialect, columns=retained)
 
 
 def _listed(column: Column) -> bool:
@@ -92,7 +92,7 @@ def _listed(column: Column) -> bool:
 
 def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarray]:
     """Rows with each vouched category, (categories,), by column; of the ``real`` tables where they are given."""
-    facts, found, paths = load_any(folder / "schema.json"), {}, dict[str, Any]()
+    facts, results, paths = load_any(folder / "schema.json"), {}, dict[str, Any]()
     if real is not None:
         there: dict[str, Any] = places(real, facts) if isinstance(facts, Dataset) else {}
         paths = {n: p.path for n, p in there.items()} or {ONE: Path(real)}
@@ -106,5 +106,5 @@ def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarra
                 positions = dict(read(path, columns, limit=ALL, rng=rng, synthetic=real is None).positions)
         for name, column in columns.columns.items():
             counted = np.bincount(positions[name], minlength=column.cells)
-            found[start + name] = counted[: column.size].astype(np.int64)
-    return found
+            results[start + name] = counted[: column.size].astype(np.int64)
+    return results

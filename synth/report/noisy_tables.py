@@ -47,11 +47,11 @@ class NoisyTable:
     def counted(self, positions: Mapping[str, np.ndarray]) -> np.ndarray:
         """The same table of other rows, given as positions: float64 (shape), without noise."""
         flat = np.zeros(len(next(iter(positions.values()))), dtype=np.int64)
-        kept = np.ones(len(flat), dtype=bool)
+        retained = np.ones(len(flat), dtype=bool)
         for b in self.bins:
             code = b.groups[np.searchsorted(b.starts, positions[b.column], side="right") - 1]
-            flat, kept = flat * b.size + code, kept & (code >= 0)
-        counts = np.bincount(flat[kept], minlength=self.values.size)
+            flat, retained = flat * b.size + code, retained & (code >= 0)
+        counts = np.bincount(flat[retained], minlength=self.values.size)
         return counts.reshape(self.values.shape).astype(float)
 
 
@@ -97,11 +97,11 @@ def _height(block: Block) -> float | None:
     return weight if one_hot and np.allclose(block.table, weight * np.eye(block.width)) else None
 
 
-def total(found: Iterable[NoisyTable], public: int | None) -> float | None:
+def total(noisy_tables: Iterable[NoisyTable], public: int | None) -> float | None:
     """The source's number of rows: public, or the most precise mean of the tables' sums; None without tables."""
     if public is not None:
         return float(public)
-    whole = [t for t in found if t.whole]
+    whole = [t for t in noisy_tables if t.whole]
     weights = [1 / (t.values.size * t.deviation**2) for t in whole]
     if not whole:
         return None

@@ -24,8 +24,8 @@ def shared(releases: Sequence[str | Path]) -> list[str]:
 
     Privacy: released answers only.
     """
-    found = [schemas.load(Path(r) / "schema.json").measured() for r in releases]
-    return [n for n, c in found[0].items() if all(n in other and other[n] == c for other in found[1:])]
+    results = [schemas.load(Path(r) / "schema.json").measured() for r in releases]
+    return [n for n, c in results[0].items() if all(n in other and other[n] == c for other in results[1:])]
 
 
 def questions(schema: Schema, columns: Sequence[str]) -> list[str]:
@@ -55,19 +55,19 @@ def distances(paid: str | Path, releases: Sequence[str | Path]) -> list[float]:
 
     Privacy: released answers only.
     """
-    told = [s for s in load(paid)["statistics"] if s["kind"] == "count"]
+    reported = [s for s in load(paid)["statistics"] if s["kind"] == "count"]
     common = set(shared(releases))
-    if not told or any(set(s["columns"]) - common for s in told):
+    if not reported or any(set(s["columns"]) - common for s in reported):
         raise InputError(f"{paid}: holds no counts of columns that all these releases describe alike; ask for some")
-    return [_distance(Path(r), told) for r in releases]
+    return [_distance(Path(r), reported) for r in releases]
 
 
-def _distance(release: Path, told: Sequence[dict[str, Any]]) -> float:
+def _distance(release: Path, reported: Sequence[dict[str, Any]]) -> float:
     schema = schemas.load(release / "schema.json")
     rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
     made = read(release / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
     gaps = []
-    for one in told:
+    for one in reported:
         bins = tuple(counted(n, schema.columns[n]) for n in Asked.read(one["ask"]).columns)
         noisy = np.clip([float(c["count"]) for c in one["cells"]], 0, None).reshape([b.size for b in bins])
         counts = NoisyTable(bins=bins, values=noisy, sigma=0.0).counted(made)

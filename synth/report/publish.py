@@ -37,7 +37,7 @@ def gather(release: str | Path) -> Publishable:
 
 
 def publishable_page(
-    found: Publishable,
+    result: Publishable,
     release: str | Path,
     *,
     statistics: Mapping[str, Any] | None = None,
@@ -54,8 +54,8 @@ def publishable_page(
         raise InputError(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
         )
-    said = released_verdict.verdict(found, card)
-    return publishable.render(found, schema=stored.setting.schema, about=card, said=said, paid=statistics)
+    said = released_verdict.verdict(result, card)
+    return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics)
 
 
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
@@ -74,20 +74,20 @@ def write(release: str | Path, out: str | Path, *, statistics: str | Path | None
         trees = related_publish.gather(release)
         text, plain = related_publish.page(trees, card=verify.load(release)), related_publish.plain(trees)
     else:
-        found, paid = gather(release), None if statistics is None else load(statistics)
-        text = publishable_page(found, release, statistics=paid)
-        plain = plainly(found, about(folder_of(release))) | ({} if paid is None else {"further": paid})
+        results, paid = gather(release), None if statistics is None else load(statistics)
+        text = publishable_page(results, release, statistics=paid)
+        plain = plainly(results, about(folder_of(release))) | ({} if paid is None else {"further": paid})
     _write(page, text)
     _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 
-def plainly(found: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
+def plainly(result: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
     """The report as JSON data, with its verdict. ``card``: whose fit takes part.
 
     Privacy: released answers only.
     """
-    return {"verdict": released_verdict.verdict(found, card).plain(), **publishable.plain(found)}
+    return {"verdict": released_verdict.verdict(result, card).plain(), **publishable.plain(result)}
 
 
 def verdict(release: str | Path) -> Uses:
@@ -100,14 +100,14 @@ def verdict(release: str | Path) -> Uses:
     return judged(gather(release), about(folder_of(release)))
 
 
-def judged(found: Any, card: Mapping[str, Any]) -> Uses:
+def judged(result: Any, card: Mapping[str, Any]) -> Uses:
     """The verdict on what was gathered of one table or of related ones.
 
     Privacy: released answers only.
     """
-    if isinstance(found, related_publish.PublishableTables):
-        return related_publish.verdict(found)
-    return released_verdict.verdict(found, card)
+    if isinstance(result, related_publish.PublishableTables):
+        return related_publish.verdict(result)
+    return released_verdict.verdict(result, card)
 
 
 def in_words(release: str | Path) -> list[str]:
@@ -115,8 +115,8 @@ def in_words(release: str | Path) -> list[str]:
 
     None where no such counts were released. Errors: InputError for an unusable release.
     """
-    found = publishable.means(gather(release))
-    kinds = (("columns", found["one_way"]), ("pairs", found["two_way"]))
+    result = publishable.means(gather(release))
+    kinds = (("columns", result["one_way"]), ("pairs", result["two_way"]))
     return [
         f"{name}: {100 * m['distance']:.2g} % of the rows differ from the noisy counts; "
         f"noise alone explains {100 * m['from_noise']:.2g} %"
@@ -138,11 +138,14 @@ def about(folder: Path) -> dict[str, Any]:
     """The card that a release carries, with what card.json beside it adds of a choice. Errors: InputError."""
     stored = bundle.load_release(folder).card
     try:
-        told = verify.load(folder)
-        same = all(own(told)[name] == own(stored)[name] for name in TOTALS)
+        reported = verify.load(folder)
+        same = all(own(reported)[name] == own(stored)[name] for name in TOTALS)
     except (InputError, KeyError, TypeError):
         return stored
-    return {**stored, **{name: told[name] for name in (*TOTALS, "meaning", "selection") if name in told and same}}
+    return {
+        **stored,
+        **{name: reported[name] for name in (*TOTALS, "meaning", "selection") if name in reported and same},
+    }
 
 
 def _write(path: Path, words: str) -> None:

@@ -50,13 +50,13 @@ def gather(
     releases: Sequence[Any], synthetic: Mapping[str, np.ndarray], *, public_rows: int | None, kinds: Sequence[str] = ()
 ) -> Publishable:
     """The report of these releases and of a synthetic table, given as positions by column."""
-    found = tables(releases)
-    rows = total(found, public_rows)
+    result = tables(releases)
+    rows = total(result, public_rows)
     size = len(next(iter(synthetic.values())))
     one_way: dict[str, Shown] = {}
     two_way: dict[tuple[str, ...], Shown] = {}
     larger: dict[tuple[str, ...], Shown] = {}
-    for t in found:
+    for t in result:
         made = t.counted(synthetic) * ((rows or 1.0) / size)
         shown = Shown(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
         if len(t.bins) == 1 and t.whole:
@@ -65,31 +65,36 @@ def gather(
             two_way.setdefault(t.columns, shown)
         elif len(t.bins) > 2:
             larger.setdefault(t.columns, shown)
-    told = tuple(kinds or kinds_of(type(r) for r in releases))
+    reported = tuple(kinds or kinds_of(type(r) for r in releases))
     return Publishable(
-        rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, larger=larger, kinds=told
+        rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, larger=larger, kinds=reported
     )
 
 
 def render(
-    found: Publishable, *, schema: Schema, about: Mapping[str, Any], said: Uses, paid: Mapping[str, Any] | None = None
+    publishable: Publishable,
+    *,
+    schema: Schema,
+    about: Mapping[str, Any],
+    said: Uses,
+    paid: Mapping[str, Any] | None = None,
 ) -> str:
     """The page. ``about``: the release card. ``said``: the verdict. ``paid``: further statistics, paid for apart."""
-    ordered = sorted(found.one_way.items(), key=lambda item: -item[1].fit.distance)
+    ordered = sorted(publishable.one_way.items(), key=lambda item: -item[1].fit.distance)
     return html.render(
         "publishable.html",
         title="Publishable report",
         mark=None,
-        found=found,
+        result=publishable,
         about=about,
         level=LEVEL,
         interval=LEVEL_WORDS,
-        source_rows=_source_rows(found),
-        headline=_headline(found),
+        source_rows=_source_rows(publishable),
+        headline=_headline(publishable),
         charts=[column_chart(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
         columns=[[name, *fit_in_words(shown)] for name, shown in ordered],
-        pairs=_several(found.two_way),
-        larger=_several(found.larger),
+        pairs=_several(publishable.two_way),
+        larger=_several(publishable.larger),
         uses=lines(said),
         unsure=said.unsure,
         paid=None if paid is None else section(paid, about),
@@ -102,15 +107,15 @@ def lines(said: Uses) -> list[tuple[str, ...]]:
     return [(u.level.capitalize(), u.use, *u.shown, u.reason) for u in said.uses]
 
 
-def _source_rows(found: Publishable) -> str:
-    if found.rows is None:
+def _source_rows(publishable: Publishable) -> str:
+    if publishable.rows is None:
         return "not known from this release"
-    return f"{found.rows:,.0f} ({'public' if found.rows_public else 'estimated'})"
+    return f"{publishable.rows:,.0f} ({'public' if publishable.rows_public else 'estimated'})"
 
 
-def _headline(found: Publishable) -> list[tuple[str, float, float, float]]:
+def _headline(publishable: Publishable) -> list[tuple[str, float, float, float]]:
     """For each kind of table the means of distance, of the part that noise alone would cause, and of cells within."""
-    kinds = zip(("one-way", "two-way", "larger"), means(found).values(), strict=True)
+    kinds = zip(("one-way", "two-way", "larger"), means(publishable).values(), strict=True)
     return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
 
 
@@ -125,11 +130,13 @@ def column_chart(name: str, shown: Shown, column: Column) -> dict[str, Any]:
         (label, f"{v:,.0f} ± {h:,.0f}", f"{s:,.0f}")
         for label, v, h, s in zip(labels, noisy, half, synthetic, strict=True)
     ]
-    kept = len(labels) - int(len(labels) > MOST_BINS and not column.is_numeric)  # the pooled rest would dwarf all else
+    retained = len(labels) - int(
+        len(labels) > MOST_BINS and not column.is_numeric
+    )  # the pooled rest would dwarf all else
     chart = svg_charts.intervals(
-        labels[:kept], noisy[:kept], half[:kept], synthetic[:kept], words=words, level=LEVEL_WORDS
+        labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=words, level=LEVEL_WORDS
     )
-    return {"name": name, "fit": shown.fit, "chart": chart, "rows": rows, "rest": rows[kept:]}
+    return {"name": name, "fit": shown.fit, "chart": chart, "rows": rows, "rest": rows[retained:]}
 
 
 def _several(shown: Mapping[tuple[str, ...], Shown]) -> list[tuple[str, ...]]:
@@ -168,17 +175,21 @@ def _joined(labels: list[str], column: Column) -> str:
     return f"all {len(labels)} others"
 
 
-def means(found: Publishable) -> dict[str, dict[str, float] | None]:
+def means(publishable: Publishable) -> dict[str, dict[str, float] | None]:
     """Means over one-way, two-way and larger tables of what ``Agreement`` tells; None where there is none."""
     names = [f.name for f in fields(Agreement)]
-    kinds = {"one_way": found.one_way.values(), "two_way": found.two_way.values(), "larger": found.larger.values()}
+    kinds = {
+        "one_way": publishable.one_way.values(),
+        "two_way": publishable.two_way.values(),
+        "larger": publishable.larger.values(),
+    }
     return {
         kind: {n: float(np.mean([getattr(s.fit, n) for s in shown])) for n in names} if shown else None
         for kind, shown in kinds.items()
     }
 
 
-def plain(found: Publishable) -> dict[str, Any]:
+def plain(publishable: Publishable) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
 
     def one(s: Shown) -> dict[str, Any]:
@@ -187,13 +198,13 @@ def plain(found: Publishable) -> dict[str, Any]:
     return {
         "publishable": "made from releases only",
         "level": LEVEL,
-        "rows": found.rows,
-        "kinds": list(found.kinds),
-        "means": means(found),
+        "rows": publishable.rows,
+        "kinds": list(publishable.kinds),
+        "means": means(publishable),
         "one_way": {
             n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
-            for n, s in found.one_way.items()
+            for n, s in publishable.one_way.items()
         },
-        "two_way": [{"columns": list(pair), **one(s)} for pair, s in found.two_way.items()],
-        "larger": [{"columns": list(columns), **one(s)} for columns, s in found.larger.items()],
+        "two_way": [{"columns": list(pair), **one(s)} for pair, s in publishable.two_way.items()],
+        "larger": [{"columns": list(columns), **one(s)} for columns, s in publishable.larger.items()],
     }

@@ -15,14 +15,14 @@ MEANS = ("distance", "from_noise")
 STARTS = "opens in a spreadsheet; a .parquet file of each for programs"
 
 
-def render(found: PublishableTables, card: Mapping[str, Any]) -> str:
-    """The page. ``found``: the publishable report.
+def render(publishable: PublishableTables, card: Mapping[str, Any]) -> str:
+    """The page. ``publishable``: the publishable report.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
     Privacy: released answers only.
     """
-    schema, named = found.schema, name_of(card)
+    schema, named = publishable.schema, name_of(card)
     rows = card["rows"]["tables"]
     root = schema.root
     return html.render(
@@ -34,7 +34,7 @@ def render(found: PublishableTables, card: Mapping[str, Any]) -> str:
         picture=picture(schema),
         extent=", ".join(f"{t} of {rows[t]:,} rows" for t in schema.downwards),
         limits=limits.sentences(card),
-        uses=uses(found),
+        uses=uses(publishable),
         cite=index_page.cite(named, card),
         joined=joined(schema),
         columns=list(_columns(schema)),
@@ -67,8 +67,8 @@ def _line(schema: Dataset, table: str, rows: int) -> tuple[str, ...]:
 def _columns(schema: Dataset) -> Iterator[tuple[str, list[str], list[tuple[str, ...]]]]:
     for table in schema.downwards:
         own = schema.tables[table]
-        told = ["meaning"] if any(c.description for c in own.columns.values()) else []
-        yield table, ["column", "kind", "values", *told], index_page.columns(own)
+        reported = ["meaning"] if any(c.description for c in own.columns.values()) else []
+        yield table, ["column", "kind", "values", *reported], index_page.columns(own)
 
 
 def joined(schema: Dataset) -> str:
@@ -84,25 +84,25 @@ def joined(schema: Dataset) -> str:
     return "\n".join(lines)
 
 
-def uses(found: PublishableTables) -> list[tuple[str, list[str]]]:
+def uses(publishable: PublishableTables) -> list[tuple[str, list[str]]]:
     """The verdict by heading, with what holds of all synthetic tables."""
-    noise = [s.table.sigma for shown in found.singles.values() for s in shown.values()]
+    noise = [s.table.sigma for shown in publishable.singles.values() for s in shown.values()]
     care = [
-        *released_verdict.small_groups(noise, found.schema.root),
+        *released_verdict.small_groups(noise, publishable.schema.root),
         "results that matter: confirm them on the real tables, through whoever holds them",
     ]
     return index_page.sorted_out(
-        related_publish.verdict(found), care, linking="linking with other tables row by row: keys are made up"
+        related_publish.verdict(publishable), care, linking="linking with other tables row by row: keys are made up"
     )
 
 
 def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
     """What each file of a bundle is."""
     rows = card["rows"]["tables"]
-    found = [(f"{n}.csv, {n}.parquet", f"{rows[n]:,} synthetic rows{_belongs(schema, n)}") for n in schema.tables]
-    found += [(f"{n}.csv", "a public table, as it is") for n in schema.public or {} if n in card["tables_sha256"]]
+    results = [(f"{n}.csv, {n}.parquet", f"{rows[n]:,} synthetic rows{_belongs(schema, n)}") for n in schema.tables]
+    results += [(f"{n}.csv", "a public table, as it is") for n in schema.public or {} if n in card["tables_sha256"]]
     return [
-        *found,
+        *results,
         ("index.html", "begin here: what this is, what it is good for, how to analyse and to cite it"),
         ("schema.json", "the public facts of tables, columns and keys"),
         ("card.html", "the release card: what is guaranteed and how; also card.md, and card.json for programs"),

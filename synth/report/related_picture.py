@@ -37,20 +37,20 @@ def picture(schema: Dataset) -> Markup:
 
 def _rows(schema: Dataset) -> dict[str, float]:
     """The line on which each table stands: a parent on its first child's."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     free = 0.0
 
     def put(table: str) -> float:
         nonlocal free
         below = [put(k.child) for k in schema.keys_below(table)]
         if not below:
-            found[table], free = free, free + 1
+            result[table], free = free, free + 1
         else:
-            found[table] = below[0]
-        return found[table]
+            result[table] = below[0]
+        return result[table]
 
     put(schema.root)
-    return found
+    return result
 
 
 def _box(x: float, y: float, name: str, words: str) -> list[svg.Shape]:

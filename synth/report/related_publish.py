@@ -79,24 +79,24 @@ def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
     return f"{question.table} with {', '.join(above)}" if above else f"within {question.table}", names
 
 
-def verdict(found: PublishableTables) -> Uses:
+def verdict(tables: PublishableTables) -> Uses:
     """What the tables are good for as far as what was released can tell.
 
     Privacy: released answers only.
     """
-    singles = {t: s.values() for t, s in found.singles.items() if s}
-    first = {n: p.values() for n, p in found.pairs.items()}
+    singles = {t: s.values() for t, s in tables.singles.items() if s}
+    first = {n: p.values() for n, p in tables.pairs.items()}
     across = {
         ("single columns, " if VIEWS["first"] in n else "tables of two columns, ") + n: s for n, s in first.items()
     }
-    return released_verdict.of_tables(singles, across, rows=found.roots)
+    return released_verdict.of_tables(singles, across, rows=tables.roots)
 
 
-def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
+def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
     """The report as one HTML page. ``card``: with how the release was chosen."""
     singles = []
-    for table, columns in found.singles.items():
-        facts = found.schema.as_measured(table).columns
+    for table, columns in tables.singles.items():
+        facts = tables.schema.as_measured(table).columns
         ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
         charts = [publishable.column_chart(n, s, facts[n]) for n, s in ordered[:SHOWN]]
         singles.append((table, charts, [[n, *publishable.fit_in_words(s)] for n, s in ordered]))
@@ -106,26 +106,26 @@ def page(found: PublishableTables, *, card: Mapping[str, Any]) -> str:
         mark=None,
         about=card,
         interval=LEVEL_WORDS,
-        roots=f"{found.roots:,.0f}",
-        picture=picture(found.schema),
+        roots=f"{tables.roots:,.0f}",
+        picture=picture(tables.schema),
         singles=singles,
         head=HEAD,
         tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
-        groups=[(about, _lines(shown)) for about, shown in found.pairs.items()],
-        uses=publishable.lines(verdict(found)),
+        groups=[(about, _lines(shown)) for about, shown in tables.pairs.items()],
+        uses=publishable.lines(verdict(tables)),
     )
 
 
-def _lines(found: Mapping[str, Shown]) -> list[list[str]]:
+def _lines(result: Mapping[str, Shown]) -> list[list[str]]:
     """A line for each pair, that which is furthest above its noise first."""
-    ordered = sorted(found.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
+    ordered = sorted(result.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
         [names, f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} roots", *publishable.fit_in_words(s)]
         for names, s in ordered
     ]
 
 
-def plain(found: PublishableTables) -> dict[str, Any]:
+def plain(tables: PublishableTables) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
 
     def one(s: Shown) -> dict[str, Any]:
@@ -133,16 +133,16 @@ def plain(found: PublishableTables) -> dict[str, Any]:
 
     return {
         "publishable": "made from releases only",
-        "verdict": verdict(found).plain(),
-        "roots": found.roots,
+        "verdict": verdict(tables).plain(),
+        "roots": tables.roots,
         "one_way": {
             t: {
                 n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
                 for n, s in shown.items()
             }
-            for t, shown in found.singles.items()
+            for t, shown in tables.singles.items()
         },
         "two_way": {
-            about: [{"columns": n, **one(s)} for n, s in shown.items()] for about, shown in found.pairs.items()
+            about: [{"columns": n, **one(s)} for n, s in shown.items()] for about, shown in tables.pairs.items()
         },
     }

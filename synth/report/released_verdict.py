@@ -22,7 +22,7 @@ MORE = "relations of three and more columns"
 TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
 
 
-def verdict(found: Publishable, card: Mapping[str, Any]) -> Uses:
+def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     """The verdict on one table. ``card``: whose ``fit`` takes part.
 
     **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
@@ -30,12 +30,12 @@ def verdict(found: Publishable, card: Mapping[str, Any]) -> Uses:
     Privacy: released answers only.
     """
     unsure = misfit.in_words(card.get("fit")) or ""
-    larger = f" other than the {len(found.larger)} that were counted" if found.larger else ""
+    larger = f" other than the {len(publishable.larger)} that were counted" if publishable.larger else ""
     return Uses(
         uses=best_first(
             [
-                use("columns", COLUMNS, found.one_way.values(), rows=found.rows, fitted=not unsure),
-                use("pairs", PAIRS, found.two_way.values(), rows=found.rows, fitted=not unsure),
+                use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
+                use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure),
                 _unknown("triples", f"{MORE}{larger}", FILLED_IN),
             ]
         ),

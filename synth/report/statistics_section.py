@@ -25,13 +25,13 @@ class Paid:
     tables: list[CountTable]
 
 
-def section(found: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
+def section(result: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
     """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``."""
-    interval, asked = f"{100 * found['level']:.0f} % interval", found["statistics"]
+    interval, asked = f"{100 * result['level']:.0f} % interval", result["statistics"]
     return Paid(
-        card=found["card"],
-        together=_together(about, found["card"]),
-        entry=_entry(found["card"]),
+        card=result["card"],
+        together=_together(about, result["card"]),
+        entry=_entry(result["card"]),
         interval=interval,
         single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if "cells" not in s],
         tables=[_counts(s, interval) for s in asked if "cells" in s],

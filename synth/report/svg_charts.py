@@ -99,11 +99,11 @@ def intervals(
     scale, shapes = (WIDE - LEFT - 12) / top, []
     for i, name in enumerate(labels):
         y, low, high = 4 + 19 * i, max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
-        told = f"{name}: released {noisy[i]:,.0f} ± {half[i]:,.0f} ({level}), synthetic {synthetic[i]:,.0f}"
+        message = f"{name}: released {noisy[i]:,.0f} ± {half[i]:,.0f} ({level}), synthetic {synthetic[i]:,.0f}"
         shapes.append(label(LEFT - 6, y + 12, name))
-        shapes.append(rect(LEFT, y, synthetic[i] * scale, 15, "synthetic", title=told, opacity=0.75))
+        shapes.append(rect(LEFT, y, synthetic[i] * scale, 15, "synthetic", title=message, opacity=0.75))
         shapes.append(line(LEFT + low * scale, LEFT + high * scale, y + 7.5, y + 7.5, "whisker"))
-        shapes.append(dot(LEFT + max(noisy[i], 0) * scale, y + 7.5, title=told))
+        shapes.append(dot(LEFT + max(noisy[i], 0) * scale, y + 7.5, title=message))
     return draw(shapes, wide=WIDE, tall=19 * len(labels) + 8, words=words)
 
 

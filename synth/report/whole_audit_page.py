@@ -5,22 +5,24 @@ from synth.report import html
 from synth.report.html import figure
 
 
-def whole_page(found: WholeAudit) -> str:
+def whole_page(whole_audit: WholeAudit) -> str:
     """The page of an audit from files to release folders."""
-    title = f"Audit of {found.method} from file to release"
-    rows = [_line(s) for s in found.sights]
-    return html.render("whole_audit.html", title=title, mark=None, found=found, rows=rows, left_out=found.left_out)
+    title = f"Audit of {whole_audit.method} from file to release"
+    rows = [_line(s) for s in whole_audit.sights]
+    return html.render(
+        "whole_audit.html", title=title, mark=None, result=whole_audit, rows=rows, left_out=whole_audit.left_out
+    )
 
 
 def _line(sight: Sight) -> list[str]:
-    told = sight.moments
+    reported = sight.moments
     return [
         sight.name,
         sight.kind,
         sight.shows,
         "yes" if sight.violated else "no",
         sight.seen_by,
-        figure(told.mu if told else None),
+        figure(reported.mu if reported else None),
         figure(sight.finding.claim.mu),
-        figure(told.noise_found if told else None, 2),
+        figure(reported.noise_estimate if reported else None, 2),
     ]

@@ -81,7 +81,7 @@ def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
     """What folktables reads, which tells its troubles to stdout and then does not find the file."""
     try:
         with redirect_stdout(io.StringIO()):
-            found = read()
+            result = read()
     except UsageError:
         raise
     except Exception as error:  # whatever the network, a proxy or a half-written archive may cause
@@ -89,18 +89,18 @@ def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
             f"{what} could not be fetched ({type(error).__name__}): it comes from www2.census.gov, which this computer "
             f"must reach, or lie under {Path(cache).name}/ as folktables keeps it (docs/fetch.md)"
         ) from None
-    if not isinstance(found, pd.DataFrame) or found.empty:
+    if not isinstance(result, pd.DataFrame) or result.empty:
         raise InputError(f"{what} is empty; delete it from {Path(cache).name}/ and fetch it again")
-    return found
+    return result
 
 
 def _made(task: str, state: str, year: int, problem: Any, rows: pd.DataFrame, book: pd.DataFrame) -> Fetched:
     """The task's table and schema. folktables' own arrays would write 0 where nothing applies; here cells are empty."""
     values, target, _ = problem.df_to_pandas(rows)
-    kept = problem._preprocess(rows)  # the same rows with what is missing still missing
-    texts = {n: _texts(kept[n]) for n in problem.features}
+    retained = problem._preprocess(rows)  # the same rows with what is missing still missing
+    texts = {n: _texts(retained[n]) for n in problem.features}
     yes = target.to_numpy().ravel().astype(bool)
-    if len(values) != len(kept) or len(yes) != len(kept):
+    if len(values) != len(retained) or len(yes) != len(retained):
         raise InputError(f"{task}: folktables kept other rows than were read; install the pinned version")
     table = pd.DataFrame({**texts, problem.target: np.where(yes, "1", "0")})
     columns = {n: _column(n, book, rows[n]) for n in problem.features}
@@ -159,5 +159,5 @@ def _aligned(codes: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
 
 def _label(name: str, book: pd.DataFrame) -> str:
     """What the code book calls a column."""
-    found = book[(book[0] == "NAME") & (book[1] == name)]
-    return name if found.empty else str(found.iloc[0][4]).strip()
+    result = book[(book[0] == "NAME") & (book[1] == name)]
+    return name if result.empty else str(result.iloc[0][4]).strip()

@@ -44,17 +44,17 @@ def _find(source: Path, year: int, names: tuple[str, ...]) -> Path | None:
 
 
 def _copied(source: Path, year: int, names: tuple[str, ...], to: Path) -> bool:
-    found = _find(source, year, names)
-    if found is not None and found.resolve() != to.resolve():
-        shutil.copyfile(found, to)
-    return found is not None
+    result = _find(source, year, names)
+    if result is not None and result.resolve() != to.resolve():
+        shutil.copyfile(result, to)
+    return result is not None
 
 
 def _unpacked(source: Path, year: int, packed: str, to: Path) -> bool:
-    found = _find(source, year, (packed,))
-    if found is None:
+    result = _find(source, year, (packed,))
+    if result is None:
         return False
-    with zipfile.ZipFile(found) as archive, archive.open(to.name) as read, to.open("wb") as write:
+    with zipfile.ZipFile(result) as archive, archive.open(to.name) as read, to.open("wb") as write:
         shutil.copyfileobj(read, write)
     return True
 

@@ -68,18 +68,18 @@ def with_codes(schema: Schema, name: str, book: CodeBook, *, missing: Sequence[s
     pairs = [(v, text) for v, text in zip(book.values, book.labels, strict=True) if canonical(v) not in codes]
     listed = [v for v in book.values if canonical(v) in codes]
     notes = [f"{name}: {value!r} means missing, so its label is dropped" for value in listed]
-    told = {canonical(value) for value in listed}
-    drafted = old.source == UNCONFIRMED and any(canonical(code) not in told for code in old.missing_codes)
+    reported = {canonical(value) for value in listed}
+    drafted = old.source == UNCONFIRMED and any(canonical(code) not in reported for code in old.missing_codes)
     if drafted:
         notes.append(f"{name}: some missing codes were drafted and are not in the code book; it stays unconfirmed")
-    kept = [*old.missing_codes, *(v for v in listed if canonical(v) not in map(canonical, old.missing_codes))]
+    retained = [*old.missing_codes, *(v for v in listed if canonical(v) not in map(canonical, old.missing_codes))]
     fits = old.type in CATEGORICAL and not (old.type == "boolean" and len(pairs) > 2)
     column = Column(
         type=old.type if fits else "categorical",
         categories=tuple(value for value, _ in pairs),
         labels=tuple(text for _, text in pairs),
-        nullable="" in kept or None,
-        missing=tuple(kept) if any(kept) else None,
+        nullable="" in retained or None,
+        missing=tuple(retained) if any(retained) else None,
         source=UNCONFIRMED if drafted else "declared",
         description=old.description,
     )
@@ -91,6 +91,6 @@ def with_books(schema: Schema, books: Mapping[str, CodeBook], *, missing: Sequen
     """``with_codes`` for several columns, one after the other."""
     notes: list[str] = []
     for name, book in books.items():
-        found = with_codes(schema, name, book, missing=missing)
-        schema, notes = found.schema, notes + found.notes
+        result = with_codes(schema, name, book, missing=missing)
+        schema, notes = result.schema, notes + result.notes
     return Exchanged(schema=schema, notes=notes)

@@ -165,12 +165,12 @@ def decode(
 
     ``listed``: as ``typed`` of that, but a text column is a list of texts and places in it: no text is made for a row.
     """
-    out, told = {}, _places if listed else _texts
-    for name, column in schema.kept().columns.items():
+    out, reported = {}, _places if listed else _texts
+    for name, column in schema.retained().columns.items():
         if column.type == "identifier":
             out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
         else:
-            out[name] = told(column, np.asarray(positions[name], dtype=np.int64))
+            out[name] = reported(column, np.asarray(positions[name], dtype=np.int64))
     return out
 
 
@@ -247,12 +247,12 @@ def _typed(column: Column, texts: pa.Array) -> pa.Array:
     if not column.is_numeric:
         return texts
     coded = pa.array([canonical(c) for c in column.missing_codes] or ["\0"], type=pa.string())
-    kept = pc.if_else(pc.is_in(texts, value_set=coded), None, texts)
+    retained = pc.if_else(pc.is_in(texts, value_set=coded), None, texts)
     if column.type == "integer":
-        return kept.cast(pa.int64())
+        return retained.cast(pa.int64())
     if column.type == "float":
-        return kept.cast(pa.float64())
-    return kept.cast(pa.timestamp("s")).cast(pa.timestamp("ms"))
+        return retained.cast(pa.float64())
+    return retained.cast(pa.timestamp("s")).cast(pa.timestamp("ms"))
 
 
 def allowed(column: Column, wanted: str) -> Intervals:
@@ -265,10 +265,10 @@ def allowed(column: Column, wanted: str) -> Intervals:
 
 def places_of(column: Column, wanted: str) -> np.ndarray:
     """The same positions one by one, ascending. Errors: ValueError, also where they are too many to list."""
-    found = allowed(column, wanted)
-    if found.size > MOST_PLACES:
+    result = allowed(column, wanted)
+    if result.size > MOST_PLACES:
         raise ValueError(f"allows more than {MOST_PLACES} values; give a narrower range")
-    return found.listed()
+    return result.listed()
 
 
 def _span(column: Column, wanted: str) -> tuple[int, int]:

@@ -275,18 +275,18 @@ def _fixed(rule: Fixed, facts: Facts) -> Compiled:
 
 def _one(facts: Facts, column: str, value: str) -> int:
     """The position of a single value. Errors: ValueError."""
-    found = facts.places(column, value)
-    if found.size != 1:
+    result = facts.places(column, value)
+    if result.size != 1:
         raise ValueError(f"{value!r} must be a single value")
-    return int(found.starts[0])
+    return int(result.starts[0])
 
 
 def _few(facts: Facts, column: str, condition: str) -> np.ndarray:
     """Positions that can be listed one by one. Errors: ValueError."""
-    found = facts.places(column, condition)
-    if found.size > 100_000:
+    result = facts.places(column, condition)
+    if result.size > 100_000:
         raise ValueError("more than 100,000 values in one combination; give a narrower range")
-    return found.listed()
+    return result.listed()
 
 
 def _codes(parts: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:

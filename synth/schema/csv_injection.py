@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 RISKY = re.compile(r"\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]")
 NUMBER = re.compile(r"\s*[+-]?([0-9]+([.,][0-9]*)*|[.][0-9]+)([eE][+-]?[0-9]+)?%?\s*")
 MARK = "'"
-TOLD = "text that a spreadsheet would take for a formula has an apostrophe before it; numbers are as they are"
+MARKED = "text that a spreadsheet would take for a formula has an apostrophe before it; numbers are as they are"
 RAW = "raw: text cells are written as they are; a spreadsheet may take some of them for formulas"
 
 
@@ -40,10 +40,10 @@ def marked(text: str, known: Collection[str] = ()) -> str:
     """
     if not risky(text):
         return text
-    found = MARK + text
-    while found in known:
-        found = MARK + found
-    return found
+    result = MARK + text
+    while result in known:
+        result = MARK + result
+    return result
 
 
 def plain(text: str) -> str | None:
@@ -66,15 +66,15 @@ def read(text: str, known: Collection[str]) -> str:
     return text if bare is None else bare
 
 
-def names(found: Sequence[str]) -> list[str]:
+def names(result: Sequence[str]) -> list[str]:
     """Column names of a header without their marks; of two that would become one, that with more marks was marked.
 
     >>> names(["a", "'=x"]), names(["'=x", "''=x"]), names(["=x", "'=x"])
     (['a', '=x'], ["'=x", '=x'], ['=x', "'=x"])
     """
-    bare = {name: plain(name) for name in found}
+    bare = {name: plain(name) for name in result}
     most: dict[str, str] = {}
     for name, text in bare.items():
         if text is not None and text not in bare:
             most[text] = max(most.get(text, ""), name, key=len)
-    return [text if (text := bare[name]) is not None and most.get(text) == name else name for name in found]
+    return [text if (text := bare[name]) is not None and most.get(text) == name else name for name in result]

@@ -125,10 +125,10 @@ class Dataset(BaseModel):
 
     def upwards(self, table: str) -> list[str]:
         """The table, its parent, and so on to the root."""
-        found = [table]
-        while (key := self.key_above(found[-1])) is not None:
-            found.append(key.parent)
-        return found
+        results = [table]
+        while (key := self.key_above(results[-1])) is not None:
+            results.append(key.parent)
+        return results
 
     def most_rows(self, table: str) -> int:
         """How many rows of the table one root has at most."""
@@ -152,14 +152,14 @@ class Dataset(BaseModel):
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""
-        found = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
+        result = {f"{t}.{n}": f for t, s in self.tables.items() for n, f in s.unconfirmed().items()}
         keys = {
             k.child: [f"key to {k.parent}", f"most_children {k.most_children}"]
             for k in self.keys
             if k.source == UNCONFIRMED
         }
         public = {n: ["public table"] for n, p in (self.public or {}).items() if p.source == UNCONFIRMED}
-        return {**found, **keys, **public}
+        return {**result, **keys, **public}
 
     def to_json(self) -> str:
         """The schema as JSON text, each table as a single table's schema is written."""
@@ -180,10 +180,10 @@ def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     >>> below("patients", [("stays", "acts"), ("patients", "stays")])
     ('patients', 'stays', 'acts')
     """
-    found = [root]
-    for name in found:
-        found += [child for parent, child in keys if parent == name and child not in found]
-    return tuple(found)
+    results = [root]
+    for name in results:
+        results += [child for parent, child in keys if parent == name and child not in results]
+    return tuple(results)
 
 
 def unit_in_words(downwards: Sequence[str]) -> str:
@@ -257,13 +257,13 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Data
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
     tables = {str(n): _own(facts, name=f"{name}: table {n}", complete=complete) for n, facts in plain["tables"].items()}
     try:
-        found = Dataset.model_validate({**plain, "tables": tables})
+        result = Dataset.model_validate({**plain, "tables": tables})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise InputError(f"{name}: {_where(plain, fault['loc'])}: {_rule(fault)}") from None
-    for problem in problems(found, complete):
+    for problem in problems(result, complete):
         raise InputError(f"{name}: {problem}")
-    return found
+    return result
 
 
 def _where(plain: Mapping[str, Any], path: tuple[int | str, ...]) -> str:

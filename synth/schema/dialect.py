@@ -56,7 +56,7 @@ class Dialect(BaseModel):
     source: Literal["public", "declared", "unconfirmed"] = "declared"
 
     @model_validator(mode="after")
-    def _told_apart(self) -> "Dialect":
+    def _distinguished(self) -> "Dialect":
         if self.decimal == self.thousands:
             raise ValueError("decimal and thousands must be different marks")
         return self
@@ -99,11 +99,11 @@ def numbers(text: str) -> Numbers:
     >>> numbers("1.234,5"), numbers("1234,5")
     (Numbers(decimal=',', thousands='.'), Numbers(decimal=',', thousands=None))
     """
-    found = EXAMPLE.fullmatch(text)
-    if found is None or (found["decimal"] is not None and found["decimal"] == found["thousands"]):
+    match = EXAMPLE.fullmatch(text)
+    if match is None or (match["decimal"] is not None and match["decimal"] == match["thousands"]):
         raise ValueError("format of a number is 1234.5 as it is written there, for instance 1.234,5 or 1234,5")
-    thousands = found["thousands"] or None
-    return Numbers(found["decimal"] or ("," if thousands == "." else "."), thousands)
+    thousands = match["thousands"] or None
+    return Numbers(match["decimal"] or ("," if thousands == "." else "."), thousands)
 
 
 @dataclass(frozen=True)

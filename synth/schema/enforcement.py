@@ -17,7 +17,7 @@ class Rules:
 
     def __init__(self, schema: Schema) -> None:
         self._rules: list[Compiled] = []
-        self.kept: list[dict[str, Any]] = []
+        self.retained: list[dict[str, Any]] = []
         for number in range(len(schema.constraints or ())):
             try:
                 self._rules += _compile(schema, number)
@@ -29,8 +29,10 @@ class Rules:
     def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
         repair_all(self._rules, rows, redraw)
-        told = zip(self._rules, shares(self._rules, rows), strict=True)
-        self.kept = [{"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share} for r, share in told]
+        reported = zip(self._rules, shares(self._rules, rows), strict=True)
+        self.retained = [
+            {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share} for r, share in reported
+        ]
 
 
 def _compile(schema: Schema, number: int) -> list[Compiled]:
@@ -57,8 +59,8 @@ class _Facts:
 
     def cells(self, column: str) -> tuple[int, int]:
         """Number of positions of valid values, and in all."""
-        found = self._schema.columns[column]
-        return found.size, found.cells
+        result = self._schema.columns[column]
+        return result.size, result.cells
 
     def shift(self, low: str, high: str) -> int:
         """Distance of the two columns' grids, which must have one step and meet."""

@@ -55,8 +55,8 @@ class Intervals:
     def other(self, count: int) -> "Intervals":
         """The positions of range(count) that are not in the set."""
         first, last = np.append(0, self.ends), np.append(self.starts, count)
-        kept = first < last
-        return Intervals(first[kept], last[kept])
+        retained = first < last
+        return Intervals(first[retained], last[retained])
 
     def listed(self) -> np.ndarray:
         """Every position, ascending."""

@@ -34,11 +34,11 @@ def opened(path: str | Path) -> IO[bytes]:
         raise
 
 
-def check(found: os.stat_result, path: str | Path) -> None:
+def check(result: os.stat_result, path: str | Path) -> None:
     """Refuses what is no regular file. Errors: IsADirectoryError for a folder, else OSError."""
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(result.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(result.st_mode):
         raise OSError(errno.EINVAL, "a pipe, a device or a socket, not a regular file", str(path))
 
 

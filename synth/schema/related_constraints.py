@@ -120,8 +120,8 @@ def _column(schema: "Dataset", name: str) -> "Column":
 
 def _facts(column: "Column") -> dict[str, object]:
     """What decides a column's positions."""
-    told = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
-    return {n: getattr(column, n) for n in told}
+    reported = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
+    return {n: getattr(column, n) for n in reported}
 
 
 def rule_writes(schema: "Dataset", rule: Equal | Total | Count | Order) -> str:

@@ -44,11 +44,11 @@ def stems(table: str) -> set[str]:
     (['diagnos', 'diagnose', 'diagnoses', 'diagnosis'], ['historie', 'histories', 'history'], ['order'])
     """
     name = joined(table)
-    found = {name}
+    results = {name}
     for end, instead in (("s", ""), ("ies", "y"), ("ses", "sis"), ("es", ""), ("en", "")):
         if name.endswith(end) and len(name) > len(end) + 2 and (end != "es" or name[-3] in "sxzh"):
-            found.add(name.removesuffix(end) + instead)
-    return found
+            results.add(name.removesuffix(end) + instead)
+    return results
 
 
 def called(table: str) -> set[str]:
@@ -63,9 +63,9 @@ def own_key(table: str, columns: Sequence[str]) -> str | None:
     ('patient_nbr', 'id')
     """
     for wanted in (called(table), OWN):
-        found = [c for c in columns if joined(c) in wanted]
-        if found:
-            return found[0] if len(found) == 1 else None
+        results = [c for c in columns if joined(c) in wanted]
+        if results:
+            return results[0] if len(results) == 1 else None
     return None
 
 
@@ -112,7 +112,7 @@ def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
     >>> [str(r) for r in shared({"homes": ["idhogar", "rooms"], "people": ["idpersona", "idhogar", "age"]})]
     ['people.idhogar=homes.idhogar']
     """
-    found = []
+    results = []
     for one, other in combinations(tables, 2):
         alike = [c for c in tables[one] if key_like(c) and c in tables[other]]
         if not alike:
@@ -121,8 +121,8 @@ def shared(tables: Mapping[str, Sequence[str]]) -> list[Reference]:
         ranks = [_heads(tables[t], column) for t in (one, other)]
         for (parent, child), rank in zip(((one, other), (other, one)), (ranks, ranks[::-1]), strict=True):
             if rank[0] >= rank[1]:
-                found.append(Reference(child=child, columns=(column,), parent=parent, parent_columns=(column,)))
-    return found
+                results.append(Reference(child=child, columns=(column,), parent=parent, parent_columns=(column,)))
+    return results
 
 
 def _heads(columns: Sequence[str], key: str) -> int:
@@ -167,14 +167,14 @@ def tree(tables: Sequence[str], references: Sequence[Reference], *, public: Sequ
 
 def _below(root: str, references: Sequence[Reference]) -> list[Reference]:
     """The references that lead down from the root."""
-    reached, found = [root], []
+    reached, results = [root], []
     for table in reached:
         for r in references:
-            if r.parent == table and r not in found and r.child != root:
-                found.append(r)
+            if r.parent == table and r not in results and r.child != root:
+                results.append(r)
                 if r.child not in reached:
                     reached.append(r.child)
-    return found
+    return results
 
 
 def _twice(references: Sequence[Reference]) -> Iterator[str]:

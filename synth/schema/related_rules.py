@@ -120,8 +120,8 @@ def _public_problems(schema: "Dataset", name: str, public: "PublicTable") -> Ite
         yield f"{about}: a table is called the same but for capitals; their files could not be told apart"
     for reference in public.referred_by:
         table, _, column = reference.partition(".")
-        found = schema.tables[table].columns.get(column) if table in schema.tables else None
-        if found is None:
+        result = schema.tables[table].columns.get(column) if table in schema.tables else None
+        if result is None:
             yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
-        elif found.type not in CATEGORICAL or found.grouping is not None:
+        elif result.type not in CATEGORICAL or result.grouping is not None:
             yield f"{about}: {reference} must be categorical and ungrouped, its categories values of {public.key}"

@@ -68,12 +68,12 @@ def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metad
         notes.append(
             f"{table['sequence_key']}: the sequence key; to protect it as a person use `unit=` and `max_rows=`"
         )
-    found = {column: _column(column, meta, notes, name) for column, meta in columns.items()}
+    result = {column: _column(column, meta, notes, name) for column, meta in columns.items()}
     key = table.get("primary_key")
-    if isinstance(key, str) and key in found and found[key].type != "identifier":
+    if isinstance(key, str) and key in result and result[key].type != "identifier":
         notes.append(f"{key}: the primary key, taken as an identifier")
-        found[key] = Column(type="identifier")
-    schema = Schema(dataset=label, columns=found)
+        result[key] = Column(type="identifier")
+    schema = Schema(dataset=label, columns=result)
     return Exchanged(schema=parse(schema.model_dump(exclude_none=True), name=name, complete=False), notes=notes)
 
 
@@ -165,9 +165,9 @@ def _merged(name: str, stated: Column, drafted: Column, notes: list[str]) -> Col
         return drafted
     if stated.categories:
         codes = {canonical(code) for code in drafted.missing_codes}
-        kept = tuple(c for c in stated.categories if canonical(c) not in codes)
+        retained = tuple(c for c in stated.categories if canonical(c) not in codes)
         source = UNCONFIRMED if drafted.missing_codes else stated.source
-        return drafted.model_copy(update={"type": stated.type, "categories": kept, "source": source, "risk": None})
+        return drafted.model_copy(update={"type": stated.type, "categories": retained, "source": source, "risk": None})
     if stated.type == "boolean" and len(drafted.categories or ()) <= 2:
         return drafted.model_copy(update={"type": "boolean"})
     if stated.type in NUMERIC and drafted.type in ("categorical", "boolean", "datetime") and drafted.size > 1:
@@ -190,7 +190,7 @@ def to_sdv(schema: Schema, *, table_name: str | None = None) -> dict[str, Any]:
     >>> to_sdv(schema, table_name="people")["tables"]["people"]["primary_key"]
     'ID'
     """
-    schema = schema.kept()
+    schema = schema.retained()
     table: dict[str, Any] = {"columns": {name: _sdtype(column) for name, column in schema.columns.items()}}
     keys = [name for name, column in schema.columns.items() if column.type == "identifier"]
     if len(keys) == 1 and keys[0] != schema.person:

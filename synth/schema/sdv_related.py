@@ -44,9 +44,9 @@ def from_sdv_related(plain: Mapping[str, Any], *, name: str = "metadata") -> Exc
     if not isinstance(plain["tables"], Mapping) or len(plain["tables"]) < 2:
         raise InputError(f"{name}: relationships are between two or more tables; `tables` must map their names")
     for table in plain["tables"]:
-        found = from_sdv({**plain, "relationships": []}, table_name=table, name=f"{name}: table {table}")
-        tables[table] = found.schema.model_copy(update={"dataset": None})
-        notes += [f"{table}: {line}" for line in found.notes]
+        result = from_sdv({**plain, "relationships": []}, table_name=table, name=f"{name}: table {table}")
+        tables[table] = result.schema.model_copy(update={"dataset": None})
+        notes += [f"{table}: {line}" for line in result.notes]
     for reference in references:
         for table, columns in ((reference.child, reference.columns), (reference.parent, reference.parent_columns)):
             if table not in tables:
@@ -69,8 +69,8 @@ def _reference(plain: object, name: str) -> Reference:
 
 
 def _several(columns: object) -> tuple[str, ...]:
-    found = [columns] if isinstance(columns, str) else columns if isinstance(columns, list) else []
-    return tuple(c for c in found if isinstance(c, str))
+    result = [columns] if isinstance(columns, str) else columns if isinstance(columns, list) else []
+    return tuple(c for c in result if isinstance(c, str))
 
 
 def to_sdv_related(schema: Dataset) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def to_sdv_related(schema: Dataset) -> dict[str, Any]:
     """
     tables = {}
     for name, table in schema.tables.items():
-        told = to_sdv(table, table_name=name)["tables"][name]
+        reported = to_sdv(table, table_name=name)["tables"][name]
         if below := schema.keys_below(name):
-            told["primary_key"] = _one_or_list(below[0].referred)
-        tables[name] = told
+            reported["primary_key"] = _one_or_list(below[0].referred)
+        tables[name] = reported
     relationships = [
         {
             "parent_table_name": k.parent,

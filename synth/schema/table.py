@@ -105,7 +105,7 @@ class Schema(BaseModel):
         given = derived(self.constraints or ())
         return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
 
-    def kept(self) -> "Schema":
+    def retained(self) -> "Schema":
         """The schema without the columns that are left out: they are neither read nor made."""
         columns = {n: c for n, c in self.columns.items() if c.type != "omitted"}
         return self if len(columns) == len(self.columns) else self.model_copy(update={"columns": columns})
@@ -161,8 +161,8 @@ class Schema(BaseModel):
         """How many columns of which names, never a value."""
         names = [*list(self.columns)[:SHOWN], *(["..."] if len(self.columns) > SHOWN else [])]
         waiting = len(self.unconfirmed())
-        told = f"; {waiting} unconfirmed" if waiting else ""
-        return f"Schema({len(self.columns)} columns: {', '.join(names)}{told})"
+        reported = f"; {waiting} unconfirmed" if waiting else ""
+        return f"Schema({len(self.columns)} columns: {', '.join(names)}{reported})"
 
     __str__ = __repr__
 

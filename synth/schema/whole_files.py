@@ -78,12 +78,12 @@ def folder(out: str | Path) -> Iterator[Path]:
 def _check(path: Path) -> None:
     """Refuses to take the place of what is no regular file. Errors: OSError."""
     try:
-        found = os.lstat(path)
+        result = os.lstat(path)
     except FileNotFoundError:
         return
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(result.st_mode):
         raise OSError(errno.ELOOP, "a symbolic link, which is never written through; name the file itself", str(path))
-    regular_files.check(found, path)
+    regular_files.check(result, path)
 
 
 def _runs(process: str) -> bool:

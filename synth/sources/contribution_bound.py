@@ -22,10 +22,10 @@ def keep_parts(
 
     Returns a mark for each of ``num_rows`` rows. **Guarantee**: as of ``keep``, since no person is in two parts.
     """
-    kept = np.zeros(num_rows, dtype=bool)
+    retained = np.zeros(num_rows, dtype=bool)
     for persons, rows in parts:
-        kept[rows[keep(persons, max_rows, draws)]] = True
-    return kept
+        retained[rows[keep(persons, max_rows, draws)]] = True
+    return retained
 
 
 def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:
@@ -44,6 +44,6 @@ def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:
     ranked = person[order]
     first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])) if len(ranked) else np.zeros(0, int)
     rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.append(first, len(ranked))))
-    kept = np.zeros(len(person), dtype=bool)
-    kept[order] = rank < max_rows
-    return np.flatnonzero(kept | nameless)
+    retained = np.zeros(len(person), dtype=bool)
+    retained[order] = rank < max_rows
+    return np.flatnonzero(retained | nameless)

@@ -39,7 +39,7 @@ def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
     codes = {canonical(code): code for code in ("", *missing)}
     gone = np.array([value in codes for value in plain], dtype=bool)
     counts = np.bincount(text.codes, minlength=len(plain))
-    found = set(plain[gone])
+    result = set(plain[gone])
     values = sorted(set(plain[~gone]))
     index = {value: i for i, value in enumerate(values)}
     places = np.array([index[value] for value in plain[~gone]], dtype=np.int64)
@@ -47,7 +47,7 @@ def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
         name=name,
         values=values,
         counts=np.bincount(places, weights=counts[~gone], minlength=len(values)).astype(np.int64),
-        missing=[code for key, code in codes.items() if key in found],
+        missing=[code for key, code in codes.items() if key in result],
     )
 
 
@@ -82,10 +82,10 @@ class Notes:
         """What can be done about lists of values that tell of persons."""
         if not self.lists:
             return []
-        told = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
+        message = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
         group = f"group them by first characters with `group={ways}`, or " if ways else ""
         return [
-            f"{','.join(self.lists)}: long lists, or values that few rows have ({told}): {LEARN}{group}vouch for "
+            f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): {LEARN}{group}vouch for "
             "each alone with `assume_public=` and `reasons=`"
         ]

@@ -18,7 +18,7 @@ from synth.schema.table import UNCONFIRMED, Column, Schema
 from synth.sources.draft_cells import LEARN
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft
-from synth.sources.draft_unit import rows_kept
+from synth.sources.draft_unit import rows_retained
 from synth.sources.formats.text_table import Table
 
 Rows = Callable[[str], tuple[Table, list[str]]]  # a table's rows for a draft, and notes on them
@@ -62,10 +62,10 @@ def draft_related(
     check(headers, wanted)
     said = {(k.child, k.columns) for k in wanted.keys}
     joined = {(k.child, k.parent) for k in wanted.keys if k.parent not in wanted.public}
-    found = guessed(headers) if declared is None else list(declared)
+    result = guessed(headers) if declared is None else list(declared)
     if declared is None:
-        found += _of_orphans(headers, [*wanted.keys, *found])
-    others = (r for r in found if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
+        result += _of_orphans(headers, [*wanted.keys, *result])
+    others = (r for r in result if (r.child, r.columns) not in said and (r.child, r.parent) not in joined)
     references = [*wanted.keys, *others]
     made = tree(list(headers), references, public=wanted.public, root=wanted.root)
     tables = [t for t in headers if t not in wanted.public and t not in made.aside]
@@ -86,20 +86,20 @@ def draft_related(
     return DraftedTables(tables=schemas, plain={n: v for n, v in plain.items() if v}, notes=read.notes)
 
 
-def _of_orphans(headers: Mapping[str, Sequence[str]], found: Sequence[Reference]) -> list[Reference]:
+def _of_orphans(headers: Mapping[str, Sequence[str]], references: Sequence[Reference]) -> list[Reference]:
     """Keys that tables without a parent share with others, where names tell which table is the parent."""
-    below = {r.child for r in found}
+    below = {r.child for r in references}
     return [r for r in sure(shared(headers)) if r.child not in below]
 
 
 def _either_way(headers: Mapping[str, Sequence[str]], made: Tree) -> list[str]:
     """What is to be said of tables that share a key, where names do not tell which is the parent."""
     orphans = {t: c for t, c in headers.items() if t not in {k.child for k in made.keys}}
-    found = shared(orphans) if len(orphans) > 1 else []
+    result = shared(orphans) if len(orphans) > 1 else []
     return [
         f"{r.child} and {r.parent} share {r.columns[0]}: say which belongs to which, `keys={r}` or the other way round."
-        for r in found
-        if r not in sure(found) and r.child < r.parent
+        for r in result
+        if r not in sure(result) and r.child < r.parent
     ]
 
 
@@ -121,17 +121,17 @@ class _Read:
         keyed += [c for k in self._tree.keys if k.parent == name for c in k.parent_columns]
         options = dict((self._wanted.options or {}).get(name, {}))
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
-        found = draft(table, unit="row", **options)
-        columns = {**found.schema.columns, **self._referring(name)}
-        self.notes += [f"{name}: {line.replace(LEARN, '')}" for line in [*notes, *found.suggestions]]
+        drafted = draft(table, unit="row", **options)
+        columns = {**drafted.schema.columns, **self._referring(name)}
+        self.notes += [f"{name}: {line.replace(LEARN, '')}" for line in [*notes, *drafted.suggestions]]
         self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
         dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
         self._orders[name] = dates[0] if len(dates) == 1 else None
-        return found.schema.model_copy(update={"columns": columns, "unit": None, "unit_source": None})
+        return drafted.schema.model_copy(update={"columns": columns, "unit": None, "unit_source": None})
 
     def _referring(self, name: str) -> dict[str, Column]:
         """The columns that refer to public tables: their categories are those tables' keys."""
-        found = {}
+        result = {}
         for reference in self._tree.public:
             if reference.child != name:
                 continue
@@ -141,8 +141,8 @@ class _Read:
                     "to a public table is by one column"
                 )
             values = self._public_keys(reference)
-            found[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
-        return found
+            result[reference.columns[0]] = Column(type="categorical", categories=values, nullable=True)
+        return result
 
     def _public_keys(self, reference: Reference) -> tuple[str, ...]:
         table, _ = self._rows(reference.parent)
@@ -185,11 +185,11 @@ class _Read:
                 "rows, or none, to propose it from."
             )
             return 0
-        most = min(rows_kept(counts), MOST_CHILDREN)
-        kept = np.minimum(counts, most).sum() / counts.sum()
+        most = min(rows_retained(counts), MOST_CHILDREN)
+        retained = np.minimum(counts, most).sum() / counts.sum()
         self.notes.append(
             f"{key.child}: proposed from the rows to keep at most {most} of one row of {key.parent}, "
-            f"{kept:.0%} of all; answer with `most_children={key.child}=N`"
+            f"{retained:.0%} of all; answer with `most_children={key.child}=N`"
         )
         return most
 

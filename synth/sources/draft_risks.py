@@ -157,8 +157,8 @@ def named_like_key(name: str) -> bool:
     >>> [n for n in ("MRN", "Fallnummer", "PatNr", "patientid", "covid", "grid") if named_like_key(n)]
     ['MRN', 'Fallnummer', 'PatNr', 'patientid']
     """
-    found = words(name)
-    last = found[-1] if found else ""
+    result = words(name)
+    last = result[-1] if result else ""
     return last in KEY_WORDS or bool(KEY_ENDS.search(last) or KEY_JOINED.match(last))
 
 
@@ -177,8 +177,8 @@ def names_person(name: str) -> bool:
     >>> names_person("patient_id"), names_person("MRN"), names_person("Fallnummer")
     (True, True, False)
     """
-    found = words(name)
-    return bool((PERSON_WORDS - CASES) & set(found)) or any(re.match(r"(patient|pers|pat|versich)", w) for w in found)
+    result = words(name)
+    return bool((PERSON_WORDS - CASES) & set(result)) or any(re.match(r"(patient|pers|pat|versich)", w) for w in result)
 
 
 def named_like_place(name: str) -> bool:
@@ -277,8 +277,8 @@ def _key_of_texts(seen: Seen) -> bool:
 
 
 def _share(values: Sequence[str], pattern: str) -> float:
-    found = pc.match_substring_regex(pa.array(list(values), pa.string()), pattern)
-    return float(pc.sum(found).as_py() or 0) / len(values)
+    result = pc.match_substring_regex(pa.array(list(values), pa.string()), pattern)
+    return float(pc.sum(result).as_py() or 0) / len(values)
 
 
 def risk_of_list(name: str, values: Sequence[str]) -> Risk | None:

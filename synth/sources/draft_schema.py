@@ -89,25 +89,25 @@ def draft(
     table = from_frame(table) if isinstance(table, pd.DataFrame) else table
     named = _named(table, options)
     notes = Notes()
-    told = sniff_formats.found(table, named=named, missing=missing, stated=formats)
-    read = Rules(table=table, told=told, missing=missing, named=named, limit=max_categories, notes=notes)
+    reported = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
+    read = Rules(table=table, sniffed=reported, missing=missing, named=named, limit=max_categories, notes=notes)
     columns = {name: read.column(name, (group or {}).get(name)) for name in table.names}
-    found = persons(table, columns)
-    facts = {"unit": found.unit, "max_rows": found.max_rows, "unit_source": UNCONFIRMED}
+    result = persons(table, columns)
+    facts = {"unit": result.unit, "max_rows": result.max_rows, "unit_source": UNCONFIRMED}
     if unit is not None:
         facts = {"unit": unit, "max_rows": max_rows, "unit_source": "declared"}
-    stated = {"dataset": dataset, "target": _target(target, columns), "dialect": told.stated_dialect}
+    stated = {"dataset": dataset, "target": _target(target, columns), "dialect": reported.stated_dialect}
     schema = Schema.model_validate({**stated, "columns": columns, **facts})
-    sentences = [*lines, *told.lines, *notes.sentences(), *([] if unit else found.sentences())]
-    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences, persons=found)
+    sentences = [*lines, *reported.lines, *notes.sentences(), *([] if unit else result.sentences())]
+    return Drafted(schema=parse(schema.model_dump(exclude_none=True)), suggestions=sentences, persons=result)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What is known of all columns before one is drafted. ``told``: how texts are written; ``limit``: of texts."""
+    """What is known of all columns before one is drafted. ``sniffed``: how texts are written; ``limit``: of texts."""
 
     table: Table
-    told: sniff_formats.Found
+    sniffed: sniff_formats.Sniffed
     missing: Sequence[str]
     named: Mapping[str, str]
     limit: int
@@ -118,12 +118,12 @@ class Rules:
 
         Errors: InputError, UsageError.
         """
-        codes, kind = [*self.missing, *self.told.missing.get(name, ())], self.named.get(name)
-        cells = cells_of(self.told.table, name, codes)
-        if name in self.told.spelt:
+        codes, kind = [*self.missing, *self.sniffed.missing.get(name, ())], self.named.get(name)
+        cells = cells_of(self.sniffed.table, name, codes)
+        if name in self.sniffed.spelt:
             read = kind_of(cells, kind=kind, limit=self.limit, notes=Notes())
-            cells = cells_of(self.table, name, codes) if self.told.misread(name, read) else cells
-        column = self.told.column(name, kind_of(cells, kind=kind, limit=self.limit, notes=self.notes))
+            cells = cells_of(self.table, name, codes) if self.sniffed.misread(name, read) else cells
+        column = self.sniffed.column(name, kind_of(cells, kind=kind, limit=self.limit, notes=self.notes))
         return column if length is None else _grouped(name, column, length)
 
 
@@ -156,10 +156,10 @@ def _named(table: Table, options: dict[str, Sequence[str]]) -> dict[str, str]:
 
 def _grouped(name: str, column: Column, length: int) -> Column:
     """Errors: UsageError where the values' first characters are of no plain form."""
-    found = coarsening.coarser(column, length) if column.categories else None
-    if found is None:
+    result = coarsening.coarser(column, length) if column.categories else None
+    if result is None:
         raise UsageError(
             f"`group={name}={length}`: no public list of groups; the first characters must be digits or "
             f"letters, with at most {coarsening.MOST_GROUPS} groups in all"
         )
-    return found
+    return result

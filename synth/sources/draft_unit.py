@@ -14,7 +14,7 @@ from synth.schema.table import Column
 from synth.sources.draft_risks import names_person
 from synth.sources.formats.text_table import Table
 
-KEPT = 0.95  # part of the rows that a proposed max_rows keeps
+RETAINED = 0.95  # part of the rows that a proposed max_rows keeps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,10 @@ class Persons:
         """What the draft says of keys that repeat; nothing where none does."""
         if not self.keys:
             return []
-        told = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
+        message = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
         return [
-            f"{','.join(self.keys)}: keys that repeat ({told}). Can a person appear in more than one row? "
-            f"Proposed: `unit={self.unit}` `max_rows={self.max_rows}`, which keeps {KEPT:.0%} of the rows; or "
+            f"{','.join(self.keys)}: keys that repeat ({message}). Can a person appear in more than one row? "
+            f"Proposed: `unit={self.unit}` `max_rows={self.max_rows}`, which keeps {RETAINED:.0%} of the rows; or "
             "answer `unit=row`: each row is one person"
         ]
 
@@ -44,11 +44,11 @@ def persons(table: Table, columns: Mapping[str, Column]) -> Persons:
     """The unit that the identifiers of a draft suggest: the coarsest key that repeats, one of persons before others."""
     counts = {n: _counts(table, n) for n, c in columns.items() if c.type == "identifier"}
     keys = {n: c for n, c in counts.items() if len(c) and c.max() > 1}
-    told = {n: (len(c), int(c.sum())) for n, c in keys.items()}
+    reported = {n: (len(c), int(c.sum())) for n, c in keys.items()}
     if not keys:
         return Persons(unit="row", max_rows=None, keys={})
     unit = min(keys, key=lambda n: (not names_person(n), len(keys[n])))
-    return Persons(unit=unit, max_rows=rows_kept(keys[unit]), keys=told)
+    return Persons(unit=unit, max_rows=rows_retained(keys[unit]), keys=reported)
 
 
 def _counts(table: Table, name: str) -> np.ndarray:
@@ -59,7 +59,7 @@ def _counts(table: Table, name: str) -> np.ndarray:
     return counts[filled & (counts > 0)]
 
 
-def rows_kept(counts: np.ndarray, *, part: float = KEPT) -> int:
+def rows_retained(counts: np.ndarray, *, part: float = RETAINED) -> int:
     """The smallest number of rows of each person that keeps this part of all rows.
 
     >>> rows_kept(np.array([1, 1, 1, 7])), rows_kept(np.array([2] * 50 + [30]))

@@ -79,10 +79,10 @@ def address(source: str) -> str:
     if not source.startswith("@"):
         return source
     wanted = names.canonical(source[1:])
-    found = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
-    if found is None:
+    result = next((entry for name, entry in _file().items() if names.canonical(name) == wanted), None)
+    if result is None:
         raise InputError(f"source {source}: no database of this name; SYNTH_SOURCES names the file that lists them")
-    return _with_password(source, found)
+    return _with_password(source, result)
 
 
 def check_bare(source: str) -> None:
@@ -98,8 +98,8 @@ def check_bare(source: str) -> None:
 
 def tables(source: str) -> list[str]:
     """Names of the tables and views at a source that its user may read, sorted. Errors: InputError, UsageError."""
-    found = address(source)
-    return sqlite_tables(found) if is_sqlite(found) else Engine(found).tables()
+    result = address(source)
+    return sqlite_tables(result) if is_sqlite(result) else Engine(result).tables()
 
 
 def place(table: str | Path, source: str | None) -> Place:
@@ -122,8 +122,8 @@ def shown(source: str) -> str:
 def identity(source: str) -> str:
     """What an address stands for, the same however it is written, a name of the installation's included; without user
     and password. Errors: InputError, UsageError."""
-    found = address(source)
-    return str(placed(found, "").name).removesuffix("/")
+    result = address(source)
+    return str(placed(result, "").name).removesuffix("/")
 
 
 def whole(
@@ -160,16 +160,16 @@ def whole(
             dialect = sniffed(at.path, **(stated or {}))
         files.check_form(table, columns=columns, dialect=dialect)
         if not isinstance(at, CsvPlace):
-            found = files.read(table, reading=Reading(dialect=dialect))
-            found.dialect = dialect
-            return found, []
+            result = files.read(table, reading=Reading(dialect=dialect))
+            result.dialect = dialect
+            return result, []
         names = files.header(table, dialect=dialect)
         parts = csv_reader.stream(at.path, names, dialect)
-    kept, step = thinned(parts, few=few)
+    retained, step = thinned(parts, few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
-    found = Table({n: kept.column(n) for n in names}, num_rows=kept.num_rows)
-    found.dialect = dialect
-    return found, [note] if step > 1 else []
+    result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)
+    result.dialect = dialect
+    return result, [note] if step > 1 else []
 
 
 def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
@@ -182,18 +182,18 @@ def thinned(parts: Iterable[pa.Table], *, few: int) -> tuple[pa.Table, int]:
     >>> kept.column("a").to_pylist(), step
     ([0, 2, 4, 6, 8, 10, 12, 14, 16, 18], 2)
     """
-    kept: list[pa.Table] = []
+    retained: list[pa.Table] = []
     step, seen, size = 1, 0, 0
     for part in parts:
-        kept.append(part.take(np.arange(-seen % step, part.num_rows, step)))
-        seen, size = seen + part.num_rows, size + kept[-1].num_rows
-        while size > 2 * few or (size > 1 and sum(k.nbytes for k in kept) > MOST_HELD):
-            whole = pa.concat_tables(kept)
-            kept, step = [whole.take(np.arange(0, size, 2))], 2 * step
-            size = kept[0].num_rows
+        retained.append(part.take(np.arange(-seen % step, part.num_rows, step)))
+        seen, size = seen + part.num_rows, size + retained[-1].num_rows
+        while size > 2 * few or (size > 1 and sum(k.nbytes for k in retained) > MOST_HELD):
+            whole = pa.concat_tables(retained)
+            retained, step = [whole.take(np.arange(0, size, 2))], 2 * step
+            size = retained[0].num_rows
     if size == 0:
         raise EmptyTableError("the table has columns and no rows; at least one row is needed")
-    return pa.concat_tables(kept), step
+    return pa.concat_tables(retained), step
 
 
 def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]) -> None:

@@ -66,14 +66,14 @@ def _source(table: object, name: str) -> str | Path | pd.DataFrame:
 def _file(folder: Path, name: str) -> Path:
     if not is_folder(folder):
         raise InputError(f"{folder}: is no folder; related tables are a folder with a file for each table")
-    found = [
+    results = [
         p for p in (folder / f"{name}{end}" for end in ENDINGS) if (is_folder(p) if p.name == name else is_file(p))
     ]
-    if not found:
+    if not results:
         raise InputError(f"{folder}: has no file for table {name}; name it {name}.csv, {name}.parquet or {name}.xlsx")
-    if len(found) > 1:
-        raise InputError(f"{folder}: table {name} is there as {found[0].name} and as {found[1].name}; keep one")
-    return found[0]
+    if len(results) > 1:
+        raise InputError(f"{folder}: table {name} is there as {results[0].name} and as {results[1].name}; keep one")
+    return results[0]
 
 
 def allowed_empty(schema: Schema | Dataset, table: str) -> AbstractContextManager[None]:

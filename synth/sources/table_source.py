@@ -51,8 +51,8 @@ class Place(ABC):
 
     def under(self, schema: Schema) -> Self:
         """The same place, whose texts are read as the schema says they are written."""
-        told: Any = self  # every place is a dataclass
-        return replace(told, reading=Reading.of(schema, delimited=self.delimited))
+        reported: Any = self  # every place is a dataclass
+        return replace(reported, reading=Reading.of(schema, delimited=self.delimited))
 
     @property
     @abstractmethod
@@ -182,17 +182,17 @@ class ParquetPlace(FilePlace):
 
     def types(self, columns: Sequence[str]) -> pa.Schema:
         """The columns' types, the same in every file. Errors: InputError."""
-        found: pa.Schema | None = None
+        result: pa.Schema | None = None
         for path in self.paths:
             files.wanted(path, columns)
             held = pq.read_schema(path)
             own = pa.schema([held.field(n).remove_metadata().with_nullable(True) for n in columns])
-            if found is not None and own != found:
-                odd = next(n for n in columns if own.field(n).type != found.field(n).type)
+            if result is not None and own != result:
+                odd = next(n for n in columns if own.field(n).type != result.field(n).type)
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")
-            found = own
-        assert found is not None
-        return found
+            result = own
+        assert result is not None
+        return result
 
     @property
     def num_rows(self) -> int:
@@ -207,8 +207,8 @@ class ParquetPlace(FilePlace):
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """As DuckDB hands them over."""
         names = [*schema.measured(), *raw]
-        found = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
-        return (replace(part, table=part.table.read_by(self.reading)) for part in found)
+        result = duckdb.batches(self.paths, self.types(names), schema, raw=raw)
+        return (replace(part, table=part.table.read_by(self.reading)) for part in result)
 
     def feed(self, digest: Digest, columns: Sequence[str]) -> None:
         """The texts of a table short enough to be compared."""

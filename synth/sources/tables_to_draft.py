@@ -24,7 +24,7 @@ FILES = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class LocatedTables:
     """Columns by table, how a table's rows are had, and the keys that a database declares (None: a folder's)."""
 
     headers: dict[str, list[str]]
@@ -52,7 +52,7 @@ def tables_in(folder: Path) -> dict[str, Path]:
 
     Privacy: public only (names of files).
     """
-    found: dict[str, Path] = {}
+    result: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         end = next((e for e in sorted(FILES, key=len, reverse=True) if path.name.endswith(e)), "")
         if path.name.startswith((".", "_")) or not ((path.is_file() and end) or (path.is_dir() and _parts(path))):
@@ -60,17 +60,17 @@ def tables_in(folder: Path) -> dict[str, Path]:
         name = path.name.removesuffix(end)
         if not FILE_NAME.fullmatch(name):
             raise InputError(f"{folder}: {path.name}: a table's name is of letters, digits, - and _; rename the file")
-        if name in found:
-            raise InputError(f"{folder}: table {name} is there as {found[name].name} and as {path.name}; keep one")
-        found[name] = path
-    return found
+        if name in result:
+            raise InputError(f"{folder}: table {name} is there as {result[name].name} and as {path.name}; keep one")
+        result[name] = path
+    return result
 
 
 def _parts(folder: Path) -> list[Path]:
     return [p for p in folder.iterdir() if p.name.endswith((".parquet", ".pq"))]
 
 
-def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -> Found:
+def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -> LocatedTables:
     """The tables of a folder. ``stated``: how its CSV files are written. Errors: InputError."""
     at = tables_in(folder)
     if len(at) < 2:
@@ -82,7 +82,7 @@ def in_folder(folder: Path, *, stated: Mapping[str, str | None] | None = None) -
     def rows(name: str) -> tuple[Table, list[str]]:
         return named_databases.whole(at[name], None, stated=stated)
 
-    return Found(headers={n: _header(p, stated) for n, p in at.items()}, rows=rows, declared=None)
+    return LocatedTables(headers={n: _header(p, stated) for n, p in at.items()}, rows=rows, declared=None)
 
 
 def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
@@ -93,7 +93,7 @@ def _header(path: Path, stated: Mapping[str, str | None] | None) -> list[str]:
     return files.header(path, dialect=dialect)
 
 
-def in_database(source: str) -> Found:
+def in_database(source: str) -> LocatedTables:
     """The tables of a database's own schema and the keys declared there. Errors: InputError, UsageError."""
 
     def rows(name: str) -> tuple[Table, list[str]]:
@@ -102,7 +102,7 @@ def in_database(source: str) -> Found:
     if sqlite.is_sqlite(source):
         names = sqlite.tables(source)
         headers = {t: sqlite.SqlitePlace(source, t).columns() for t in names}
-        return Found(headers=headers, rows=rows, declared=sqlite.declared_keys(source, names))
+        return LocatedTables(headers=headers, rows=rows, declared=sqlite.declared_keys(source, names))
     engine = Engine(source)
     headers = {t: list(WarehousePlace(engine, t).expression.schema().names) for t in engine.tables()}
-    return Found(headers=headers, rows=rows, declared=declared_keys(engine))
+    return LocatedTables(headers=headers, rows=rows, declared=declared_keys(engine))

@@ -71,29 +71,29 @@ def answer(planned: Planned, releases: Sequence[EmbeddingRelease], synthetic: Ma
     An interval counts noise, sampling and clipping, and is for the population that the rows are a sample of;
     ``table_low`` and ``table_high`` are for the value that the private table itself has.
     """
-    found = solved(planned.law, [measured(r) for r in releases])
+    result = solved(planned.law, [measured(r) for r in releases])
     score = releases[0].question.features
-    terms = described(planned, found, synthetic)
-    told: dict[str, Any] = {"question": dict(planned.question.plain), "level": LEVEL, "terms": terms}
-    told |= {"settled": found.found, "steps": len(releases), "clip": float(getattr(score, "clip", 0.0))}
+    terms = described(planned, result, synthetic)
+    released: dict[str, Any] = {"question": dict(planned.question.plain), "level": LEVEL, "terms": terms}
+    released |= {"settled": result.converged, "steps": len(releases), "clip": float(getattr(score, "clip", 0.0))}
     if planned.question.mine:
-        told["within"] = _within(planned, found)
-    return told
+        released["within"] = _within(planned, result)
+    return released
 
 
-def described(planned: Planned, found: Estimate, synthetic: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+def described(planned: Planned, estimate: Estimate, synthetic: Mapping[str, float]) -> dict[str, dict[str, Any]]:
     """By term the estimate, its intervals and the deviations they are made of; nothing where it is not settled."""
     z = float(special.ndtri((1 + LEVEL) / 2))
     terms: dict[str, dict[str, Any]] = {}
     for shown, name in planned.question.shown.items():
         own = _number(synthetic.get(name, np.nan))
-        if name not in planned.names or not found.found:
+        if name not in planned.names or not estimate.converged:
             empty = dict.fromkeys(("estimate", "low", "high", "table_low", "table_high"))
             terms[shown] = {**empty, "synthetic": own}
             continue
         j = planned.names.index(name)
-        value, ends = float(found.values[j]), planned.question.ends
-        halves = [z * float(v[j]) ** 0.5 + planned.question.grain for v in (found.variance, found.within)]
+        value, ends = float(estimate.values[j]), planned.question.ends
+        halves = [z * float(v[j]) ** 0.5 + planned.question.grain for v in (estimate.variance, estimate.within)]
         numbers = {
             "estimate": value,
             "low": value - halves[0],
@@ -101,7 +101,7 @@ def described(planned: Planned, found: Estimate, synthetic: Mapping[str, float])
             "table_low": value - halves[1],
             "table_high": value + halves[1],
         }
-        parts = {n: float(getattr(found, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
+        parts = {n: float(getattr(estimate, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
         terms[shown] = {n: _number(float(np.clip(v, *ends))) for n, v in numbers.items()} | {"synthetic": own} | parts
     return terms
 
@@ -110,19 +110,19 @@ def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def _within(planned: Planned, found: Estimate) -> dict[str, dict[str, Any]]:
+def _within(planned: Planned, estimate: Estimate) -> dict[str, dict[str, Any]]:
     """Whether a number is near the table's own, and how probably that is wrong."""
-    told: dict[str, dict[str, Any]] = {}
+    released: dict[str, dict[str, Any]] = {}
     for name, mine in planned.question.mine.items():
-        if name not in planned.names or not found.found:
-            told[name] = {"within": None, "error": None}
+        if name not in planned.names or not estimate.converged:
+            released[name] = {"within": None, "error": None}
             continue
         j, by = planned.names.index(planned.question.shown[name]), planned.question.by[name]
-        spread = max(float(found.within[j]) ** 0.5, 1e-300)
-        ends = [(mine + side * by - float(found.values[j])) / spread for side in (-1, 1)]
+        spread = max(float(estimate.within[j]) ** 0.5, 1e-300)
+        ends = [(mine + side * by - float(estimate.values[j])) / spread for side in (-1, 1)]
         chance = float(special.ndtr(ends[1]) - special.ndtr(ends[0]))
-        told[name] = {"within": chance >= 0.5, "error": min(chance, 1 - chance)}
-    return told
+        released[name] = {"within": chance >= 0.5, "error": min(chance, 1 - chance)}
+    return released
 
 
 def synthetic_values(planned: Planned, rows: Mapping[str, np.ndarray]) -> dict[str, float]:

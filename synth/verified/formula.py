@@ -70,10 +70,10 @@ class _Quoted:
     def of(cls, text: str) -> "_Quoted":
         names: dict[str, tuple[str, str]] = {}
 
-        def plain(found: re.Match[str]) -> str:
-            name = next(g for g in found.groups() if g is not None)
+        def plain(match: re.Match[str]) -> str:
+            name = next(g for g in match.groups() if g is not None)
             key = next((k for k, v in names.items() if v[0] == name), f"quoted_{len(names)}_")
-            names.setdefault(key, (name, found[0]))
+            names.setdefault(key, (name, match[0]))
             return key
 
         return cls(QUOTED.sub(plain, text).replace("np.", ""), names, frozenset(re.findall(r"\bnp\.(\w+)\(", text)))
@@ -171,17 +171,17 @@ class _Factor:
 
     @classmethod
     def of(cls, text: str, schema: Schema, quoted: _Quoted, *, place: str) -> "_Factor":
-        told = quoted.written(text)
-        tree = _parsed(text, told, place=place)
+        released = quoted.written(text)
+        tree = _parsed(text, released, place=place)
         held = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {*FUNCTIONS, "C"})
         if len(held) != 1 or quoted.column(held[0]) not in schema.measured():
-            raise UsageError(f"{place}: {told} must be of one measured column of the release; {FORMS}")
+            raise UsageError(f"{place}: {released} must be of one measured column of the release; {FORMS}")
         key, name = held[0], quoted.column(held[0])
         column = schema.columns[name]
         if text == f"C({key})" or (text == key and not column.is_numeric):
-            return cls._of_categories(key, name, column, place=f"{place}: {told}")
+            return cls._of_categories(key, name, column, place=f"{place}: {released}")
         if not column.is_numeric or column.type == "datetime" or "C(" in text:
-            raise UsageError(f"{place}: {told}: {name} is {column.type}; only numbers are calculated with")
+            raise UsageError(f"{place}: {released}: {name} is {column.type}; only numbers are calculated with")
         with np.errstate(all="ignore"):
             values = np.asarray(_value(tree.body, _values(name, column)), dtype=float)
         block, present = _tables(name, column, np.broadcast_to(values, (len(_values(name, column)),))[:, None])
@@ -202,14 +202,14 @@ class _Factor:
         return cls(name=key, column=name, block=block, present=present, levels=tuple(texts[i] for i in order))
 
 
-def _parsed(text: str, told: str, *, place: str) -> ast.Expression:
+def _parsed(text: str, message: str, *, place: str) -> ast.Expression:
     """A factor's text as a tree of nothing but numbers, one level of known functions, and sums. Errors: UsageError."""
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(f"{place}: {told} is no term; {FORMS}") from None
+        raise UsageError(f"{place}: {message} is no term; {FORMS}") from None
     if not all(_permitted(node) for node in ast.walk(tree)):
-        raise UsageError(f"{place}: {told} has what no term may have; {FORMS}")
+        raise UsageError(f"{place}: {message} has what no term may have; {FORMS}")
     return tree
 
 
@@ -287,11 +287,11 @@ def _tables(name: str, column: Column, values: np.ndarray) -> tuple[Block, Block
 
 def _probe(factors: Any) -> dict[str, Any]:
     """A few made-up values for each column, by which formulaic settles names and contrasts."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for factor in factors:
         levels = factor.levels
         if levels:
-            found[factor.name] = pd.Categorical([levels[0]], categories=levels)
-        elif factor.name not in found:
-            found[factor.name] = [1.5]
-    return found
+            result[factor.name] = pd.Categorical([levels[0]], categories=levels)
+        elif factor.name not in result:
+            result[factor.name] = [1.5]
+    return result

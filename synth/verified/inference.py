@@ -33,7 +33,7 @@ class Estimate:
     ``clipping`` is all for which synthetic rows stand in: what is cut off, and how many rows tell of a coefficient.
 
     ``within``: the variance about the private table's own value, sampling left out but for what clipping adds.
-    ``found``: whether the sums settled the coefficients; where they did not, an interval is everything.
+    ``converged``: whether the sums settled the coefficients; where they did not, an interval is everything.
     """
 
     values: np.ndarray
@@ -42,7 +42,7 @@ class Estimate:
     sampling: np.ndarray
     clipping: np.ndarray
     within: np.ndarray
-    found: bool = True
+    converged: bool = True
 
     @property
     def variance(self) -> np.ndarray:
@@ -55,7 +55,7 @@ def solved(law: Law, measured: Sequence[Measured]) -> Estimate:
 
     Steps of Gauss and Newton, each halved until the distance falls.
     """
-    shift, prior, found = np.zeros_like(law.beta), law.prior(), False
+    shift, prior, results = np.zeros_like(law.beta), law.prior(), False
     here = _Fit.at(law, measured, shift, prior)
     for _ in range(ROUNDS):
         move, scale = _inverse(here.left) @ here.right, np.sqrt(np.maximum(np.diag(_inverse(here.left)), 1e-300))
@@ -64,15 +64,15 @@ def solved(law: Law, measured: Sequence[Measured]) -> Estimate:
             if there.distance <= here.distance:
                 break
             move = move / 2
-        found = bool(np.all(np.abs(move) <= CLOSE * scale))
+        results = bool(np.all(np.abs(move) <= CLOSE * scale))
         if there.distance > here.distance:
             break
         shift, here = _held(law, shift + move), there
-        if found:
+        if results:
             break
     last = Moments.of(law, measured[-1].score, shift)
     asked = [(replace(last, move=m), own.sigma) for m, own in zip(here.moves, measured, strict=True)]
-    estimate = expected(law, asked, shift, slope=law.slope(shift), found=found)
+    estimate = expected(law, asked, shift, slope=law.slope(shift), converged=results)
     if law.template.link == COUNT:
         return estimate
     last_move = estimate.values - measured[-1].score.coefficients
@@ -93,8 +93,8 @@ class _Fit:
     def at(cls, law: Law, measured: Sequence[Measured], shift: np.ndarray, prior: np.ndarray) -> "_Fit":
         distance, left, right, moves = float(shift @ prior @ shift), prior, -prior @ shift, []
         for m in measured:
-            told, move = law.predicted(m.score, shift)
-            off = (m.values - told) / m.sigma
+            released, move = law.predicted(m.score, shift)
+            off = (m.values - released) / m.sigma
             distance += float(off @ off)
             left = left + move.T @ move / m.sigma**2
             right = right + move.T @ off / m.sigma
@@ -124,16 +124,16 @@ class Moments:
     @classmethod
     def of(cls, law: Law, score: Score, shift: np.ndarray) -> "Moments":
         """Over the law's rows."""
-        told, w = law.contributions(score, shift)
+        released, w = law.contributions(score, shift)
         plain = law.influences(shift)
-        gone = np.zeros_like(told)
+        gone = np.zeros_like(released)
         if law.template.link not in (COUNT, QUANTILE):
-            gone = law.contributions(replace(score, clip=WHOLE), shift)[0] * (WHOLE / score.clip) - told
+            gone = law.contributions(replace(score, clip=WHOLE), shift)[0] * (WHOLE / score.clip) - released
         return cls(
             move=law.predicted(score, shift)[1],
-            spread=(told * w) @ told.T,
-            mean=told @ w,
-            cross=(told * w) @ plain.T,
+            spread=(released * w) @ released.T,
+            mean=released @ w,
+            cross=(released * w) @ plain.T,
             plain=(plain**2) @ w,
             plain_mean=plain @ w,
             cut=gone @ w,
@@ -148,7 +148,7 @@ def expected(
     shift: np.ndarray,
     *,
     slope: np.ndarray,
-    found: bool = True,
+    converged: bool = True,
     spread: float = SPREAD,
 ) -> Estimate:
     """The estimate of a law bent by ``shift``, with the variances that such questions, each with its noise, give it."""
@@ -175,7 +175,7 @@ def expected(
         sampling=np.maximum(sampling, 0.0),
         clipping=clipping,
         within=noise + clipping + np.maximum(apart, 0.0),
-        found=found and bool(np.isfinite(noise).all()),
+        converged=converged and bool(np.isfinite(noise).all()),
     )
 
 

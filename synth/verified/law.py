@@ -81,14 +81,14 @@ class Law:
         if link == QUANTILE:
             return self._levels(score, float(shift[0]))
         w, y = self._bent(shift)
-        told = score.clipped(self.x, y, np.ones_like(w)) if len(w) else np.zeros((score.dim, 0))
+        released = score.clipped(self.x, y, np.ones_like(w)) if len(w) else np.zeros((score.dim, 0))
         if link != LINEAR:
             back = (self.z * (w * (y - mean(link, (self.beta + shift) @ self.z)))).T
-            return told @ w, told @ back
+            return released @ w, released @ back
         turned = score.whitening @ self.x
         r, length = score.residuals(self.x, y), np.sqrt((turned**2).sum(0))
         inside = np.abs(r) * length <= score.clip
-        return told @ w, (turned * (w * inside / score.clip)) @ self.z.T
+        return released @ w, (turned * (w * inside / score.clip)) @ self.z.T
 
     def contributions(self, score: Score, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row's part of the sums, (dim, N), and its weight, under the bent law."""
@@ -168,10 +168,10 @@ class Law:
     def _quantile(self, shift: float) -> float:
         """The outcome at the level that ``shift`` moves the question's to."""
         level = self.template.level
-        moved = 1 / (1 + np.exp(-(np.log(level / (1 - level)) - shift)))
+        shifted = 1 / (1 + np.exp(-(np.log(level / (1 - level)) - shift)))
         order = np.argsort(self.y, kind="stable")
         rank = np.cumsum(self.w[order]) / max(self.mass, 1e-9)
-        return float(self.y[order][min(int(np.searchsorted(rank, moved)), len(order) - 1)]) if len(order) else 0.0
+        return float(self.y[order][min(int(np.searchsorted(rank, shifted)), len(order) - 1)]) if len(order) else 0.0
 
     def _rise(self, shift: float) -> float:
         """By how much the quantile falls with the shift: over a step that is long enough for it to change."""
@@ -185,9 +185,9 @@ class Law:
     def _levels(self, score: Score, shift: float) -> tuple[np.ndarray, np.ndarray]:
         """The sum of level - (y <= at), where the share below ``at`` is moved by ``shift`` on the logit scale."""
         below = np.clip(float(self.w @ (self.y <= score.coefficients[0])) / max(self.mass, 1e-9), 1e-4, 1 - 1e-4)
-        moved = 1 / (1 + np.exp(-(np.log(below / (1 - below)) + shift)))
+        shifted = 1 / (1 + np.exp(-(np.log(below / (1 - below)) + shift)))
         size = self.mass / score.clip
-        return np.array([size * (score.level - moved)]), np.array([[-size * moved * (1 - moved)]])
+        return np.array([size * (score.level - shifted)]), np.array([[-size * shifted * (1 - shifted)]])
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -210,9 +210,13 @@ def free(template: Score, rows: Mapping[str, np.ndarray]) -> list[int]:
     size = np.sqrt((x**2).sum(1))
     scaled = x / np.where(size > 0, size, 1.0)[:, None]
     gram = scaled @ scaled.T
-    kept: list[int] = []
+    retained: list[int] = []
     for j in range(len(x)):
-        others = np.linalg.lstsq(gram[np.ix_(kept, kept)], gram[kept, j], rcond=None)[0] if kept else np.zeros(0)
-        if gram[j, j] - gram[kept, j] @ others > ALIKE:
-            kept.append(j)
-    return kept
+        others = (
+            np.linalg.lstsq(gram[np.ix_(retained, retained)], gram[retained, j], rcond=None)[0]
+            if retained
+            else np.zeros(0)
+        )
+        if gram[j, j] - gram[retained, j] @ others > ALIKE:
+            retained.append(j)
+    return retained

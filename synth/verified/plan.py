@@ -22,10 +22,10 @@ FEWEST = 30  # synthetic rows that must take part
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """A question with the synthetic rows' law of it. ``kept``: the coefficients that these rows tell apart."""
+    """A question with the synthetic rows' law of it. ``retained``: the coefficients that these rows tell apart."""
 
     question: Question
-    kept: tuple[int, ...]
+    retained: tuple[int, ...]
     law: Law
     small: Law
     clips: dict[float, float] = field(default_factory=dict)
@@ -34,24 +34,24 @@ class Planned:
     @classmethod
     def of(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
         """Errors: UsageError where hardly a synthetic row takes part."""
-        kept = tuple(free(question.score, rows))
+        remaining = tuple(free(question.score, rows))
         here = question.score.design(rows)[2]
-        if question.score.link != COUNT and (not kept or here.sum() < FEWEST):
+        if question.score.link != COUNT and (not remaining or here.sum() < FEWEST):
             raise UsageError(
                 "question: hardly any synthetic row takes part, so that nothing can be said of those that do; "
                 "ask of more rows, or count them"
             )
-        score = _reduced(question.score, kept)
+        score = _reduced(question.score, remaining)
         step = max(len(here) // TRIED, 1)
         few = {n: v[::step] for n, v in rows.items() if n in score.columns}
         law = Law.of(score, rows, total)
-        small = Law.of(score, few, total) if len(free(score, few)) == len(kept) else law
-        return cls(question=question, kept=kept, law=law, small=small)
+        small = Law.of(score, few, total) if len(free(score, few)) == len(remaining) else law
+        return cls(question=question, retained=remaining, law=law, small=small)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the coefficients that are asked for."""
-        return tuple(self.question.names[j] for j in self.kept)
+        return tuple(self.question.names[j] for j in self.retained)
 
     def shares(self) -> tuple[float, ...]:
         """The steps' parts of the budget."""
@@ -113,8 +113,8 @@ class Planned:
     def next_question(self, measured: list[Measured], sigma: float, step: int, purpose: str) -> Embedding:
         """What is asked after so many steps; ``sigma``: noise of one question that took the whole share."""
         none = np.zeros_like(self.law.beta)
-        found = solved(self.law, measured).values if measured else self.law.coefficients(none)
-        at = found if np.isfinite(found).all() else self.law.coefficients(none)
+        result = solved(self.law, measured).values if measured else self.law.coefficients(none)
+        at = result if np.isfinite(result).all() else self.law.coefficients(none)
         score = self.score(at, self.clip(sigma), self.whitening)
         return Embedding(purpose=purpose, features=score, sigma=sigma / self.shares()[step] ** 0.5)
 
@@ -126,11 +126,11 @@ def measured(release: EmbeddingRelease) -> Measured:
     return Measured(score=score, values=release.values, sigma=release.question.sigma)
 
 
-def _reduced(score: Score, kept: tuple[int, ...]) -> Score:
+def _reduced(score: Score, retained: tuple[int, ...]) -> Score:
     """The score without the coefficients that cannot be told apart."""
-    if len(kept) == len(score.terms) or not kept:
+    if len(retained) == len(score.terms) or not retained:
         return score
-    wide = len(kept)
+    wide = len(retained)
     return replace(
-        score, terms=tuple(score.terms[j] for j in kept), coefficients=np.zeros(wide), whitening=np.eye(wide)
+        score, terms=tuple(score.terms[j] for j in retained), coefficients=np.zeros(wide), whitening=np.eye(wide)
     )

@@ -23,8 +23,8 @@ HALVINGS = 16
 def noise_of(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> float:
     """Noise of one sum that takes the question's whole share, as a multiple of its clip."""
     non_negative = planned.law.template.link == COUNT
-    moved = adjacency.moves(replaced=2.0**0.5 if non_negative else 2.0)
-    return moved / (calibrate(epsilon, delta) * questions**-0.5)
+    shifted = adjacency.moves(replaced=2.0**0.5 if non_negative else 2.0)
+    return shifted / (calibrate(epsilon, delta) * questions**-0.5)
 
 
 def widths(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> dict[str, float]:
@@ -56,7 +56,7 @@ def priced(
         shown: {
             "synthetic": synthetic.get(name),
             "sampling_width": own.get(shown),
-            "widths": {e: found.get(shown) for e, found in by.items()},
+            "widths": {e: item.get(shown) for e, item in by.items()},
         }
         for shown, name in planned.question.shown.items()
     }

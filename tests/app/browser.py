@@ -180,13 +180,13 @@ class _Hand(socketserver.BaseRequestHandler):
 @contextmanager
 def relay(target: int) -> Iterator[Relay]:
     """A relay to a port that runs meanwhile."""
-    with Relay(target) as found:
-        threading.Thread(target=found.serve_forever, daemon=True).start()
+    with Relay(target) as result:
+        threading.Thread(target=result.serve_forever, daemon=True).start()
         try:
-            yield found
+            yield result
         finally:
-            found.off()
-            found.shutdown()
+            result.off()
+            result.shutdown()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def helpers(monkeypatch):
         monkeypatch.setattr(helper, "rest", lambda: None)
     monkeypatch.setattr(forecast, "ASKED_FIRST", (0.05, 10.0, 1.0))  # of its eight points, which take seconds
     asked = aside.worker.ask
-    monkeypatch.setattr(aside.worker, "ask", lambda *told, **named: asked(*told, **{**named, "keep": True}))
+    monkeypatch.setattr(aside.worker, "ask", lambda *reported, **named: asked(*reported, **{**named, "keep": True}))
 
 
 @pytest.fixture(autouse=True)

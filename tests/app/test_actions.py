@@ -79,7 +79,7 @@ def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jo
     return job
 
 
-def told(w: Wizard) -> dict:
+def reported(w: Wizard) -> dict:
     return json.loads((w.place / "wizard.json").read_text())
 
 
@@ -105,7 +105,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "list_database": lambda: owning.database("list_database", "@census"),
         "read_database": lambda: intake.from_database("@census", "people", None, []),
         "read_address": lambda: intake.from_database("duckdb:///etc/passwd", "people", None, []),
-        "resume_table": lambda: stored.resume(Wizard(), w.place, w.table, told(w)),
+        "resume_table": lambda: stored.resume(Wizard(), w.place, w.table, reported(w)),
         "remove_table": lambda: stored.remove(w.place),
         "use_table": lambda: owning.allow("use_table", w.table, None),
         "describe": partial(access.allow, "describe"),
@@ -198,9 +198,9 @@ def test_a_session_that_names_somebody_else_s_run_shows_nothing_of_it(signed, st
     at.session_state["wizard"].plain, at.session_state["wizard"].place = w.plain, w.place
     at.switch_page(view(page)).run()
     assert not at.exception
-    told = said(at) + str([b.label for b in at.get("download_button")])
-    assert "secret" not in told
-    assert job.path.name not in told
+    summary = said(at) + str([b.label for b in at.get("download_button")])
+    assert "secret" not in summary
+    assert job.path.name not in summary
     assert at.session_state["wizard"].job is None
     assert at.session_state["wizard"].table is None
     assert not at.get("download_button")
@@ -275,7 +275,7 @@ def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "summary",
     [
         {},
         {"email_verified": None},
@@ -286,8 +286,8 @@ def test_a_steward_reads_his_own_datasets_in_the_ledger(signed, start):
         {"email_verified": True, "email": None},
     ],
 )
-def test_an_address_counts_where_the_provider_says_that_it_verified_it(told):
-    assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **told}) == ""
+def test_an_address_counts_where_the_provider_says_that_it_verified_it(summary):
+    assert access.vouched({"is_logged_in": True, "email": "ann@example.org", **summary}) == ""
     assert access.vouched({"is_logged_in": True, "email": "Ann@example.org", "email_verified": True}) == (
         "ann@example.org"
     )

@@ -12,21 +12,21 @@ APP = Path(access.__file__).parents[1]
 
 def calls() -> dict[str, set[str]]:
     """By name of a called function, the texts that its calls in the application's code begin with."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for path in APP.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 keys = [k.value for k in node.keywords if k.arg == "key"]
                 texts = node.args if name in ("allow", "may", "job", "place", "database", "bundle", "packed") else keys
-                found.setdefault(name, set()).update(filter(None, map(_text, texts)))
-                found.setdefault("?", set()).update(
+                result.setdefault(name, set()).update(filter(None, map(_text, texts)))
+                result.setdefault("?", set()).update(
                     c.value
                     for a in node.args
                     for c in ast.walk(a)
                     if isinstance(c, ast.Constant) and isinstance(c.value, str)
                 )
-    return found
+    return result
 
 
 def _text(node: ast.expr) -> str:
@@ -60,8 +60,8 @@ WAYS = {
 def test_no_button_is_without_its_row():
     """A new button fails here until the table says who may press it. Ways through the pages need no row."""
     known = {b for row in ACTIONS.values() for b in row.buttons} | WAYS
-    found = calls()
-    buttons = found["button"] | found["download_button"]
+    result = calls()
+    buttons = result["button"] | result["download_button"]
     assert len(buttons) > 40
     assert not {b for b in buttons if b not in known}
 

@@ -31,14 +31,14 @@ def test_what_draws_noise_is_never_run_in_a_copy(monkeypatch):
 
 
 def test_each_copy_follows_its_own_environment_and_leaves_nothing(tmp_path, monkeypatch, small):  # noqa: ARG001
-    told = []
+    reported = []
     for name in ("one", "two"):
         monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / f"{name}.sqlite"))
         synth.Ledger().set_policy("club", max_epsilon=2.0 if name == "one" else 3.0)
-        told.append(work.answer("ledger", "show", "--json"))
+        reported.append(work.answer("ledger", "show", "--json"))
         runner = aside.runner._child
-    assert "one.sqlite" in told[0]
-    assert "two.sqlite" in told[1]
+    assert "one.sqlite" in reported[0]
+    assert "two.sqlite" in reported[1]
     assert aside.runner._child is runner
 
 

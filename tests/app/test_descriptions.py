@@ -152,10 +152,10 @@ def test_an_upload_with_its_description_needs_no_draft(start, people):
 )
 def test_a_faulty_file_is_refused_in_one_line_and_not_kept(start, home, content, name, words):
     at = upload(start(), content, name=name)
-    told = at.error[0].value.replace("\\", "")
-    assert words in told
-    assert "SECRET" not in told
-    assert str(home) not in told
+    reported = at.error[0].value.replace("\\", "")
+    assert words in reported
+    assert "SECRET" not in reported
+    assert str(home) not in reported
     assert not list((home / "home" / "uploads").glob("*/*"))
 
 
@@ -225,7 +225,9 @@ def test_a_page_checks_each_description_once(start, monkeypatch):
     at, asked, parse = sample(start), [], synth.app_api.parse_schema
     checked._parsed.cache_clear()
     monkeypatch.setattr(
-        synth.app_api, "parse_schema", lambda plain, **told: asked.append(json.dumps(plain)) or parse(plain, **told)
+        synth.app_api,
+        "parse_schema",
+        lambda plain, **reported: asked.append(json.dumps(plain)) or parse(plain, **reported),
     )
     at.switch_page(view("method")).run()
     at.switch_page(view("describe")).run()

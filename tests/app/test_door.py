@@ -90,10 +90,10 @@ def test_what_is_forgotten_is_freed_by_the_clock(monkeypatch):
     monkeypatch.setattr(uploads, "_manager", lambda: held)
     seen: dict = {}
     uploads.forget(seen, 0.0)
-    uploads.forget(seen, uploads.KEPT)
+    uploads.forget(seen, uploads.RETAINED)
     assert held.gone == []
     held.file_storage["one"]["b"] = File(1)
-    uploads.forget(seen, uploads.KEPT + 1)
+    uploads.forget(seen, uploads.RETAINED + 1)
     assert held.gone == [("one", "a")]
 
 

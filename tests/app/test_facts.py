@@ -38,70 +38,74 @@ def test_an_untouched_grid_changes_nothing(plain):
 
 
 def test_bounds_are_read_as_numbers_and_other_text_is_left_to_be_refused():
-    found, _ = edited({"n": {"min": "0", "max": "many"}, "f": {"max": "10.25"}})
-    assert found["columns"]["n"] == {"type": "integer", "min": 0, "max": "many", "source": "unconfirmed"}
-    assert found["columns"]["f"]["max"] == 10.25
+    result, _ = edited({"n": {"min": "0", "max": "many"}, "f": {"max": "10.25"}})
+    assert result["columns"]["n"] == {"type": "integer", "min": 0, "max": "many", "source": "unconfirmed"}
+    assert result["columns"]["f"]["max"] == 10.25
     with pytest.raises(synth.InputError, match="a number"):
-        synth.Schema.parse({"columns": {"n": found["columns"]["n"]}})
+        synth.Schema.parse({"columns": {"n": result["columns"]["n"]}})
 
 
 def test_an_emptied_bound_is_left_out():
-    found, _ = edited({"n": {"min": None}})
-    assert "min" not in found["columns"]["n"]
+    result, _ = edited({"n": {"min": None}})
+    assert "min" not in result["columns"]["n"]
 
 
 def test_whole_numbers_become_the_categories_they_span():
-    found, _ = edited({"n": {"kind": "categorical"}})
-    assert found["columns"]["n"] == {"type": "categorical", "categories": ["1", "2", "3", "4"], "source": "unconfirmed"}
+    result, _ = edited({"n": {"kind": "categorical"}})
+    assert result["columns"]["n"] == {
+        "type": "categorical",
+        "categories": ["1", "2", "3", "4"],
+        "source": "unconfirmed",
+    }
 
 
 def test_a_category_made_a_number_keeps_no_category():
-    found, _ = edited({"c": {"kind": "integer", "min": "0", "max": "5"}})
-    assert found["columns"]["c"] == {"type": "integer", "min": 0, "max": 5, "nullable": True}
-    synth.Schema.parse({"columns": {"c": found["columns"]["c"]}})
+    result, _ = edited({"c": {"kind": "integer", "min": "0", "max": "5"}})
+    assert result["columns"]["c"] == {"type": "integer", "min": 0, "max": 5, "nullable": True}
+    synth.Schema.parse({"columns": {"c": result["columns"]["c"]}})
 
 
 @pytest.mark.parametrize(
     ("step", "expected"), [("0.001", {"decimals": 3}), ("0.25", {"resolution": 0.25}), ("5", {"resolution": 5})]
 )
 def test_a_step_is_kept_as_decimals_where_it_is_a_power_of_ten(step, expected):
-    found, _ = edited({"f": {"step": step}})
-    column = found["columns"]["f"]
+    result, _ = edited({"f": {"step": step}})
+    column = result["columns"]["f"]
     assert {k: column[k] for k in ("decimals", "resolution") if k in column} == expected
 
 
 def test_missing_codes_are_a_list_and_an_empty_cell_is_one_of_them():
-    found, _ = edited({"n": {"missing": "N, -9", "empty": True}})
-    column = synth.Schema.parse({"columns": {"n": found["columns"]["n"]}}).columns["n"]
+    result, _ = edited({"n": {"missing": "N, -9", "empty": True}})
+    column = synth.Schema.parse({"columns": {"n": result["columns"]["n"]}}).columns["n"]
     assert column.missing_codes == ("", "N", "-9")
-    found, _ = edited({"f": {"empty": False}})
-    assert synth.Schema.parse({"columns": {"f": found["columns"]["f"]}}).columns["f"].missing_codes == ("N, or so",)
+    result, _ = edited({"f": {"empty": False}})
+    assert synth.Schema.parse({"columns": {"f": result["columns"]["f"]}}).columns["f"].missing_codes == ("N, or so",)
 
 
 def test_unticked_columns_are_left_out_and_kept_in_the_description():
-    found, left_out = edited({"i": {"use": False}})
+    result, left_out = edited({"i": {"use": False}})
     assert left_out == ["i"]
-    assert "i" in found["columns"]
+    assert "i" in result["columns"]
 
 
 def test_confirming_touches_only_what_nobody_vouched_for():
-    found = facts.confirm({"columns": {"a": {"source": "unconfirmed"}, "b": {"source": "public"}}}, ["a", "b"])
-    assert [c["source"] for c in found["columns"].values()] == ["declared", "public"]
+    result = facts.confirm({"columns": {"a": {"source": "unconfirmed"}, "b": {"source": "public"}}}, ["a", "b"])
+    assert [c["source"] for c in result["columns"].values()] == ["declared", "public"]
 
 
 def test_no_name_of_an_option_reaches_the_reader():
-    told = labels.plain("g: numbers besides a few words: if the words mean missing, name those with `missing=`")
-    assert "--" not in told
-    assert "Missing codes" in told
+    reported = labels.plain("g: numbers besides a few words: if the words mean missing, name those with `missing=`")
+    assert "--" not in reported
+    assert "Missing codes" in reported
 
 
 def test_every_saved_chart_says_whom_it_is_for(tmp_path):
     frame = pd.DataFrame({"n": [1, 2, 3, 4] * 10, "c": ["a", "b"] * 20, "d": ["2020-02-01", "2020-05-01"] * 20})
     frame.to_csv(tmp_path / "t.csv", index=False)
     schema = synth.Schema.parse({"columns": {k: PLAIN["columns"][k] for k in ("n", "c", "d")}}).assume_public()
-    found = synth.compare(tmp_path / "t.csv", tmp_path / "t.csv", schema, quality=False)
-    made = [charts.one_way(o) for o in found.one_way.values()]
-    made += [charts.pairs(found), charts.two_way(found.two_way("n", "c"), ("n", "c"), charts.REAL)]
+    comparison = synth.compare(tmp_path / "t.csv", tmp_path / "t.csv", schema, quality=False)
+    made = [charts.one_way(o) for o in comparison.one_way.values()]
+    made += [charts.pairs(comparison), charts.two_way(comparison.two_way("n", "c"), ("n", "c"), charts.REAL)]
     for chart in made:
         assert chart.to_dict()["title"]["subtitle"] == charts.MARK
         assert charts.MARK in chart.to_dict()["description"]

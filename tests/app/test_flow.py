@@ -98,9 +98,9 @@ def test_a_refusal_by_the_ledger_is_told_with_its_remedy(ready):
     w = at.session_state["wizard"]
     w.job = runs.start(w).path
     ended(at)
-    told = "\n".join(e.value for e in at.error).replace("\\", "")
-    assert "requested epsilon 1, remaining 0.25, short by 0.75" in told
-    assert "lower “Privacy loss (epsilon)” or have the policy raised" in told
+    reported = "\n".join(e.value for e in at.error).replace("\\", "")
+    assert "requested epsilon 1, remaining 0.25, short by 0.75" in reported
+    assert "lower “Privacy loss (epsilon)” or have the policy raised" in reported
     assert "Nothing was spent" in said(at)
     assert synth.Ledger().summary("club")[0].epsilon == 0
 

@@ -68,19 +68,19 @@ def test_a_helper_at_rest_is_gone_and_comes_back_for_the_next_task():
 def test_a_helper_looks_into_the_ledger_that_it_is_asked_in(people, tmp_path, monkeypatch):
     """It was started with one home, and goes on for another; told what is not set any more, it forgets it."""
     (tmp_path / "t.csv").write_bytes(people)
-    schema, helper, found = synth.Schema.parse(SCHEMA), Aside(), []
+    schema, helper, results = synth.Schema.parse(SCHEMA), Aside(), []
     asked = ("charged_before", str(tmp_path / "t.csv"), schema.to_json(), ["club", "copy"])
     for name in ("one", "two", "one"):
         monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / f"{name}.sqlite"))
-        if not found:
+        if not results:
             synth.run(tmp_path / "t.csv", schema=schema, epsilon=1.0, delta=1e-5, method="independent", num_rows=1)
-        found.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
+        results.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
         process = helper._child
     monkeypatch.delenv("SYNTH_LEDGER")  # the home's own then, which is empty
-    found.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
+    results.append(helper.ask(*asked, seconds=60.0, dataset="copy"))
     assert helper._child is process
     helper.rest()
-    assert found == [["club"], [], ["club"], []]
+    assert results == [["club"], [], ["club"], []]
 
 
 class _Line:
@@ -91,8 +91,8 @@ class _Line:
 def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
     pairs = forecast.pairs_alike(lines)[0]
     drawn = json.loads(charts.curve(lines, pairs, 1.0).to_json())["datasets"].values()
-    told = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
-    assert told[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
+    reported = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
+    assert reported[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
     lone = synth.plan(synth.Schema.load(tour.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
     assert forecast.pairs_alike([lone]) is None
 

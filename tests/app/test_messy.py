@@ -7,7 +7,7 @@ import pytest
 
 from tests.app import browser
 from tests.app.browser import CHROMIUM, IDLE, keep, press, there
-from tests.messy import messy, secrets, told_in
+from tests.messy import messy, reported_in, secrets
 
 served, visit = browser.served, browser.visit  # fixtures
 pytestmark = [
@@ -74,5 +74,5 @@ def test_a_messy_file_is_released_without_a_key_a_note_or_a_birth_date(visit, tm
             "dob",
             "geburtsdatum",
         ):  # dates of the synthetic table meet real ones by chance; see tests/unit/test_vouching.py
-            assert told_in(tmp_path / "release", {c for c in cells if len(c) > 5}) == set(), name
+            assert reported_in(tmp_path / "release", {c for c in cells if len(c) > 5}) == set(), name
     assert "note" not in pd.read_csv(tmp_path / "release" / "synthetic.csv", nrows=1).columns

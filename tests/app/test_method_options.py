@@ -26,7 +26,9 @@ def test_every_option_of_every_method_is_explained():
 def test_every_method_is_told_in_plain_words():
     assert set(words.METHODS) == set(GENERATORS)
     assert not any("keep" in said or "kept" in said for said in words.METHODS.values())  # measured: synth.app_api.kept
-    assert all(synth.app_api.kept(words.RECOMMENDED, epsilon=e).relations for e in (0.2, 1.0, 5.1))  # as REASON says
+    assert all(
+        synth.app_api.retention(words.RECOMMENDED, epsilon=e).relations for e in (0.2, 1.0, 5.1)
+    )  # as REASON says
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_a_trained_method_is_chosen_with_its_options_and_a_forecast(start, metho
     assert "Sensitivity" not in {m.label for m in at.metric}, "closed, it is not worked out"
     at.session_state["encoded_open"] = True
     assert "Sensitivity" in {m.label for m in at.run().metric}, "rows as vectors, on made-up rows"
-    warned = synth.app_api.kept_warning(method, epsilon=at.session_state["wizard"].epsilon)
+    warned = synth.app_api.retention_warning(method, epsilon=at.session_state["wizard"].epsilon)
     assert ("keeps no relations between columns" in said(at)) == bool(warned)
     number = next(n for n in at.number_input if n.key == f"option_{method}_steps" or n.key.endswith("_rounds"))
     number.set_value(7).run()

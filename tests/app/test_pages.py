@@ -88,9 +88,9 @@ def test_caution_grows_with_epsilon_in_words(start):
     at.radio(key="cap_kind").set_value("none")
     for epsilon, kind, words in CAUTIONS:
         at.number_input(key="epsilon_number").set_value(epsilon).run()
-        told = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
-        assert told, epsilon
-        assert words in told[0]
+        reported = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
+        assert reported, epsilon
+        assert words in reported[0]
         assert "onward" in keys(at)  # caution is no refusal
 
 
@@ -189,5 +189,5 @@ def test_a_cap_below_the_run_is_told_before_it_is_set(start):
 
 def test_every_part_that_is_loaded_ahead_is_a_file_of_the_framework():
     """An upgrade that renames one would slow the first visit of a page down, and nobody would see why."""
-    assert len(ahead.found()) == len(ahead.PARTS)
-    assert all(name in ahead.script() for name in ahead.found())
+    assert len(ahead.present()) == len(ahead.PARTS)
+    assert all(name in ahead.script() for name in ahead.present())

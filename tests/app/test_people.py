@@ -109,12 +109,12 @@ def test_nobody_sees_or_fetches_what_another_has(shared, monkeypatch):
         carl.goto(f"{url}/{page}")
         carl.wait_for_function(IDLE, polling=100)
         carl.get_by_role("heading", level=1).wait_for()
-        told = carl.content()
-        assert SECRET not in told, page
-        assert job.path.name not in told
-        assert compared.path.name not in told
+        reported = carl.content()
+        assert SECRET not in reported, page
+        assert job.path.name not in reported
+        assert compared.path.name not in reported
         assert carl.get_by_text("All runs").count() == 0
-        assert "A run is under way" not in told
+        assert "A run is under way" not in reported
     bob = enter(shared, "bob@example.org", "Approve")
     for page in ("run", "review"):
         bob.goto(f"{url}/{page}")
@@ -205,11 +205,11 @@ def test_a_page_elsewhere_gets_nowhere(shared):
     assert b'"allowedOrigins":[]' in answer.read()
     for path in ("/", "/run", "/_stcore/health", "/static/nothing.js"):
         try:
-            told = urllib.request.urlopen(f"{url}{path}").headers
+            reported = urllib.request.urlopen(f"{url}{path}").headers
         except urllib.error.HTTPError as error:
-            told = error.headers
-        assert told["X-Frame-Options"] == "SAMEORIGIN"
-        assert "frame-ancestors 'self'" in told["Content-Security-Policy"]
+            reported = error.headers
+        assert reported["X-Frame-Options"] == "SAMEORIGIN"
+        assert "frame-ancestors 'self'" in reported["Content-Security-Policy"]
 
 
 def test_a_single_user_s_application_answers_to_no_foreign_name(tmp_path):
@@ -248,11 +248,11 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
         running.wait(30)
     page.context.close()
     assert list(uploads.glob("*/p.csv"))
-    kept = uploads / ("0" * 16)
-    kept.mkdir()
-    (kept / "wizard.json").write_text('{"plain": {}, "label": "kept.csv", "owner": ""}')
-    (kept / "kept.csv").write_text("a\n1\n")
+    retained = uploads / ("0" * 16)
+    retained.mkdir()
+    (retained / "wizard.json").write_text('{"plain": {}, "label": "kept.csv", "owner": ""}')
+    (retained / "kept.csv").write_text("a\n1\n")
     (uploads / "copy-0011.parquet").write_bytes(b"PAR1")  # as an earlier version left them
     with server(tmp_path, port, env=env):
-        assert [p.name for p in uploads.iterdir()] == [kept.name]
-        assert (kept / "kept.csv").exists()
+        assert [p.name for p in uploads.iterdir()] == [retained.name]
+        assert (retained / "kept.csv").exists()

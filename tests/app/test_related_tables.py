@@ -85,7 +85,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0]
     _reviewed(at)
     _released(at, job)
-    _found_again(start, at)
+    _result_again(start, at)
 
 
 def _reviewed(at) -> None:
@@ -120,7 +120,7 @@ def _released(at, job: jobs.Job) -> None:
     assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0], "more rows are free"
 
 
-def _found_again(start, before) -> None:
+def _result_again(start, before) -> None:
     again = start()  # a later visit finds the tables with their description, and the result
     again.button(key="use_0").click().run()
     w = again.session_state["wizard"]
@@ -150,9 +150,9 @@ def test_a_folder_with_several_parents_is_drawn_and_asked_about(start, clinic, h
     at.selectbox(key="hint_root").set_value("patients").run()
     at.multiselect(key="hint_public").set_value(["wards"]).run()
     at.button(key="draft_again").click().run()
-    found, problem = facts(at.session_state["wizard"], complete=False)
-    assert found is not None, problem
-    assert (found.root, list(found.tables), list(found.public)) == ("patients", ["patients", "stays"], ["wards"])
+    result, problem = facts(at.session_state["wizard"], complete=False)
+    assert result is not None, problem
+    assert (result.root, list(result.tables), list(result.public)) == ("patients", ["patients", "stays"], ["wards"])
     assert "wards is public" in said(at)
 
 
@@ -216,9 +216,9 @@ def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(sta
     assert not w.plain.get("constraints")
     _ruled(at, "count", "patients.times", "stays")
     assert "patients.times is the number of rows of stays." in said(at)
-    found, problem = facts(at.session_state["wizard"])
-    assert found is not None, problem
-    assert [r.kind for r in found.constraints] == ["count"]
+    result, problem = facts(at.session_state["wizard"])
+    assert result is not None, problem
+    assert [r.kind for r in result.constraints] == ["count"]
     w = at.session_state["wizard"]
     w.left_out = ["patients.times"]
     assert facts(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
@@ -273,9 +273,9 @@ def test_tables_of_which_names_do_not_tell_the_parent_are_joined_by_a_choice(sta
     else:
         at.selectbox(key="join_child").set_value("personas").run()
         at.button(key="join").click().run()
-    found, problem = facts(at.session_state["wizard"], complete=False)
-    assert found is not None, problem
-    assert (found.root, found.keys[0].child) == ("viviendas", "personas")
+    result, problem = facts(at.session_state["wizard"], complete=False)
+    assert result is not None, problem
+    assert (result.root, result.keys[0].child) == ("viviendas", "personas")
     assert "personas belongs to viviendas by idhogar" in said(at)
 
 

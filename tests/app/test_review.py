@@ -26,16 +26,16 @@ pytestmark = pytest.mark.xdist_group("app")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def stored(tmp_path_factory):
     """Where the tests of one finished run have their home, one after the other, and where a copy of it is kept."""
     place = tmp_path_factory.mktemp("review")
     return place / "home", place / "kept", []
 
 
 @pytest.fixture
-def done(home, kept, start, people, monkeypatch):  # noqa: ARG001 - ``home`` sets what is not set here
+def done(home, stored, start, people, monkeypatch):  # noqa: ARG001 - ``home`` sets what is not set here
     """The application at Review after one run on a small table: made once, then as its folder was at that moment."""
-    place, copy, wizards = kept
+    place, copy, wizards = stored
     shutil.rmtree(place, ignore_errors=True)
     monkeypatch.setenv("SYNTH_HOME", str(place / "home"))
     monkeypatch.setenv("SYNTH_LEDGER", str(place / "ledger.sqlite"))
@@ -293,12 +293,12 @@ def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
     (tmp_path / "people.csv").write_bytes(people)
     shutil.copy(runs.release(job) / "schema.json", tmp_path / "schema.json")
     line = again.command({**job.request(), "method": "independent", "epsilon": 0.5, "options": {}})
-    code, _, told = command(*shlex.split(line)[1:], "--ledger", tmp_path / "other.sqlite")
-    assert code == 0, told
+    code, _, stderr = command(*shlex.split(line)[1:], "--ledger", tmp_path / "other.sqlite")
+    assert code == 0, stderr
     assert synth.Ledger(tmp_path / "other.sqlite").summary("club")[0].epsilon == 0.5
-    told = again.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
+    stderr = again.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
     known: dict = {}
-    for cell in json.loads(told)["cells"]:
+    for cell in json.loads(stderr)["cells"]:
         if cell["cell_type"] == "code":
             exec(cell["source"], known)
     assert known["result"].epsilon_spent == 0.25

@@ -41,8 +41,8 @@ def test_a_first_start_serves_and_stops(tmp_path, flags):
         assert answer == "ok", server.stdout.read() if server.poll() is not None else "no answer"
     finally:
         server.send_signal(signal.SIGTERM)
-        told, _ = server.communicate(timeout=30)
-    assert "mail" not in told
+        reported, _ = server.communicate(timeout=30)
+    assert "mail" not in reported
     with socket.socket() as s:
         assert s.connect_ex(("127.0.0.1", port)) != 0
 
@@ -86,8 +86,8 @@ def test_flags_become_the_variables_that_workers_inherit(tmp_path):
             "--secrets": None,
         }
     )
-    found = {v: os.environ.get(v) for v in ("SYNTH_ADDRESS", "SYNTH_TABLES", "SYNTH_ROLES", "SYNTH_SECRETS")}
-    assert found == {
+    result = {v: os.environ.get(v) for v in ("SYNTH_ADDRESS", "SYNTH_TABLES", "SYNTH_ROLES", "SYNTH_SECRETS")}
+    assert result == {
         "SYNTH_ADDRESS": "0.0.0.0",
         "SYNTH_TABLES": f"{tmp_path}:{tmp_path}",
         "SYNTH_ROLES": str(tmp_path / "roles.toml"),

@@ -9,15 +9,15 @@ from tests.app.elements import said, sample
 @pytest.fixture
 def sent(monkeypatch):
     """The scripts whose elements the server sends: of each page one."""
-    found, send = [], ScriptRunner._enqueue_forward_msg
+    results, send = [], ScriptRunner._enqueue_forward_msg
 
     def hear(self, message):
         if message.WhichOneof("type") == "delta":
-            found.append(message.metadata.active_script_hash)
+            results.append(message.metadata.active_script_hash)
         send(self, message)
 
     monkeypatch.setattr(ScriptRunner, "_enqueue_forward_msg", hear)
-    return found
+    return results
 
 
 def test_a_page_that_is_left_is_not_sent_again(start, sent):

@@ -48,7 +48,7 @@ def test_a_list_can_be_cut_down_to_a_public_one(start, people):
     assert "city keeps 2 values" in said(at)
     column = at.session_state["wizard"].plain["columns"]["city"]
     assert column["categories"] == ["Rome", "Bern", "other"]
-    found = synth.Schema.parse(json.loads(json.dumps(at.session_state["wizard"].plain)))
-    assert found.columns["city"].grouping.other == "other"
-    assert not synth.app_api.alone(found), "with its reason it waits no more"
+    result = synth.Schema.parse(json.loads(json.dumps(at.session_state["wizard"].plain)))
+    assert result.columns["city"].grouping.other == "other"
+    assert not synth.app_api.alone(result), "with its reason it waits no more"
     assert "onward" in keys(at)

@@ -62,8 +62,8 @@ def test_small_noise_has_the_law_of_a_rounded_gaussian():
     discrete /= discrete.sum()
 
     def misfit(law: np.ndarray) -> float:
-        kept = law * DRAWS > 5
-        return float(np.sum((seen[kept] - DRAWS * law[kept]) ** 2 / (DRAWS * law[kept])))
+        retained = law * DRAWS > 5
+        return float(np.sum((seen[retained] - DRAWS * law[retained]) ** 2 / (DRAWS * law[retained])))
 
     assert misfit(rounded) < stats.chi2.ppf(1 - 1e-6, df=8)
     assert misfit(discrete) > stats.chi2.ppf(1 - 1e-6, df=8)

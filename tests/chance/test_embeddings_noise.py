@@ -101,8 +101,8 @@ def test_no_violation_at_delta_one_in_a_hundred(name, factor):
     unit = claimed(name, 1.0)
     sigma = unit / calibrate(epsilon, delta)
     one, other = audited(name, 100_000, sigma, factor=factor)
-    found = max(delta_at_least(one, other, epsilon=epsilon), delta_at_least(other, one, epsilon=epsilon))
-    assert found <= delta if factor == 1.0 else found > delta
+    result = max(delta_at_least(one, other, epsilon=epsilon), delta_at_least(other, one, epsilon=epsilon))
+    assert result <= delta if factor == 1.0 else result > delta
     if factor == 1.0:
         mu = mu_along(one, other)
         assert gaussian_delta(0.9 * epsilon, mu) > delta * 0.9

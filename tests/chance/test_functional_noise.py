@@ -154,8 +154,8 @@ def test_no_violation_at_delta_one_in_a_hundred(factor):
     epsilon, delta = 1.0, 1e-2
     sigma = 1 / calibrate(epsilon, delta)
     one, other, _ = audit(100_000, sigma, Scaled(factor), POINTS)
-    found = max(delta_at_least(one, other, epsilon=epsilon), delta_at_least(other, one, epsilon=epsilon))
-    assert found <= delta if factor == 1.0 else found > delta
+    result = max(delta_at_least(one, other, epsilon=epsilon), delta_at_least(other, one, epsilon=epsilon))
+    assert result <= delta if factor == 1.0 else result > delta
 
 
 def test_values_and_gradients_together_cost_no_more_than_the_path():

@@ -101,17 +101,17 @@ def counts(noise, *, rate, steps=40, size=400):
 
 def test_samples_are_poissons_with_the_stated_rate():
     """The number of rows in a sample has mean q n and variance q (1 - q) n; no fixed batch, no shuffling."""
-    found = counts(SystemNoise(), rate=0.3)
+    result = counts(SystemNoise(), rate=0.3)
     mean, variance = 400 * 0.3, 400 * 0.3 * 0.7
-    assert abs(found.mean() - mean) < 5.5 * sqrt(variance / len(found))
-    assert stats.chi2.sf(((found - mean) ** 2).sum() / variance, len(found)) > 1e-6
-    assert stats.chi2.cdf(((found - mean) ** 2).sum() / variance, len(found)) > 1e-6
+    assert abs(result.mean() - mean) < 5.5 * sqrt(variance / len(result))
+    assert stats.chi2.sf(((result - mean) ** 2).sum() / variance, len(result)) > 1e-6
+    assert stats.chi2.cdf(((result - mean) ** 2).sum() / variance, len(result)) > 1e-6
 
 
 def test_samples_of_the_wrong_rate_are_caught():
     """A rate a fifth too high is ten errors beyond the limit; one a tenth too high is seen in 99 of 100 runs."""
-    for found in (counts(Everybody(), rate=0.3), counts(SystemNoise(), rate=0.36)):
-        assert abs(found.mean() - 120) > 5.5 * sqrt(400 * 0.3 * 0.7 / len(found))
+    for item in (counts(Everybody(), rate=0.3), counts(SystemNoise(), rate=0.36)):
+        assert abs(item.mean() - 120) > 5.5 * sqrt(400 * 0.3 * 0.7 / len(item))
 
 
 def audit(runs, *, factor=1.0):
@@ -120,8 +120,8 @@ def audit(runs, *, factor=1.0):
     none, noise = {n: c[:0] for n, c in one.items()}, Scaled(factor)
     doors = mechanism.Descents(), mechanism.Descents()
     asked = [Step(descent=made, number=i, weights=zeros(made)) for i in range(runs)]
-    told = [[d.answer(a, t, noise).values[-1] for a in asked] for d, t in zip(doors, (none, one), strict=True)]
-    return np.array(told[0]), np.array(told[1]), 0.5 / 0.125
+    reported = [[d.answer(a, t, noise).values[-1] for a in asked] for d, t in zip(doors, (none, one), strict=True)]
+    return np.array(reported[0]), np.array(reported[1]), 0.5 / 0.125
 
 
 def test_an_audit_finds_the_mu_of_a_row():
@@ -140,17 +140,17 @@ def test_no_violation_of_a_sampled_training_at_delta_one_in_a_hundred(factor):
     epsilon, delta, rate, runs, steps = 1.0, 1e-2, whole_rate(0.5), 20_000, 4
     sigma = sampled_sigma(epsilon=epsilon, delta=delta, rate=rate, steps=steps)
     noise = SystemNoise()
-    moved = np.rint(FINE / (sigma * factor)) * (noise.uniform_codes(runs * steps, high=2**32) < rate * 2**32)
+    shifted = np.rint(FINE / (sigma * factor)) * (noise.uniform_codes(runs * steps, high=2**32) < rate * 2**32)
     one = noise.fine_gaussian((runs, steps)) * sigma * factor / FINE
-    other = (noise.fine_gaussian((runs, steps)) + moved.reshape(runs, steps)) * sigma * factor / FINE
+    other = (noise.fine_gaussian((runs, steps)) + shifted.reshape(runs, steps)) * sigma * factor / FINE
 
     def loss(x):  # the log odds of the two laws: the best statistic there is
         return np.log1p(rate * np.expm1((2 * x - 1) / (2 * (sigma * factor) ** 2))).sum(1)
 
-    found = max(
+    result = max(
         delta_at_least(loss(one), loss(other), epsilon=epsilon), delta_at_least(loss(other), loss(one), epsilon=epsilon)
     )
-    assert found <= delta if factor == 1.0 else found > delta
+    assert result <= delta if factor == 1.0 else result > delta
 
 
 def votes_of(noise, *, rounds=40, sigma=25.0):
@@ -160,11 +160,11 @@ def votes_of(noise, *, rounds=40, sigma=25.0):
     rng = np.random.default_rng(1)
     asked = np.stack([rng.integers(0, s, 500) for s in SIZES], axis=1)
     question = Votes(teachers=teachers, lessons=asked[:5], asked=asked, moves=1)
-    found, out = votes.Classes(), []
+    results, out = votes.Classes(), []
     for _ in range(rounds):
-        told = found.answer(question, rows(100), noise).values
-        (held,) = found._open.values()
-        out.append((told - held.votes(asked)) / sigma)
+        reported = results.answer(question, rows(100), noise).values
+        (held,) = results._open.values()
+        out.append((reported - held.votes(asked)) / sigma)
     return np.concatenate(out)
 
 
@@ -194,5 +194,5 @@ def test_calibrated_votes_have_the_mu_of_the_budget():
     """2,000 counts of one vote more or less, at the noise that makes one of them cost epsilon 5."""
     mu = calibrate(5.0, 1e-5)
     noise = SystemNoise()
-    told = [noise.gaussian_counts((2000,), sigma=1 / mu * 100) + shift for shift in (0, 100)]
-    assert mu_along(*told) == pytest.approx(mu, rel=0.25)
+    reported = [noise.gaussian_counts((2000,), sigma=1 / mu * 100) + shift for shift in (0, 100)]
+    assert mu_along(*reported) == pytest.approx(mu, rel=0.25)

@@ -52,15 +52,15 @@ def test_no_word_comes_twice_in_any_stream(words):
 
 
 def test_threads_of_one_source_do_not_repeat_each_other():
-    source, found = SystemNoise(), []
+    source, results = SystemNoise(), []
     crowd = [
-        threading.Thread(target=lambda: found.append(source.gaussian_counts((5000,), sigma=1e12))) for _ in range(8)
+        threading.Thread(target=lambda: results.append(source.gaussian_counts((5000,), sigma=1e12))) for _ in range(8)
     ]
     for one in crowd:
         one.start()
     for one in crowd:
         one.join()
-    assert len(np.unique(np.concatenate(found))) > 40_000 * 0.9999
+    assert len(np.unique(np.concatenate(results))) > 40_000 * 0.9999
 
 
 def forked(deed) -> list[int]:
@@ -70,8 +70,8 @@ def forked(deed) -> list[int]:
         os.write(writer, repr(deed()).encode())
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as told:
-        words = told.read().decode()
+    with os.fdopen(reader, "rb") as reported:
+        words = reported.read().decode()
     os.waitpid(child, 0)
     return eval(words)  # our own child's list of numbers
 

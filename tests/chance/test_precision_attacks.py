@@ -26,16 +26,16 @@ NOTHING = 0.045
 )
 def test_the_naive_noise_breaks(target, attack):
     """Whoever is named, is named rightly, far more often than any delta would allow."""
-    found = attacks.attacked(attacks.TARGETS[target], attacks.ATTACKS[attack], draws=DRAWS)
-    assert found["right then"] == 1.0
-    assert found["delta at least"] > 0.05
+    result = attacks.attacked(attacks.TARGETS[target], attacks.ATTACKS[attack], draws=DRAWS)
+    assert result["right then"] == 1.0
+    assert result["delta at least"] > 0.05
 
 
 @pytest.mark.parametrize("attack", attacks.ATTACKS)
 def test_ours_does_not(attack):
-    found = attacks.attacked(attacks.ours, attacks.ATTACKS[attack], draws=DRAWS)
-    assert found["delta at least"] < NOTHING
-    assert found["right then"] is None or found["right then"] < 0.6
+    result = attacks.attacked(attacks.ours, attacks.ATTACKS[attack], draws=DRAWS)
+    assert result["delta at least"] < NOTHING
+    assert result["right then"] is None or result["right then"] < 0.6
 
 
 def test_every_value_that_one_table_gives_the_other_can_give():

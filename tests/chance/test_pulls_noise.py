@@ -19,11 +19,11 @@ def z_of(form, noise):
     plan = Teachers(purpose="p", bins=BINS, table=rng.normal(size=(50, 4)), teachers=6, most_rows=9, sigma=SIGMA)
     asked = np.stack([rng.integers(0, 30, 500), rng.integers(0, 20, 500)], axis=1)
     question = Pulls(teachers=plan, lessons=asked[:9], asked=asked, moves=1, form=form, **FORMS[form])
-    found = pulls.Pulling()
+    result = pulls.Pulling()
     rows = {"a": rng.integers(0, 30, 20), "b": rng.integers(0, 20, 20)}
-    told = found.answer(question, rows, noise).values
-    exact = pulls.summed(question, found.taught(plan, rows, noise)) * question.lattice
-    z = (told - exact).ravel() / SIGMA
+    reported = result.answer(question, rows, noise).values
+    exact = pulls.summed(question, result.taught(plan, rows, noise)) * question.lattice
+    z = (reported - exact).ravel() / SIGMA
     assert len(z) > 20_000
     return z_of_squares(z)
 

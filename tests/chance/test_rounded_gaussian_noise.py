@@ -49,8 +49,8 @@ def chi(noise: np.ndarray, sigma: float) -> float:
     seen = np.bincount(noise - sizes[0], minlength=len(sizes))[: len(sizes)]
     often = shares * len(noise) > 10
     rest = np.append(shares[often], 1 - shares[often].sum())
-    found = np.append(seen[often], len(noise) - seen[often].sum())
-    return float(stats.chisquare(found, rest * len(noise)).pvalue)
+    result = np.append(seen[often], len(noise) - seen[often].sum())
+    return float(stats.chisquare(result, rest * len(noise)).pvalue)
 
 
 def test_every_size_comes_as_often_as_it_should():

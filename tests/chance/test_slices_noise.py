@@ -127,8 +127,8 @@ def test_directions_have_the_law_that_is_accounted_for(directions):
     asked = Slices(purpose="t", encoding=SMALL, sigma=1.0, groups=1, directions=directions, num_slices=3)
     noise = SystemNoise()
     z = np.array([0.6, 0, 0, 0.8, 0, 0])
-    told = [slices._directions(asked, noise) * 2.0**-26 for _ in range(1500)]
-    squares = np.array([np.sum((z @ u) ** 2) for u in told])
+    reported = [slices._directions(asked, noise) * 2.0**-26 for _ in range(1500)]
+    squares = np.array([np.sum((z @ u) ** 2) for u in reported])
     laws = {"gaussian": stats.chi2(3, scale=1 / 6), "rotation": stats.beta(1.5, 1.5)}
     for name, law in laws.items():
         p = stats.kstest(squares, law.cdf).pvalue

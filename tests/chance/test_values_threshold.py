@@ -24,7 +24,7 @@ def adjacency(most: int) -> Adjacency:
     return Adjacency(relation=Relation.ADD_REMOVE, unit="row" if most == 1 else "person", max_rows=most)
 
 
-def told_share(most: int, *, sigma: float, bound: float) -> float:
+def reported_share(most: int, *, sigma: float, bound: float) -> float:
     """Share of lonely texts (each held by one unit alone, by all its rows) that the mechanism tells."""
     codes = np.repeat(np.arange(TRIALS), most)
     rows = {"x": Words(np.array([f"t{i:05d}" for i in range(TRIALS)]), codes)}
@@ -42,7 +42,7 @@ def test_lonely_texts_are_told_no_more_often_than_paid_for(most):
     sigma, failure = 8.0, 0.01
     bound = values.threshold(adjacency(most), sigma=sigma, failure_delta=failure)
     per_text = values.failure(adjacency(most), sigma=sigma, threshold=bound) / most
-    share = told_share(most, sigma=sigma, bound=bound)
+    share = reported_share(most, sigma=sigma, bound=bound)
     assert not too_often(share, failure / most)
     assert share > 0.3 * per_text, "a threshold far too high wastes accuracy"
 
@@ -54,7 +54,7 @@ def test_evil_twins_are_caught(most, twin):
     bound = values.threshold(adjacency(most), sigma=sigma, failure_delta=failure)
     if twin == "no rows of its own":  # the unit's own rows are forgotten in the threshold
         bound -= 3 * most
-    share = told_share(most, sigma=sigma * (1.25 if twin.startswith("noise") else 1.0), bound=bound)
+    share = reported_share(most, sigma=sigma * (1.25 if twin.startswith("noise") else 1.0), bound=bound)
     assert too_often(share, failure / most)
 
 

@@ -26,7 +26,7 @@ from tests.conformance.refusing import (
     verdict,
 )
 
-KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "refusals.json"
+RETAINED = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "refusals.json"
 
 
 def outcome(said):
@@ -57,7 +57,7 @@ def main(book: str) -> None:
                 measured(name, relation, options) if free else 1
             )
     named = {"beyond their ends": beyond, "at their ends": ends, "pairs of words": words}
-    kept = {
+    retained = {
         "methods": len(GENERATORS),
         "with a relation": len(RELATIONS),
         "options": listed_options(),
@@ -65,8 +65,8 @@ def main(book: str) -> None:
         "spends": len(spends(book)),
         **named,
     }
-    print(json.dumps(kept, indent=1))
-    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    print(json.dumps(retained, indent=1))
+    RETAINED.write_text(json.dumps(retained, indent=1) + "\n")
 
 
 def listed_options() -> int:
@@ -82,19 +82,17 @@ def slow(methods: list[str]) -> None:
             verdict(name, relation, {o: v}) or FREE for o in GENERATORS[name].ranges for v in inside(name, o)
         )
         both = Counter(reasons(name, relation))
-        for what, found in (("ends", ends), ("pairs", both)):
-            refused = found.total() - found[FREE]
-            chance = sum(n for reason, n in found.items() if "cannot ask its questions" in reason)
-            total += Counter(
-                {f"{what} rehearsed": found[FREE], f"{what} refused": refused, f"{what} by chance": chance}
-            )
-            print(name, relation, what, found.total(), f"refused {refused}", f"by chance {chance}", flush=True)
-            for reason in found:
+        for what, item in (("ends", ends), ("pairs", both)):
+            refused = item.total() - item[FREE]
+            chance = sum(n for reason, n in item.items() if "cannot ask its questions" in reason)
+            total += Counter({f"{what} rehearsed": item[FREE], f"{what} refused": refused, f"{what} by chance": chance})
+            print(name, relation, what, item.total(), f"refused {refused}", f"by chance {chance}", flush=True)
+            for reason in item:
                 if "cannot ask its questions" in reason:
                     print("   ", reason, flush=True)
     print(dict(total))
     if not methods:
-        KEPT.with_name("refusals_slow.json").write_text(json.dumps(total, indent=1) + "\n")
+        RETAINED.with_name("refusals_slow.json").write_text(json.dumps(total, indent=1) + "\n")
 
 
 if __name__ == "__main__":

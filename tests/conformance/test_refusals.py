@@ -93,10 +93,10 @@ def test_words_that_conflict_are_refused_before_the_spend_and_others_measure_to_
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "relation"), RELATIONS)
 def test_any_two_options_at_their_ends_are_rehearsed_or_refused(name, relation):
-    found = Counter(reasons(name, relation))
-    vague = [reason for reason in found if "cannot ask its questions" in reason]
+    result = Counter(reasons(name, relation))
+    vague = [reason for reason in result if "cannot ask its questions" in reason]
     assert vague == []
-    assert found[FREE] or len(GENERATORS[name].ranges) < 2
+    assert result[FREE] or len(GENERATORS[name].ranges) < 2
 
 
 @pytest.mark.parametrize(("name", "relation"), [x for x in RELATIONS if x[0] in SAMPLED[:2]])

@@ -31,9 +31,9 @@ OPTIONS = [
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o[0] + "=" + o[1][:12].encode("ascii", "replace").decode())
 def test_the_command_line_refuses_before_the_spend(command, small, option):
-    code, said, told = command("run", small[0], "--schema", small[1], "--epsilon", 1, *option)
-    assert code == 2, told
-    assert (said, told.count("synth: "), "Traceback" in told) == ("", 1, False)
+    code, said, stderr = command("run", small[0], "--schema", small[1], "--epsilon", 1, *option)
+    assert code == 2, stderr
+    assert (said, stderr.count("synth: "), "Traceback" in stderr) == ("", 1, False)
     assert [e for e in Ledger().entries() if e.kind == "spend"] == []
 
 
@@ -42,9 +42,9 @@ def test_a_category_that_no_file_can_hold_is_refused_before_the_spend(command, s
     plain = json.loads(json.dumps(SMALL))
     plain["columns"]["region"]["categories"][0] = chr(0xD800)
     schema.write_text(json.dumps(plain))  # as an escape, which is valid JSON
-    code, _, told = command("run", small[0], "--schema", schema, "--epsilon", 1)
-    assert code == 2, told
-    assert "region" in told
+    code, _, stderr = command("run", small[0], "--schema", schema, "--epsilon", 1)
+    assert code == 2, stderr
+    assert "region" in stderr
     assert [e for e in Ledger().entries() if e.kind == "spend"] == []
 
 

@@ -89,15 +89,15 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     out = tmp_path / "release"
     request = RunRequest(epsilon=2.0, delta=1e-5, relation=relation, out=out, num_rows=30)
-    found = carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
+    result = carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
     (spend,) = [e for e in Ledger().entries("shape") if e.kind == "spend"]
     assert (spend.epsilon, spend.relation, spend.unit) == (2.0, relation, "a")
     assert verify.check(verify.load(out)).epsilon_derived <= 2.0
-    assert {t: len(frame) for t, frame in found.frames.items()} == found.num_rows == found.card["rows"]["tables"]
+    assert {t: len(frame) for t, frame in result.frames.items()} == result.num_rows == result.card["rows"]["tables"]
     least = sqrt(2) if relation == "replace_one" else 1.0
-    assert {m["sensitivity"] for m in found.card["mechanisms"]} == {least}
+    assert {m["sensitivity"] for m in result.card["mechanisms"]} == {least}
     bundle.checked(out)
-    assert {t: len(frame) for t, frame in synth.Release(out).frames.items()} == found.num_rows
+    assert {t: len(frame) for t, frame in synth.Release(out).frames.items()} == result.num_rows
     assert {*synth.sample(out, num_rows=5)[0]} == {*tables}
     drawn, share, paths = sample_to(out, tmp_path / "more", num_rows=7, seed=3)
     assert (drawn["a"], share) == (7, 1.0)

@@ -58,9 +58,9 @@ def test_every_benchmark_answers_help_at_once(answers):
 def test_commands_of_the_docs_have_options_that_exist(answers):
     """Those that stand beside figures, and those of `make`: each option is one of the script's."""
     pages = {p: p.read_text().replace("\\\n", " ") for p in [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md")]}
-    found = [(p, *c) for p, text in pages.items() for c in re.findall(r"benchmarks/(\w+)\.py( [^`#\n|]*)", text)]
-    assert len(found) > 60
-    for page, name, words in found:
+    results = [(p, *c) for p, text in pages.items() for c in re.findall(r"benchmarks/(\w+)\.py( [^`#\n|]*)", text)]
+    assert len(results) > 60
+    for page, name, words in results:
         options = re.findall(r"(?<!\S)\[?(--[a-z-]+)", words)
         assert not [o for o in options if f"  {o} " not in answers[name] and f"  {o}\n" not in answers[name]], page
 

@@ -37,14 +37,14 @@ def top(path: Path) -> dict[str, Node]:
 
 def public() -> list[tuple[str, Node]]:
     """The library's names, the pipeline's entry points, and everything in the rooms that an auditor reads."""
-    found: dict[str, Node] = {}
+    result: dict[str, Node] = {}
     for at in WHOLE:
         place = ROOT / "synth" / at
         for path in [place] if at.endswith(".py") else sorted(place.glob("*.py")):
-            found |= {f"{path.relative_to(ROOT)}:{n}": node for n, node in top(path).items()}
+            result |= {f"{path.relative_to(ROOT)}:{n}": node for n, node in top(path).items()}
     for homes in (ENTRIES, LIBRARY):
-        found |= dict(defined(home, n) for home, names in homes.items() for n in names)
-    return sorted(found.items())
+        result |= dict(defined(home, n) for home, names in homes.items() for n in names)
+    return sorted(result.items())
 
 
 def library() -> dict[str, list[str]]:
@@ -76,8 +76,8 @@ def raised(node: Node) -> set[str]:
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef)] if isinstance(node, ast.ClassDef) else []
     bodies = [m for m in methods if m.name == "__post_init__" or not m.name.startswith("_")] or [node]
     raises = [n.exc for b in bodies for n in ast.walk(b) if isinstance(n, ast.Raise) and n.exc]
-    told = {ast.unparse(e).partition("(")[0] for e in raises}
-    return {t for t in told if t.endswith("Error")} - {"AttributeError", "NotImplementedError"}
+    reported = {ast.unparse(e).partition("(")[0] for e in raises}
+    return {t for t in reported if t.endswith("Error")} - {"AttributeError", "NotImplementedError"}
 
 
 def test_a_public_name_says_what_is_private_and_what_is_raised():
@@ -139,12 +139,12 @@ def test_what_a_mechanism_lets_out_has_its_guarantee():
 
 @pytest.mark.parametrize("path", PROVED, ids=lambda p: p.stem)
 def test_mechanisms_and_accounting_point_to_their_proof(path):
-    found = re.search(
+    match = re.search(
         r"Proof note: ([\w/]+\.md)", (ast.get_docstring(ast.parse(path.read_text())) or "").replace("\n", " ")
     )
-    assert found, path
-    note = path.parent / found[1] if "/" not in found[1] else ROOT / found[1]
-    assert note.exists(), f"{path.name}: {found[1]}"
+    assert match, path
+    note = path.parent / match[1] if "/" not in match[1] else ROOT / match[1]
+    assert note.exists(), f"{path.name}: {match[1]}"
 
 
 def test_only_what_reads_rows_is_handed_rows():

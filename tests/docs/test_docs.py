@@ -26,8 +26,8 @@ def test_readme_commands_run_in_order(command, tmp_path, monkeypatch):
     lines = [line for line in blocks(README) if line.startswith("synth ")]
     assert len(lines) >= 5
     for line in lines:
-        code, _, told = command(*shlex.split(line)[1:])
-        assert code == 0, (line, told)
+        code, _, stderr = command(*shlex.split(line)[1:])
+        assert code == 0, (line, stderr)
 
 
 def test_readme_python_example_runs(tmp_path, monkeypatch):
@@ -45,13 +45,13 @@ def test_readmes_first_screen_has_the_two_commands():
 
 
 def commands() -> list[tuple[str, object]]:
-    found = []
+    results = []
     for name, entry in typer.main.get_command(app).commands.items():
         if hasattr(entry, "commands"):
-            found += [(f"{name} {n}", c) for n, c in entry.commands.items()]
+            results += [(f"{name} {n}", c) for n, c in entry.commands.items()]
         else:
-            found.append((name, entry))
-    return found
+            results.append((name, entry))
+    return results
 
 
 @pytest.mark.parametrize(("name", "entry"), commands(), ids=lambda v: v if isinstance(v, str) else "")

@@ -28,13 +28,13 @@ RUN = typer.main.get_command(app)
 
 def of(page: str, start: str) -> list[str]:
     """Examples of a page that begin so, without the program's name, as arguments."""
-    found = [
+    results = [
         shlex.split(line, comments=True)[1:]
         for p, line in EXAMPLES
         if p == ROOT / "docs" / page and line.startswith(f"synth {start}")
     ]
-    assert found, f"{page} has no example of synth {start}"
-    return found
+    assert results, f"{page} has no example of synth {start}"
+    return results
 
 
 @pytest.mark.parametrize(("page", "line"), EXAMPLES, ids=lambda v: v if isinstance(v, str) else v.stem)
@@ -88,8 +88,8 @@ def folder(tmp_path, monkeypatch):
 
 def done(command, words: list[str], **names: str) -> None:
     """Runs an example; ``names``: what stands in the place of its words in capitals."""
-    code, _, told = command(*(names.get(w, w) for w in words))
-    assert code == 0, (words, told)
+    code, _, stderr = command(*(names.get(w, w) for w in words))
+    assert code == 0, (words, stderr)
 
 
 def test_the_examples_of_schema_and_exchange_run(folder, command):
@@ -113,10 +113,10 @@ def test_the_examples_of_schema_and_exchange_run(folder, command):
 
 def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
     schema = folder / "schema.json"
-    code, _, told = command(
+    code, _, stderr = command(
         "schema", "init", "table.csv", "--out", schema, "--identifier", "D", "--unit", "row", "--assume-public"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     done(
         command,
         [

@@ -30,9 +30,9 @@ def test_no_table_of_figures_is_written_by_hand():
     wrong = []
     for page in PAGES:
         text = WRITTEN.sub("", page.read_text())
-        for found in (t for t in TABLES.finditer(text) if is_of_figures(t[0])):
-            after = text[found.end() :].lstrip("\n").split("\n\n")[0].strip().replace("\n", " ")
-            wrong += [f"{page.name}: {found[0].splitlines()[0]}"] * (not OLDER.match(after))
+        for item in (t for t in TABLES.finditer(text) if is_of_figures(t[0])):
+            after = text[item.end() :].lstrip("\n").split("\n\n")[0].strip().replace("\n", " ")
+            wrong += [f"{page.name}: {item[0].splitlines()[0]}"] * (not OLDER.match(after))
     assert not wrong
 
 

@@ -18,12 +18,12 @@ LONGEST = 120
 
 def prose(page: Path) -> list[tuple[int, str]]:
     """Numbered lines outside of tables, code and lines that are one picture or end in a link."""
-    kept, fenced = [], False
+    retained, fenced = [], False
     for number, line in enumerate(page.read_text().splitlines(), start=1):
         fenced ^= line.startswith("```")
         if not (fenced or line.startswith(("|", "    ", "```", "!["))):
-            kept.append((number, line))
-    return kept
+            retained.append((number, line))
+    return retained
 
 
 def anchors(page: Path) -> set[str]:

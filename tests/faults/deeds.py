@@ -52,15 +52,15 @@ def said(deed) -> str:
         return f"refused {error}" if "\n" not in str(error) else "more than one line"
 
 
-def judge_spend(place: Path, told: str, kind: str) -> None:
+def judge_spend(place: Path, message: str, kind: str) -> None:
     """Reported means recorded, nothing else was lost, the sum is exact, and the next spend needs no repair."""
-    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    assert message.startswith(("ok ", "refused ")) or (message == "" and kind in ("kill", "torn write")), message
     ledger = book(place)
     assert ledger.verify().ok, ledger.verify()
     runs = [e.run for e in ledger.entries() if e.kind == "spend"]
     assert len(runs) in (2, 3)
-    if told.startswith("ok "):
-        assert runs[2:] == [told[3:]]
+    if message.startswith("ok "):
+        assert runs[2:] == [message[3:]]
     total = ledger.summary()[0]
     assert total.remaining_epsilon == (0.4 if len(runs) == 2 else 0.1)
     more = ledger.spend(charge(epsilon=0.1))
@@ -82,12 +82,12 @@ def first(place: Path) -> str:
     return said(deed)
 
 
-def judge_first(place: Path, told: str, kind: str) -> None:
+def judge_first(place: Path, message: str, kind: str) -> None:
     """Starting again is all the repair there is."""
-    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    assert message.startswith(("ok ", "refused ")) or (message == "" and kind in ("kill", "torn write")), message
     ledger = Ledger(place / "new" / "ledger.sqlite")
     before = [e.run for e in ledger.entries() if e.kind == "spend"]
-    assert told[3:] in before or not told.startswith("ok ")
+    assert message[3:] in before or not message.startswith("ok ")
     assert ledger.verify().ok
     assert first(place).startswith("ok ")
     assert len(ledger.row_key()) == 16
@@ -164,18 +164,18 @@ def job(place: Path) -> str:
     )
 
 
-def judge_job(place: Path, told: str, kind: str) -> None:
+def judge_job(place: Path, message: str, kind: str) -> None:
     """One line and an exit code that says whether was spent; a table outside only where the ledger paid for it."""
-    assert told.startswith("code") or (told == "" and kind in ("kill", "torn write")), told
-    assert "Traceback" not in told
-    assert "SENTINEL" not in told
-    assert "internal error" not in told, told
+    assert message.startswith("code") or (message == "" and kind in ("kill", "torn write")), message
+    assert "Traceback" not in message
+    assert "SENTINEL" not in message
+    assert "internal error" not in message, message
     ledger = book(place)
     assert ledger.verify().ok
     spent = [e for e in ledger.entries() if e.kind == "spend"]
-    code = told.split(" ")[0]
-    assert code in ("code0", "code2", "code3", "code5", ""), told
-    assert len(spent) == (1 if code in ("code0", "code5") else 0) or code == "", told
+    code = message.split(" ")[0]
+    assert code in ("code0", "code2", "code3", "code5", ""), message
+    assert len(spent) == (1 if code in ("code0", "code5") else 0) or code == "", message
     out = place / "out"
     if (out / "synthetic.csv").exists():
         assert spent
@@ -205,8 +205,8 @@ def forked(deed) -> str:
         os.write(writer, deed().encode())
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as told:
-        words = told.read().decode()
+    with os.fdopen(reader, "rb") as reported:
+        words = reported.read().decode()
     os.waitpid(child, 0)
     return words
 
@@ -247,14 +247,14 @@ def bundle_it(place: Path) -> str:
     )
 
 
-def judge_bundle(place: Path, told: str, kind: str) -> None:
+def judge_bundle(place: Path, message: str, kind: str) -> None:
     """A zip that is there is whole, and the same whenever it is made."""
-    assert told.startswith(("ok ", "refused ")) or (told == "" and kind in ("kill", "torn write")), told
+    assert message.startswith(("ok ", "refused ")) or (message == "" and kind in ("kill", "torn write")), message
     if (place / "r.zip").exists():
-        found = hashlib.sha256((place / "r.zip").read_bytes()).hexdigest()
-        assert not told.startswith("ok ") or found == told[3:]
+        result = hashlib.sha256((place / "r.zip").read_bytes()).hexdigest()
+        assert not message.startswith("ok ") or result == message[3:]
     else:
-        assert not told.startswith("ok ")
+        assert not message.startswith("ok ")
     assert complete(place / "out")
     assert forked(lambda: bundle_it(place)).startswith("ok ")
 

@@ -82,8 +82,8 @@ def struck(deed: Deed, place: Path, at: int, kind: int) -> tuple[str, int]:
         os.write(writer, f"{seen}\n{said}".encode())
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as told:
-        words = told.read().decode()
+    with os.fdopen(reader, "rb") as reported:
+        words = reported.read().decode()
     os.waitpid(child, 0)
     seen, _, said = words.partition("\n")
     return said, int(seen or 0)
@@ -132,12 +132,12 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         folder = asked.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if not asked.inside:
-            found = run(asked.deed, stride=asked.stride, kinds=asked.kinds, folder=folder)
-            print(json.dumps(found))
+            result = run(asked.deed, stride=asked.stride, kinds=asked.kinds, folder=folder)
+            print(json.dumps(result))
             if asked.keep:
-                kept = json.loads(asked.keep.read_text()) if asked.keep.exists() else {}
-                kept[asked.deed] = {"stride": asked.stride, **found}
-                asked.keep.write_text(json.dumps(kept, indent=1) + "\n")
+                retained = json.loads(asked.keep.read_text()) if asked.keep.exists() else {}
+                retained[asked.deed] = {"stride": asked.stride, **result}
+                asked.keep.write_text(json.dumps(retained, indent=1) + "\n")
             return
         from tests.faults import deeds
 

@@ -24,10 +24,10 @@ def raced(tmp_path, *more: str) -> dict:
     return json.loads(out.read_text())
 
 
-def check(found: dict) -> None:
-    assert found["granted"] == found["fit"]
-    assert found["granted"] + found["refused"] == found["requests"]
-    assert (found["overspent"], found["lost"], found["verified"]) == (0.0, 0, True)
+def check(result: dict) -> None:
+    assert result["granted"] == result["fit"]
+    assert result["granted"] + result["refused"] == result["requests"]
+    assert (result["overspent"], result["lost"], result["verified"]) == (0.0, 0, True)
 
 
 def test_a_hundred_and_twenty_requests_at_once_fill_the_budget_and_not_more(tmp_path):

@@ -68,7 +68,7 @@ def test_a_ledger_that_is_struck_after_the_spend_leaves_exit_code_5(
             strike(place, before)
 
     monkeypatch.setattr(jobs.Reporter, "stage", staged)
-    code, said, told = command(
+    code, said, stderr = command(
         "run",
         small[0],
         "--schema",
@@ -88,11 +88,11 @@ def test_a_ledger_that_is_struck_after_the_spend_leaves_exit_code_5(
         "--json",
     )
     assert len(spent) == 2, "the strike must have come after the spend to mean something"
-    assert code == 5, told
+    assert code == 5, stderr
     assert said == ""
-    assert "is spent" in told
-    assert "nothing was" not in told
-    assert "Traceback" not in told
+    assert "is spent" in stderr
+    assert "nothing was" not in stderr
+    assert "Traceback" not in stderr
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_disk_that_fills_after_the_spend_leaves_exit_code_5(
     monkeypatch.setattr(jobs.Reporter, "stage", staged)
     book = (tiny if where == "the ledger's disk" else tmp_path) / "ledger.sqlite"
     out = (tiny if where == "the release's disk" else tmp_path) / "out"
-    code, _, told = command(
+    code, _, stderr = command(
         "run",
         small[0],
         "--schema",
@@ -156,9 +156,9 @@ def test_a_disk_that_fills_after_the_spend_leaves_exit_code_5(
     )
     (tiny / "ballast").unlink()
     assert [e.epsilon for e in Ledger(book).entries() if e.kind == "spend"] == [1.0]
-    assert code == 5, told
-    assert "is spent" in told
-    assert "Traceback" not in told
+    assert code == 5, stderr
+    assert "is spent" in stderr
+    assert "Traceback" not in stderr
 
 
 def test_an_answer_that_cannot_be_printed_is_no_reason_to_deny_the_spend(small, tmp_path):

@@ -23,17 +23,17 @@ FEW = {"spend": (5, 15), "first": (41, 50), "job": (151, 80), "bundle": (71, 20)
 @pytest.mark.parametrize("deed", FEW)
 def test_a_fault_at_some_system_calls_loses_nothing(deed, tmp_path):
     stride, least = FEW[deed]
-    found = injecting.run(deed, stride=stride, folder=tmp_path)
-    assert found["calls"] >= least
-    assert found["by kind"].keys() == injecting.KINDS.keys()
-    assert found["ends"].get("killed", 0) > 0
+    result = injecting.run(deed, stride=stride, folder=tmp_path)
+    assert result["calls"] >= least
+    assert result["by kind"].keys() == injecting.KINDS.keys()
+    assert result["ends"].get("killed", 0) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deed", FEW)
 def test_a_fault_at_any_system_call_loses_nothing(deed, tmp_path):
-    found = injecting.run(deed, folder=tmp_path)
-    assert found["faults"] == found["calls"] * len(injecting.KINDS)
+    result = injecting.run(deed, folder=tmp_path)
+    assert result["faults"] == result["calls"] * len(injecting.KINDS)
 
 
 def test_the_judge_finds_a_spend_that_was_reported_and_lost(tmp_path):
@@ -80,11 +80,11 @@ def test_a_clock_that_goes_back_a_week_changes_no_sum_no_order_and_no_job(tmp_pa
         [sys.executable, "-c", CLOCK, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert not told["sorted"], "the clock must have gone back for the test to mean something"
-    assert (told["number"], told["ok"], told["left"]) == (4, True, 0.1)
-    assert (told["state"], told["other"]) == ("running", "queued")
-    assert 0 <= told["seconds"] < 60
+    parsed = json.loads(done.stdout)
+    assert not parsed["sorted"], "the clock must have gone back for the test to mean something"
+    assert (parsed["number"], parsed["ok"], parsed["left"]) == (4, True, 0.1)
+    assert (parsed["state"], parsed["other"]) == ("running", "queued")
+    assert 0 <= parsed["seconds"] < 60
 
 
 def test_the_shim_strikes_where_it_is_told_to(tmp_path):

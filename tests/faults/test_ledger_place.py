@@ -20,10 +20,10 @@ def test_the_system_is_asked_and_this_disk_is_local(tmp_path):
 def test_a_network_file_system_is_refused_with_a_reason_and_a_way_out(number, tmp_path, monkeypatch):
     """No such disk can be mounted in a test: only statfs's answer is put in its place."""
     monkeypatch.setattr(filesystem, "magic", lambda _: number)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         Ledger(tmp_path / "ledger.sqlite")
-    assert filesystem.MAGIC[number] in str(told.value)
-    assert "SYNTH_LEDGER_NETWORK=allow" in str(told.value)
+    assert filesystem.MAGIC[number] in str(reported.value)
+    assert "SYNTH_LEDGER_NETWORK=allow" in str(reported.value)
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv(filesystem.SWITCH, "allow")
     assert Ledger(tmp_path / "ledger.sqlite").verify().ok

@@ -70,10 +70,10 @@ def altered(place) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_restore_charges_what_the_backup_does_not_hold(place, loss, command):
     LOSSES[loss](place)
-    code, out, told = command(
+    code, out, stderr = command(
         "ledger", "restore", place / "backup.sqlite", "--ledger", place / "ledger.sqlite", "--json"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     assert json.loads(out)["charged"] == {"census": [0.3, 1e-6], "other": [0.7, 1e-6]}
     assert sums(place) == {"census": 0.6, "other": 0.7}
     ledger = Ledger(place / "ledger.sqlite")
@@ -186,9 +186,9 @@ def test_a_garbled_mark_does_not_let_an_older_copy_spend_again(tmp_path):
     ledger.spend(charge(epsilon=0.8))
     shutil.copy(tmp_path / "older.sqlite", ledger.path)
     mark = checkpoint.place(ledger.path)
-    told = bytearray(mark.read_bytes())
-    told[len(told) // 2] ^= 0xFF
-    mark.write_bytes(told)
+    reported = bytearray(mark.read_bytes())
+    reported[len(reported) // 2] ^= 0xFF
+    mark.write_bytes(reported)
     with pytest.raises(LedgerLostError):
         ledger.spend(charge(epsilon=0.8))
 
@@ -244,8 +244,8 @@ def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command
     path.unlink()
     assert command("ledger", "restore", out, "--ledger", path)[0] == 0
     assert sums(place) == spent
-    code, _, told = command("ledger", "backup", out, "--ledger", path)
+    code, _, stderr = command("ledger", "backup", out, "--ledger", path)
     assert code == 2
-    assert "exists already" in told
+    assert "exists already" in stderr
     assert command("ledger", "backup", place / "no" / "where", "--ledger", path)[0] == 2
     assert command("ledger", "backup", place / "new", "--ledger", place / "none.sqlite")[0] == 2

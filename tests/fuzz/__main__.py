@@ -37,9 +37,9 @@ def one(name: str, content: bytes, folder: Path) -> str | None:
         path.write_bytes(content)
         target.read(path)
     except SynthError as error:
-        told = str(error)
-        if "\n" in told or not told or len(told) > 5000:
-            return f"message of {len(told)} characters, lines {told.count(chr(10)) + 1}: {told[:200]!r}"
+        message = str(error)
+        if "\n" in message or not message or len(message) > 5000:
+            return f"message of {len(message)} characters, lines {message.count(chr(10)) + 1}: {message[:200]!r}"
     except (Exception, RecursionError) as error:
         import traceback
 
@@ -50,7 +50,7 @@ def one(name: str, content: bytes, folder: Path) -> str | None:
     return f"written outside its folder: {outside}" if outside else None
 
 
-def work(name: str, seed: int, until: float, most: int, folder: str, told: Any) -> None:
+def work(name: str, seed: int, until: float, most: int, folder: str, reported: Any) -> None:
     """Damages and reads until the time or the number is up. Tells its count and findings as they come."""
     home = Path(folder)
     os.environ["SYNTH_HOME"], os.environ["SYNTH_LEDGER"] = str(home / "home"), str(home / "no-ledger.sqlite")
@@ -70,10 +70,10 @@ def work(name: str, seed: int, until: float, most: int, folder: str, told: Any) 
         done += 1
         if (home / "no-ledger.sqlite").exists():
             fault = "a ledger was made"
-        told.send((done, fault, made if fault else b""))
+        reported.send((done, fault, made if fault else b""))
         if fault and done == 1:
             return
-    told.send((done, None, b""))
+    reported.send((done, None, b""))
 
 
 def _size() -> int:
@@ -82,9 +82,9 @@ def _size() -> int:
 
 def fuzz(name: str, *, seed: int, seconds: float, most: int = 10**12, keep: Path | None = None) -> dict[str, Any]:
     """One target for so long; workers that die are replaced."""
-    began, count, found = time.monotonic(), 0, []
+    began, count, results = time.monotonic(), 0, []
     start = multiprocessing.get_context("fork")
-    while time.monotonic() < began + seconds and count < most and len(found) < 20:
+    while time.monotonic() < began + seconds and count < most and len(results) < 20:
         with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
             ours, theirs = start.Pipe(duplex=False)
             home = Path(folder) / "home"  # alone in its folder: whatever else appears there was written outside
@@ -98,7 +98,7 @@ def fuzz(name: str, *, seed: int, seconds: float, most: int = 10**12, keep: Path
                 while True:
                     done, fault, made = ours.recv()
                     if fault:
-                        found.append(_kept(name, fault, made, keep))
+                        results.append(_retained(name, fault, made, keep))
             except EOFError:
                 pass
             worker.join()
@@ -106,14 +106,14 @@ def fuzz(name: str, *, seed: int, seconds: float, most: int = 10**12, keep: Path
                 current = home / "current"
                 made = current.read_bytes() if current.exists() else b""
                 what = "too slow" if worker.exitcode == -signal.SIGALRM else f"died ({worker.exitcode})"
-                found.append(_kept(name, what, made, keep))
+                results.append(_retained(name, what, made, keep))
             count += done + bool(worker.exitcode)
             if done == 0 and not worker.exitcode:
                 break
-    return {"target": name, "inputs": count, "seconds": round(time.monotonic() - began, 1), "findings": found}
+    return {"target": name, "inputs": count, "seconds": round(time.monotonic() - began, 1), "findings": results}
 
 
-def _kept(name: str, fault: str, made: bytes, keep: Path | None) -> str:
+def _retained(name: str, fault: str, made: bytes, keep: Path | None) -> str:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / f"{name.replace(' ', '_')}-{abs(hash(made)) % 10**8}").write_bytes(made)
@@ -132,18 +132,18 @@ def main() -> int:
     seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(2**32)
     warm()
     each = [fuzz(n, seed=seed, seconds=asked.seconds / len(names), keep=asked.keep) for n in names]
-    found = {
+    result = {
         "seed": seed,
         "inputs": sum(e["inputs"] for e in each),
         "seconds": round(sum(e["seconds"] for e in each)),
         "findings": sum(len(e["findings"]) for e in each),
         "targets": each,
     }
-    text = json.dumps(found, indent=1)
+    text = json.dumps(result, indent=1)
     if asked.json:
         asked.json.write_text(text + "\n")
     print(text)
-    return 1 if found["findings"] else 0
+    return 1 if result["findings"] else 0
 
 
 def warm() -> None:

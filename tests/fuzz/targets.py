@@ -81,8 +81,8 @@ def read_table(path: Path) -> None:
     draft(table)
     known = parse(SMALL)
     if set(known.columns) <= set(table.names):
-        found = codec.encode(files.read(path, columns=list(known.measured())), known, SystemNoise())
-        assert all(len(v) == table.num_rows for v in found.positions.values())
+        result = codec.encode(files.read(path, columns=list(known.measured())), known, SystemNoise())
+        assert all(len(v) == table.num_rows for v in result.positions.values())
     table.fingerprint(b"k" * 16)
 
 

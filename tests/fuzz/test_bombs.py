@@ -41,13 +41,13 @@ def refused(tmp_path, table, schema=None):
     facts = tmp_path / "schema.json"
     if schema is None:
         facts.write_text(json.dumps(SMALL))
-    code, told, mib = ran(
+    code, reported, mib = ran(
         tmp_path, "run", table, "--schema", schema or facts, "--epsilon", "1", "--out", tmp_path / "out"
     )
-    lines = [line for line in told.splitlines() if line.startswith("synth: ")]
-    assert (code, len(lines)) == (2, 1), told
-    assert "Traceback" not in told
-    assert len(told) < 4000
+    lines = [line for line in reported.splitlines() if line.startswith("synth: ")]
+    assert (code, len(lines)) == (2, 1), reported
+    assert "Traceback" not in reported
+    assert len(reported) < 4000
     assert mib < MIB
     assert not (tmp_path / "out").exists()
     assert all(e.kind != "spend" for e in Ledger().entries())
@@ -100,9 +100,9 @@ def test_a_parquet_file_that_unpacks_to_gigabytes_of_one_text(tmp_path):
     }
     pq.write_table(pa.table(columns), tmp_path / "bomb.parquet", compression="zstd")
     assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 20
-    code, told, mib = ran(tmp_path, "schema", "check", _schema(tmp_path), "--table", tmp_path / "bomb.parquet")
-    assert code in (0, 2), told
-    assert "Traceback" not in told
+    code, reported, mib = ran(tmp_path, "schema", "check", _schema(tmp_path), "--table", tmp_path / "bomb.parquet")
+    assert code in (0, 2), reported
+    assert "Traceback" not in reported
     assert mib < MIB
 
 
@@ -143,7 +143,7 @@ def test_a_schema_of_a_hundred_thousand_columns(tmp_path):
     columns = {f"c{i}": {"type": "integer", "min": 0, "max": 1} for i in range(100_000)}
     (tmp_path / "wide.json").write_text(json.dumps({"columns": columns}))
     (tmp_path / "t.csv").write_text("a\n1\n")
-    code, told, mib = ran(
+    code, reported, mib = ran(
         tmp_path,
         "run",
         tmp_path / "t.csv",
@@ -154,8 +154,8 @@ def test_a_schema_of_a_hundred_thousand_columns(tmp_path):
         "--out",
         tmp_path / "out",
     )
-    assert code == 2, told
-    assert len([line for line in told.splitlines() if line.startswith("synth: ")]) == 1
+    assert code == 2, reported
+    assert len([line for line in reported.splitlines() if line.startswith("synth: ")]) == 1
     assert mib < MIB
 
 
@@ -163,7 +163,7 @@ def test_a_schema_of_a_hundred_thousand_columns(tmp_path):
 def test_a_json_text_nested_a_million_deep(tmp_path, opening):
     (tmp_path / "deep.json").write_text(opening * 10**6)
     command = ["schema", "check"] if opening == "[" else ["card", "check"]
-    code, told, mib = ran(tmp_path, *command, tmp_path / "deep.json")
-    assert code == 2, told
-    assert "Traceback" not in told
+    code, reported, mib = ran(tmp_path, *command, tmp_path / "deep.json")
+    assert code == 2, reported
+    assert "Traceback" not in reported
     assert mib < MIB

@@ -25,9 +25,9 @@ def _warm():
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_files_end_well(name):
-    found = fuzz(name, seed=7, seconds=600, most=6)  # the whole file and five damaged ones, however long they take
-    assert found["findings"] == []
-    assert found["inputs"] == 6
+    result = fuzz(name, seed=7, seconds=600, most=6)  # the whole file and five damaged ones, however long they take
+    assert result["findings"] == []
+    assert result["inputs"] == 6
 
 
 def _crash(_):
@@ -53,9 +53,9 @@ def test_the_fuzzer_finds_what_it_looks_for(evil, monkeypatch):
     read, words = EVIL[evil]
     monkeypatch.setattr(main, "LIMIT_SECONDS", 1 if evil == "a hang" else 20)
     monkeypatch.setitem(TARGETS, "evil", Target(TARGETS["schema"].make, read))
-    found = fuzz("evil", seed=1, seconds=600, most=2)
-    assert found["findings"]
-    assert all(words in f for f in found["findings"])
+    result = fuzz("evil", seed=1, seconds=600, most=2)
+    assert result["findings"]
+    assert all(words in f for f in result["findings"])
 
 
 # Tables and schemas built, not damaged: every text a cell can hold, every kind of fact.
@@ -90,13 +90,13 @@ QUIET = settings(max_examples=40, deadline=None, derandomize=True, suppress_heal
 @given(columns=st.dictionaries(NAMES, COLUMN, max_size=4), more=st.dictionaries(TEXTS, FACTS, max_size=2))
 def test_any_schema_is_read_or_refused(columns, more):
     for complete in (True, False):
-        told = ""
+        message = ""
         try:
             facts = synth.Schema.parse({"columns": columns, **more}, complete=complete)
             assert synth.Schema.parse(json.loads(facts.to_json()), complete=complete) == facts
         except SynthError as error:
-            told = str(error)
-        assert "\n" not in told
+            message = str(error)
+        assert "\n" not in message
 
 
 @QUIET
@@ -109,12 +109,12 @@ def test_any_table_of_text_is_read_as_it_was_written(names, data, tmp_path_facto
     rows = data.draw(st.lists(st.lists(CELLS, min_size=len(names), max_size=len(names)), min_size=1, max_size=5))
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([names, *rows])
-    told = ""
+    message = ""
     try:
         TARGETS["csv"].read(path)
     except SynthError as error:
-        told = str(error)
-    assert "\n" not in told
+        message = str(error)
+    assert "\n" not in message
 
 
 def test_a_target_that_is_whole_ends_well(tmp_path):

@@ -37,8 +37,8 @@ def ours(records, rng):  # noqa: ARG001
         asked = FunctionalQuery(
             name="p", purpose="t", kernel=KERNEL, sigma=SIGMA, nugget=0.05, points=theta[None, :], gradients=True
         )
-        told = mechanism.answer(asked, rows, SystemNoise()).values[0]
-        theta = theta + RATE / len(records) * np.clip(told[1:], -9, 9)
+        reported = mechanism.answer(asked, rows, SystemNoise()).values[0]
+        theta = theta + RATE / len(records) * np.clip(reported[1:], -9, 9)
     return theta
 
 

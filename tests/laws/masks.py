@@ -36,6 +36,6 @@ def still(plain, place: Path):
 
 def masked(text: str, place: Path) -> str:
     """Text without the folder's name, seconds and mebibytes, and without what is worked out from noised answers."""
-    told = re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
-    told = re.sub(r"[0-9.e+]+ % of the rows differ from the noisy counts", "N % of the rows differ", told)
-    return re.sub(r"noise alone explains [0-9.e+]+ %", "noise alone explains N %", told)
+    reported = re.sub(r"[0-9.]+ (s|MiB)\b", r"N \1", text.replace(str(place), "PLACE"))
+    reported = re.sub(r"[0-9.e+]+ % of the rows differ from the noisy counts", "N % of the rows differ", reported)
+    return re.sub(r"noise alone explains [0-9.e+]+ %", "noise alone explains N %", reported)

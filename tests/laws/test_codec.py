@@ -36,8 +36,8 @@ def columns(draw):
     facts = {"type": kind, "missing": tuple(draw(codes)) or None, "nullable": draw(st.sampled_from([None, True]))}
     if kind in ("categorical", "ordinal", "boolean"):
         taken = {canonical(c) for c in (*(facts["missing"] or ()), "")}
-        found = draw(st.lists(st.one_of(words, numerals), min_size=1, max_size=5, unique_by=canonical))
-        facts["categories"] = tuple(c for c in found if canonical(c) not in taken) or ("only",)
+        result = draw(st.lists(st.one_of(words, numerals), min_size=1, max_size=5, unique_by=canonical))
+        facts["categories"] = tuple(c for c in result if canonical(c) not in taken) or ("only",)
     elif kind == "datetime":
         low, high = sorted(draw(st.tuples(st.dates(dt.date(1900, 1, 1)), st.dates(dt.date(1900, 1, 1)))))
         facts |= {
@@ -165,8 +165,8 @@ def test_unknown_category_without_missing_code_is_drawn_from_all():
 def test_faults_are_counted_for_the_steward():
     schema = Schema(columns={"x": AGE})
     table = from_frame(pd.DataFrame({"x": ["5", "500", "x", "-1"]}))
-    found = codec.encode(table, schema, SystemNoise())
-    assert (found.clamped["x"], found.unreadable["x"]) == (2, 1)
+    result = codec.encode(table, schema, SystemNoise())
+    assert (result.clamped["x"], result.unreadable["x"]) == (2, 1)
 
 
 def test_typed_columns_hold_numbers_dates_and_nulls():

@@ -44,13 +44,13 @@ from tests.laws.typed_cells import (
 def test_frames_count_as_one_row_after_the_other_does(cells, schema, seed):
     """The reference: each row's bins looked up, one table at a time, in plain Python."""
     encoded, question = in_frames(arrow(cells), schema), question_of(schema, seed=seed)
-    for marginal, found in zip(question.marginals, encoded.counts([m.bins for m in question.marginals]), strict=True):
+    for marginal, item in zip(question.marginals, encoded.counts([m.bins for m in question.marginals]), strict=True):
         plain = np.zeros(marginal.shape, dtype=np.int64)
         for i in range(encoded.num_rows):
             at_ = [int(b.groups[np.flatnonzero(b.starts <= encoded[b.column][i])[-1]]) for b in marginal.bins]
             if min(at_) >= 0:
                 plain[tuple(at_)] += 1
-        assert found.tolist() == plain.reshape(-1).tolist()
+        assert item.tolist() == plain.reshape(-1).tolist()
 
 
 @settings(LAW, max_examples=25)
@@ -84,9 +84,9 @@ def test_a_csv_file_read_in_blocks_is_the_frame(tmp_path_factory, cells, schema)
 def test_postgres_counts_what_frames_count(cluster, cells, schema, seed):
     fill(cluster, "t", arrow(cells), POSTGRES)
     schema = compiled(schema)
-    found = at(WarehousePlace(cluster, "t"), schema)
-    assert isinstance(found, WarehouseRows)
-    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
+    result = at(WarehousePlace(cluster, "t"), schema)
+    assert isinstance(result, WarehouseRows)
+    same(result, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
 
 
 @pytest.mark.long
@@ -97,9 +97,9 @@ def test_duckdb_through_ibis_counts_what_frames_count(tmp_path_factory, cells, s
     path = tmp_path_factory.mktemp("duck") / "t.parquet"
     pq.write_table(arrow(cells), path)
     schema = compiled(schema)
-    found = at(WarehousePlace(Engine("duckdb"), str(path)), schema)
-    assert isinstance(found, WarehouseRows)
-    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
+    result = at(WarehousePlace(Engine("duckdb"), str(path)), schema)
+    assert isinstance(result, WarehouseRows)
+    same(result, in_frames(arrow(cells), schema), question_of(schema, seed=seed))
 
 
 @pytest.mark.parametrize("others", [[3e22], [1.0, 2.0], []])
@@ -112,8 +112,8 @@ def test_a_parquet_file_whose_statistics_hide_nan_is_read_as_the_codec_does(tmp_
     assert here[-2:] == [11, 11]
     assert at(ParquetPlace(tmp_path / "t.parquet"), schema)["x"].tolist() == here
     pytest.importorskip("ibis", reason="the extra `databases` is not installed")
-    found = at(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), schema)
-    assert found.counts([[Bins.each("x", 12)]])[0].tolist() == np.bincount(here, minlength=12).tolist()
+    result = at(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), schema)
+    assert result.counts([[Bins.each("x", 12)]])[0].tolist() == np.bincount(here, minlength=12).tolist()
 
 
 @pytest.mark.xdist_group("spark")
@@ -125,9 +125,9 @@ def test_spark_counts_what_frames_count(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pq.write_table(arrow(cells), path)
     schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
-    found = at(WarehousePlace(engine, str(path)), schema)
-    assert isinstance(found, WarehouseRows)
-    same(found, in_frames(arrow(cells), schema), question_of(schema, seed=3, every_pair=False))
+    result = at(WarehousePlace(engine, str(path)), schema)
+    assert isinstance(result, WarehouseRows)
+    same(result, in_frames(arrow(cells), schema), question_of(schema, seed=3, every_pair=False))
     two = schema.model_copy(update={"columns": {n: schema.columns[n] for n in ("k", "t")}})
     pipeline.run(
         str(path),
@@ -186,10 +186,10 @@ def test_what_a_database_cannot_encode_is_fetched_and_read_by_the_codec(cluster,
             }
         }
     )
-    found = at(WarehousePlace(cluster, "t"), schema)
-    assert isinstance(found, Spill)
+    result = at(WarehousePlace(cluster, "t"), schema)
+    assert isinstance(result, Spill)
     here = in_frames(table, schema)
-    assert {n: sorted(a.tolist()) for n, a in found.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
+    assert {n: sorted(a.tolist()) for n, a in result.items()} == {n: sorted(a.tolist()) for n, a in here.items()}
 
 
 def test_more_groupings_than_a_query_has_room_for_are_counted_in_several(cluster, monkeypatch):
@@ -219,10 +219,10 @@ def test_a_cell_nothing_is_known_of_lands_anywhere_and_nowhere_else(cluster):
     """In a column that is never missing: rows stay, known ones where they belong, the others by a uniform draw."""
     table = pa.table({"t": ["a"] * 1000 + ["zz"] * 3000, "i": [0] * 1000 + [3] * 3000})
     fill(cluster, "t", table, {"t": "text", "i": "bigint"})
-    found = at(WarehousePlace(cluster, "t"), unmissable())
+    result = at(WarehousePlace(cluster, "t"), unmissable())
     columns = unmissable().columns
     both = [Bins.each(n, c.cells) for n, c in columns.items()]
-    joint = found.counts([both])[0].reshape(3, 4)
+    joint = result.counts([both])[0].reshape(3, 4)
     assert joint.sum() == 4000
     assert joint[:, 1:3].sum() == 0
     assert joint[:, 0].tolist() == [1000, 0, 0]

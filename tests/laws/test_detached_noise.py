@@ -61,9 +61,9 @@ def noise_of_a_differentiated_factor(points):
     rows = list(factor(points))
     for i in range(m):
         for j in range(DIM):
-            moved = np.zeros_like(points)
-            moved[i, j] = step
-            rows.append(KERNEL.lengthscale * (factor(points + moved) - factor(points - moved))[i] / (2 * step))
+            shifted = np.zeros_like(points)
+            shifted[i, j] = step
+            rows.append(KERNEL.lengthscale * (factor(points + shifted) - factor(points - shifted))[i] / (2 * step))
     linear = np.array(rows)
     return linear @ linear.T
 
@@ -71,8 +71,8 @@ def noise_of_a_differentiated_factor(points):
 def test_differentiating_through_the_noise_does_not_repair_it():
     """m noise numbers cannot cover m (1 + d) told ones; the joint covariance of a real path does."""
     points = START + np.random.default_rng(6).normal(size=(3, DIM)) / 2
-    told = KERNEL.seen(np.arange(len(PLACES))[:, None], points, gradients=True).reshape(4, 3, 1 + DIM)
-    shift = told[2] - told[3]
+    reported = KERNEL.seen(np.arange(len(PLACES))[:, None], points, gradients=True).reshape(4, 3, 1 + DIM)
+    shift = reported[2] - reported[3]
     flat = np.concatenate([shift[:, 0], shift[:, 1:].ravel()])
     assert mu_of(noise_of_a_differentiated_factor(points), flat, tolerance=1e-8) == inf
     joint = KERNEL.gram(points, points, gradients=True) + 0.05 * np.eye(3 * (1 + DIM))

@@ -93,8 +93,8 @@ def schema(dialect: Dialect | None, form: str | None):
 def positions(path, facts) -> dict[str, list[int]]:
     place = place_of(path).under(facts)
     place.check_form(list(COLUMNS))
-    found = place.encoded(facts, Zero(), person=None, key=b"k" * 16).encoded
-    return {n: np.asarray(found.positions[n]).tolist() for n in COLUMNS}
+    result = place.encoded(facts, Zero(), person=None, key=b"k" * 16).encoded
+    return {n: np.asarray(result.positions[n]).tolist() for n in COLUMNS}
 
 
 def plain(tmp_path) -> dict[str, list[int]]:
@@ -167,9 +167,9 @@ def test_bytes_that_are_no_text_in_a_plain_file_are_a_cells_fault(tmp_path):
     expected = plain(tmp_path)
     for bad in (b"K\xf6ln", b"K\0ln", b"K\xe2\x82"):
         path.write_bytes(data.replace("Köln".encode(), bad))
-        found = positions(path, facts)
-        assert found["ort"][0] == 4
-        assert {n: v[1:] for n, v in found.items()} == {n: v[1:] for n, v in expected.items()}
+        result = positions(path, facts)
+        assert result["ort"][0] == 4
+        assert {n: v[1:] for n, v in result.items()} == {n: v[1:] for n, v in expected.items()}
 
 
 def elsewhere(kind, frame, folder, request):
@@ -189,7 +189,7 @@ def elsewhere(kind, frame, folder, request):
 @pytest.mark.parametrize("kind", ["xlsx", "parquet", "frame", "duckdb", "postgres", SPARK])
 @pytest.mark.long
 def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
-    plain_texts, told = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
+    plain_texts, reported = [r[3] for r in ROWS], [day(r[3], "dd.mm.yyyy HH:MM") for r in ROWS]
     facts = parse(
         {
             "columns": {
@@ -198,10 +198,10 @@ def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
             }
         }
     )
-    frame = pd.DataFrame({"am": told * MANY, "bmi": [german(r[1]) for r in ROWS] * MANY})
+    frame = pd.DataFrame({"am": reported * MANY, "bmi": [german(r[1]) for r in ROWS] * MANY})
     place = elsewhere(kind, frame, tmp_path, request)
     opened = place.under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16)
-    found = {n: np.asarray(opened.encoded.positions[n]) for n in facts.columns}
+    result = {n: np.asarray(opened.encoded.positions[n]) for n in facts.columns}
     if kind != "spark":  # where each question takes seconds
         learnt = learn_schema(
             place, schema=kinds(facts), epsilon=8.0, delta=1e-5, dataset=kind, ledger=tmp_path / "l"
@@ -212,22 +212,22 @@ def test_formats_hold_for_texts_in_other_sources(tmp_path, kind, request):
     twin = pd.DataFrame({"am": plain_texts * MANY, "bmi": [r[1] for r in ROWS] * MANY})
     expected = place_of(twin).encoded(bare, Zero(), person=None, key=b"k" * 16).encoded.positions
     for name in ("am", "bmi"):
-        assert np.asarray(found[name]).tolist() == np.asarray(expected[name]).tolist()
+        assert np.asarray(result[name]).tolist() == np.asarray(expected[name]).tolist()
 
 
 def kinds(facts):
     """The schema without what can be learnt."""
-    told = json.loads(facts.to_json())["columns"]
+    reported = json.loads(facts.to_json())["columns"]
     return parse(
-        {"columns": {n: {k: c[k] for k in ("type", "format") if k in c} for n, c in told.items()}}, complete=False
+        {"columns": {n: {k: c[k] for k in ("type", "format") if k in c} for n, c in reported.items()}}, complete=False
     )
 
 
 def test_typed_numbers_need_no_format():
     facts = parse({"columns": {"bmi": {**COLUMNS["bmi"], "format": "1.234,5"}}})
     frame = pd.DataFrame({"bmi": np.array([1.234, 1234.5], dtype=np.float32)})
-    found = place_of(frame).under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16).encoded.positions
-    assert np.asarray(found["bmi"]).tolist() == [123, 123450]
+    result = place_of(frame).under(facts).encoded(facts, Zero(), person=None, key=b"k" * 16).encoded.positions
+    assert np.asarray(result["bmi"]).tolist() == [123, 123450]
 
 
 def test_half_a_character_at_the_end_is_refused_before_anything_is_read(tmp_path):

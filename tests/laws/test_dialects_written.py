@@ -68,17 +68,17 @@ def schema(name, **changed):
 def drawn(facts, rows=ROWS):
     rng = np.random.default_rng(3)
     places = {n: rng.integers(0, c.cells, rows) for n, c in facts.measured().items()}
-    for name, found in places.items():  # every missing code and both ends, in any case
+    for name, item in places.items():  # every missing code and both ends, in any case
         column = facts.columns[name]
         ends = [0, column.size - 1, *range(column.size, column.cells)]
-        found[: len(ends)] = ends
+        item[: len(ends)] = ends
     return places, codec.decode(places, facts, num_rows=rows)
 
 
 def read(path, facts, reading):
     table = files.read(path, columns=list(facts.columns), reading=reading)
-    found = codec.encode(table, facts, None)  # no cell may need a draw
-    return {n: p.tolist() for n, p in found.positions.items()}
+    result = codec.encode(table, facts, None)  # no cell may need a draw
+    return {n: p.tolist() for n, p in result.positions.items()}
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -98,8 +98,8 @@ def test_a_table_in_a_dialect_has_the_positions_of_the_plain_one(tmp_path, name,
     expected = {n: p.tolist() for n, p in places.items()}
     assert read(tmp_path / "synthetic.csv", facts, PLAIN) == expected
     assert read(tmp_path / dialect_copy.NAME, facts, Reading.of(facts, delimited=True)) == expected
-    found, stated = sniffed(tmp_path / dialect_copy.NAME), facts.dialect or sniffed(tmp_path / "synthetic.csv")
-    assert found.delimiter == stated.delimiter, "as another program would take it"
+    results, stated = sniffed(tmp_path / dialect_copy.NAME), facts.dialect or sniffed(tmp_path / "synthetic.csv")
+    assert results.delimiter == stated.delimiter, "as another program would take it"
 
 
 def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
@@ -121,8 +121,8 @@ def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
 
 def test_noon_and_midnight_on_a_clock_of_twelve():
     form = dialect_writer.form_of(schema("american").columns["am"], None)
-    told = dialect_writer.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
-    assert [t[11:] for t in told.to_pylist()] == ["12:05 AM", "01:05 AM", "12:05 PM", "01:05 PM"]
+    reported = dialect_writer.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
+    assert [t[11:] for t in reported.to_pylist()] == ["12:05 AM", "01:05 AM", "12:05 PM", "01:05 PM"]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_noon_and_midnight_on_a_clock_of_twelve():
 )
 def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name, changed, said):
     facts = schema(name, **changed)
-    with pytest.raises(InputError, match=said) as told:
+    with pytest.raises(InputError, match=said) as reported:
         dialect_copy.check(facts, "same")
-    assert "`dialect=plain`" in str(told.value)
-    assert "Łódź" not in str(told.value)
+    assert "`dialect=plain`" in str(reported.value)
+    assert "Łódź" not in str(reported.value)
     dialect_copy.check(facts, "plain")
     book, rows = tmp_path / "ledger.json", pd.DataFrame({n: ["1"] for n in facts.columns})
     with pytest.raises(InputError, match=said):
@@ -180,9 +180,9 @@ def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path
         "--ledger",
         tmp_path / "book.json",
     )
-    code, told, error = command(*run, "--out", out, "--json")
+    code, stdout, error = command(*run, "--out", out, "--json")
     assert code == 0, error
-    assert json.loads(told)["paths"]["synthetic_dialect"].endswith(dialect_copy.NAME)
+    assert json.loads(stdout)["paths"]["synthetic_dialect"].endswith(dialect_copy.NAME)
     wanted = read(out / "synthetic.csv", facts, PLAIN)
     assert read(out / dialect_copy.NAME, facts, Reading.of(facts, delimited=True)) == wanted
     made = make_bundle(out, tmp_path / "b.zip", how="only", ledger=tmp_path / "book.json")

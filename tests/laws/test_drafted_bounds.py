@@ -58,8 +58,8 @@ def test_no_bound_is_a_value_of_the_table_and_none_follows_the_extreme(values):
         low: low + (least - low) / part,
         high: high - (high - most) / part,
     }  # the persons at the ends move a little
-    moved = drafted([type(v)(inner[v]) if isinstance(v, int) and v in inner else inner.get(v, v) for v in values])
-    assert (moved.min, moved.max) == (column.min, column.max)
+    shifted = drafted([type(v)(inner[v]) if isinstance(v, int) and v in inner else inner.get(v, v) for v in values])
+    assert (shifted.min, shifted.max) == (column.min, column.max)
 
 
 @pytest.mark.parametrize(("name", "ends"), round_bounds.NATURAL.items())
@@ -71,12 +71,12 @@ def test_no_bound_passes_what_a_name_says_unless_a_value_does(name, ends, whole)
         values = [low + (high - low) * share * part for part in (0.0, 0.1, 0.35, 0.6, 0.8, 1.0)]
         cells = [int(v) if whole else round(v, 2) for v in values] * 20
         for named in (f"x_{name}", f"{name.title()}OfSomething", "x"):
-            found = synth.draft(pd.DataFrame({named: cells, "g": ["a"] * len(cells)})).schema
-            column = found.columns[named]
+            result = synth.draft(pd.DataFrame({named: cells, "g": ["a"] * len(cells)})).schema
+            column = result.columns[named]
             if column.min is None:  # few values are a list
                 continue
             assert float(column.min) <= min(cells) <= max(cells) <= float(column.max)
-            assert not synth.app_api.alone(found)
+            assert not synth.app_api.alone(result)
             assert named == "x" or (low <= float(column.min) and float(column.max) <= high)
     cells = [*cells, high + 3]
     assert synth.draft(pd.DataFrame({name: cells, "g": ["a"] * len(cells)})).schema.columns[name].max > high
@@ -117,8 +117,8 @@ def test_bounds_that_are_not_round_are_vouched_for_alone_with_a_reason(tmp_path,
 )
 def test_a_day_that_ends_no_year_is_vouched_for_alone(low, high, resolution, round_):
     column = {"type": "datetime", "min": low, "max": high, "resolution": resolution, "source": "unconfirmed"}
-    found = synth.parse({"columns": {"x": column}, "unit_source": "declared"})
-    assert list(synth.app_api.alone(found)) == ([] if round_ else ["x"])
+    result = synth.parse({"columns": {"x": column}, "unit_source": "declared"})
+    assert list(synth.app_api.alone(result)) == ([] if round_ else ["x"])
 
 
 @pytest.mark.parametrize("resolution", ["s", "min", "h", "D"])
@@ -130,11 +130,11 @@ def test_a_draft_s_own_dates_need_no_reason(resolution):
 
 def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     frame = pd.DataFrame({"age": [19, 44, 83, 27] * 20, "pay": [1204.5 * i for i in range(80)]})
-    found = synth.draft(frame).schema
-    assert not synth.app_api.alone(found)
+    result = synth.draft(frame).schema
+    assert not synth.app_api.alone(result)
     done = synth.run(
         frame,
-        schema=found.model_copy(update={"unit_source": "declared"}),
+        schema=result.model_copy(update={"unit_source": "declared"}),
         dataset="d",
         epsilon=1,
         delta=1e-6,

@@ -75,8 +75,8 @@ def asked(name, sigma=1.0):
 
 
 def columns(rows):
-    kept = [r for r in rows if r is not None]
-    return {n: np.array([r[j] for r in kept], dtype=np.int64) for j, n in enumerate("abc")}
+    retained = [r for r in rows if r is not None]
+    return {n: np.array([r[j] for r in retained], dtype=np.int64) for j, n in enumerate("abc")}
 
 
 def total(question, rows):
@@ -157,9 +157,9 @@ def test_a_map_whose_rows_exceed_the_unit_ball_is_refused():
 def test_a_row_that_exceeds_its_bound_in_whole_numbers_counts_as_zero():
     """The check stands on the lattice, after all float arithmetic, and looks at one row alone."""
     most = 2**40
-    told = embeddings.on_lattice(np.array([[0.6, 0.8], [0.7, 0.8]]), 2.0**-20, most=most)
-    assert told[0].any()
-    assert not told[1].any()
+    reported = embeddings.on_lattice(np.array([[0.6, 0.8], [0.7, 0.8]]), 2.0**-20, most=most)
+    assert reported[0].any()
+    assert not reported[1].any()
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5, 5.1, 8.0])

@@ -66,14 +66,14 @@ def looked(place):
 
 def law(source, name, tmp_path, request):
     kind, ordinary, hostile = CASES[source][name]
-    found = []
+    results = []
     gc.collect()  # a connection of an earlier test's must not be in the way of this
     for i, cells in enumerate((ordinary, hostile, [*ordinary, *hostile])):
-        found.append(looked(written(source, tmp_path / str(i), kind, cells, request)))
-    alone, beside, both = found
+        results.append(looked(written(source, tmp_path / str(i), kind, cells, request)))
+    alone, beside, both = results
     if isinstance(alone, str):
         assert name in REFUSED or (source == "spark" and name in NOT_SPARKS), alone
-        assert [f.replace(f"/{i}/", "/0/") for i, f in enumerate(found)] == [alone] * 3
+        assert [f.replace(f"/{i}/", "/0/") for i, f in enumerate(results)] == [alone] * 3
         return
     for a, b, c in zip(alone[0], beside[0], both[0], strict=True):
         assert np.array_equal(a + b, c)
@@ -89,8 +89,8 @@ ALIKE = ("parquet by duckdb", "duckdb of arrow", "postgres")  # of which the res
 
 
 def each(sources):
-    found = [(s, n, s in ALIKE and n not in FIRST) for s in sources for n in CASES[s]]
-    return [pytest.param(s, n, id=f"{s}-{n}", marks=pytest.mark.slow if late else ()) for s, n, late in found]
+    results = [(s, n, s in ALIKE and n not in FIRST) for s in sources for n in CASES[s]]
+    return [pytest.param(s, n, id=f"{s}-{n}", marks=pytest.mark.slow if late else ()) for s, n, late in results]
 
 
 @pytest.mark.parametrize(("source", "name"), each(WRITERS))
@@ -147,15 +147,15 @@ def types_of(source, folder, request):
         return {n: c for n, c in CASES[source].items() if n not in {*REFUSED, *NOT_SPARKS}}
     if source == "postgres":
         request.getfixturevalue("types")
-    found, folder = {}, folder / "types"
+    results, folder = {}, folder / "types"
     folder.mkdir()
     for i, (name, case) in enumerate(CASES[source].items()):
         try:
             written(source, folder / str(i), *case[:2], request).check_form(KINDS)
-            found[name] = case
+            results[name] = case
         except InputError:
             assert name in REFUSED
-    return found
+    return results
 
 
 def beside_all(cases, *, hostile):
@@ -176,7 +176,7 @@ def facts(columns, *, learn):
     return {"columns": {n: plain[n[0]] for n in columns}}
 
 
-def told(command, monkeypatch, place, *words):
+def reported(command, monkeypatch, place, *words):
     monkeypatch.setenv("SYNTH_HOME", str(place / "home"))
     monkeypatch.setenv("SYNTH_LEDGER", str(place / "ledger.sqlite"))
     code, out, err = command(*words, "--epsilon", 1, "--delta", 1e-6, "--dataset", "d", "--json")
@@ -214,7 +214,7 @@ def test_a_run_and_a_learning_end_alike_beside_every_cell(source, learn, tmp_pat
         kind = ("schema", "learn") if learn else ("run",)
         rest = ["--out", place / "out.json"] if learn else ["--out", place / "out", "--method", "independent"]
         rest += [] if learn else ["--num-rows", 5]
-        *end, out = told(command, monkeypatch, place, *kind, *at, "--schema", place / "schema.json", *rest)
+        *end, out = reported(command, monkeypatch, place, *kind, *at, "--schema", place / "schema.json", *rest)
         ends.append(end)
         assert end[0] == 0, end[1]
         assert "Traceback" not in out + end[1]
@@ -242,7 +242,7 @@ def test_related_tables_end_alike_beside_every_cell_as_column_and_as_key(
         (place / "schema.json").write_text(json.dumps(related(list(keys), measured)))
         at = ["--source", where] if where else [place]
         rest = ["--schema", place / "schema.json", "--out", place / "out", "--num-rows", 3]
-        ends.append(told(command, monkeypatch, place, "run", *at, *rest)[:3])
+        ends.append(reported(command, monkeypatch, place, "run", *at, *rest)[:3])
         assert ends[-1][0] == 0, ends[-1][1]
     assert ends[0] == ends[1]
 

@@ -290,8 +290,8 @@ def test_no_sum_is_taken_from_a_ledger_without_the_line_that_paid(made, tree, ta
     if which == "another line of its number":
         book.spend(charge(OWN, dataset="club", delta=1e-6))
     for name, words in SUMS.items():
-        told = [w.format(r=place / "own", o=own_state / "out", l=ledger, t=table) for w in words]
-        code, said, error = command(*told)
+        reported = [w.format(r=place / "own", o=own_state / "out", l=ledger, t=table) for w in words]
+        code, said, error = command(*reported)
         assert (code, said) == (2, ""), (name, error)
         assert "ledger" in error, name
         assert not list(own_state.glob("out*")), name

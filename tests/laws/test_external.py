@@ -96,17 +96,17 @@ def test_an_added_column_is_not_told(monkeypatch):
 
 @pytest.mark.long
 def test_the_model_between_the_rounds_is_the_field_of_what_was_told():
-    told = external._Told(asked("aim", 0.1))
+    reported = external._Measured(asked("aim", 0.1))
     from mbi import Domain, LinearMeasurement
 
     measured = [
         LinearMeasurement(np.array([30.0, 70.0]), ("c0",), stddev=1.0),
         LinearMeasurement(np.array([10.0, 20, 30, 5, 15, 20]), ("c0", "c1"), stddev=2.0),
     ]
-    model = told.estimate(Domain(["c0", "c1", "c2"], SIZES), measured)
+    model = reported.estimate(Domain(["c0", "c1", "c2"], SIZES), measured)
     field = MarkovRandomField.fit(
         SIZES, [Table((0,), np.array([30.0, 70]), 1.0), Table((0, 1), np.array([[10.0, 20, 30], [5, 15, 20]]), 2.0)]
     )
     assert model.project(("c0", "c1")).values == pytest.approx(field.table((0, 1)), abs=0.5)
     assert model.project(("c1", "c2")).values.shape == (3, 6)
-    assert told.measured == measured
+    assert reported.measured == measured

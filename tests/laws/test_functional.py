@@ -39,11 +39,11 @@ def path(points=POINTS, *, name="p", sigma=2.0, nugget=1e-3, k=None, gradients=F
 
 
 def columns(rows):
-    kept = [r for r in rows if r is not None]
-    return {n: np.array([r[j] for r in kept], dtype=np.int64) for j, n in enumerate("abc")}
+    retained = [r for r in rows if r is not None]
+    return {n: np.array([r[j] for r in retained], dtype=np.int64) for j, n in enumerate("abc")}
 
 
-def told(question, batches, rows, noise=None):
+def reported(question, batches, rows, noise=None):
     """(the path's state after these batches, the releases' values)."""
     mechanism = Functional()
     parts = [FunctionalQuery(**{**vars_of(question), "points": b}) for b in batches]
@@ -82,7 +82,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation):
     question, batches = CASES[case]
-    state, _ = told(question, batches, [])
+    state, _ = reported(question, batches, [])
     bound = functional.sensitivity(Adjacency(relation=relation)) * (1 + question.excess)
     moves = [
         whitened(question, x, state) - whitened(question, y, state) for x, y in by_one_row(ROWS, ROWS[5], relation)
@@ -94,7 +94,7 @@ def test_no_neighbour_moves_the_whitened_sum_by_more_than_stated(case, relation)
 
 
 def test_a_persons_rows_add_up():
-    state, _ = told(path(), [POINTS], [])
+    state, _ = reported(path(), [POINTS], [])
     move = whitened(path(), [ROWS[0]] * 3, state) - whitened(path(), [], state)
     size = functional.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="person", max_rows=3))
     assert 0.998 * size < np.linalg.norm(move * PITCH) <= size * (1 + path().excess)
@@ -104,7 +104,7 @@ def test_without_noise_the_values_are_the_sums_of_the_kernel():
     rng = np.random.default_rng(0)
     rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 300)]
     for case, (question, batches) in CASES.items():
-        _, values = told(question, batches, rows)
+        _, values = reported(question, batches, rows)
         x = question.kernel.coded(columns(rows))
         points = np.concatenate(batches)
         truth = question.kernel.seen(x, points, gradients=question.gradients).sum(0)
@@ -223,5 +223,5 @@ def test_kernels_that_break_the_proof_are_refused():
 
 
 def test_no_rows_are_well():
-    _, values = told(path(), [POINTS], [], SystemNoise())
+    _, values = reported(path(), [POINTS], [], SystemNoise())
     assert np.isfinite(values).all()

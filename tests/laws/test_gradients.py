@@ -58,7 +58,7 @@ def rows_of(codes):
     return {n: np.array([c[i] for c in codes], dtype=np.int64) for i, n in enumerate("ab")}
 
 
-def told(plan, weights, codes):
+def reported(plan, weights, codes):
     question = Step(descent=plan, number=0, weights=weights)
     return mechanism.Descents().answer(question, rows_of(codes), Counted()).values
 
@@ -69,8 +69,8 @@ def test_a_row_moves_the_sum_by_at_most_the_clip(network, latent, scale):
     """All neighbours of a table, every possible row added: the sum moves by at most C, and by nearly C at worst."""
     plan = descent(network, latent, clip=0.5, sigma=0.5)
     weights = weights_of(plan, scale)
-    before = told(plan, weights, EVERY)
-    moves = [np.linalg.norm(told(plan, weights, [*EVERY, row]) - before) for row in EVERY]
+    before = reported(plan, weights, EVERY)
+    moves = [np.linalg.norm(reported(plan, weights, [*EVERY, row]) - before) for row in EVERY]
     assert max(moves) <= 0.5
     assert max(moves) > 0.45
 
@@ -80,7 +80,7 @@ def test_however_coarse_the_lattice_a_row_moves_by_at_most_the_clip(sigma):
     """Much noise makes a coarse lattice: rows are truncated towards zero there, and to nothing at last."""
     plan = descent("critic", clip=0.5, sigma=sigma)
     weights = weights_of(plan, 30.0)
-    moves = [np.linalg.norm(told(plan, weights, [row])) for row in EVERY]
+    moves = [np.linalg.norm(reported(plan, weights, [row])) for row in EVERY]
     assert max(moves) <= 0.5
     assert (plan.rounding == 0) == (sigma > 100)
     assert (max(moves) > 0.2) == (sigma <= 400)
@@ -89,11 +89,11 @@ def test_however_coarse_the_lattice_a_row_moves_by_at_most_the_clip(sigma):
 def test_a_replaced_row_moves_by_at_most_twice_the_clip_and_three_rows_by_thrice():
     plan = descent("critic", clip=0.5, sigma=0.5)
     weights = weights_of(plan, 30.0)
-    one = {tuple(row): told(plan, weights, [row]) for row in EVERY}
+    one = {tuple(row): reported(plan, weights, [row]) for row in EVERY}
     pairs = [np.linalg.norm(a - b) for a in one.values() for b in one.values()]
     assert max(pairs) <= 1.0
-    assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) <= 1.5
-    assert max(np.linalg.norm(told(plan, weights, [row] * 3)) for row in EVERY) > 1.3
+    assert max(np.linalg.norm(reported(plan, weights, [row] * 3)) for row in EVERY) <= 1.5
+    assert max(np.linalg.norm(reported(plan, weights, [row] * 3)) for row in EVERY) > 1.3
     adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
     assert mechanism.sensitivity(Step(descent=plan, number=0, weights=weights), adjacency) == 1.5
 
@@ -141,7 +141,7 @@ def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
 
     monkeypatch.setattr(mechanism.Gradients, "of", shifted)
     with pytest.raises(UsageError, match="choose another method"):
-        told(plan, weights_of(plan), EVERY)
+        reported(plan, weights_of(plan), EVERY)
 
 
 def session(*, relation=Relation.ADD_REMOVE):
@@ -215,12 +215,12 @@ def test_the_number_of_weights_is_known_without_the_network(network, latent):
 @pytest.mark.parametrize(("network", "latent"), NETWORKS[:3])
 def test_what_is_kept_of_a_descent_comes_back_from_disk(network, latent):
     plan = descent(network, latent)
-    kept = DescentRelease(question=plan, weights=weights_of(plan))
-    about, arrays = store.pack([kept])
+    retained = DescentRelease(question=plan, weights=weights_of(plan))
+    about, arrays = store.pack([retained])
     (again,) = store.unpack(json.loads(json.dumps(about)), arrays)
     assert again.question.sizes == plan.sizes
     assert again.question.shares.tolist() == plan.shares.tolist()
-    assert all(np.array_equal(a, b) for a, b in zip(again.weights, kept.weights, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(again.weights, retained.weights, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -240,9 +240,9 @@ def teachers(count=4, most=6, sigma=10.0):
 
 def counted(plan, codes, rounds=3):
     """Votes of several rounds, with draws that neighbouring tables share and no noise."""
-    found, noise = votes.Classes(), Counted()
+    results, noise = votes.Classes(), Counted()
     question = Votes(teachers=plan, lessons=EVERY[:4], asked=EVERY, moves=5)
-    return np.stack([found.answer(question, rows_of(codes), noise).values for _ in range(rounds)])
+    return np.stack([results.answer(question, rows_of(codes), noise).values for _ in range(rounds)])
 
 
 def test_a_row_moves_each_count_of_votes_by_at_most_one():
@@ -264,9 +264,9 @@ def test_three_rows_of_a_person_move_a_count_by_more_than_one_and_at_most_three(
     rng = np.random.default_rng(5)
     table, worst = EVERY[rng.integers(0, 6, 20)], 0
     for row in EVERY:
-        moved = np.abs(counted(teachers(12), [*table, row, row, row]) - counted(teachers(12), table)).max()
-        assert moved <= 3
-        worst = max(worst, moved)
+        shifted = np.abs(counted(teachers(12), [*table, row, row, row]) - counted(teachers(12), table)).max()
+        assert shifted <= 3
+        worst = max(worst, shifted)
     assert worst > 1
     adjacency = Adjacency(relation=Relation.REPLACE_ONE, unit="p", max_rows=3)
     assert votes.sensitivity(adjacency) == 3.0

@@ -67,8 +67,8 @@ class Words:
 
 
 def rows(count):
-    found = {"a": RNG.integers(0, 40, count), "b": RNG.integers(0, 3, count)}
-    return {**found, "words": Words([f"w{i % 60}" for i in range(count)])}
+    result = {"a": RNG.integers(0, 40, count), "b": RNG.integers(0, 3, count)}
+    return {**result, "words": Words([f"w{i % 60}" for i in range(count)])}
 
 
 LARGE = rows(3001)
@@ -150,18 +150,18 @@ QUESTIONS = {
 }
 
 
-def told(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
+def reported(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
     """What a mechanism tells, each part with the step of its lattice, which the question alone states."""
     noise = noise or SystemNoise()
-    found = mechanisms()
+    result = mechanisms()
     if isinstance(question, FunctionalQuery):  # values follow from the whitened ones, which alone carry the rows
         session = Functional()
         session.answer(question, table, noise)
         return [(session._paths[question.key].noisy, question.grain)]
     if isinstance(question, Linked):
-        linked = found[Linked].answer(question, forest(table), noise)
+        linked = result[Linked].answer(question, forest(table), noise)
         return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]
-    release = found[type(question)].answer(question, table, noise)
+    release = result[type(question)].answer(question, table, noise)
     if isinstance(question, Counts | WeightedCounts):
         return [(v, 1.0) for v in release.values]
     if isinstance(question, Values):
@@ -186,18 +186,18 @@ def whole(values, step) -> bool:
 @pytest.mark.parametrize("table", ["the table", *NEIGHBOURS])
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_number_lies_on_the_questions_lattice(name, table):
-    for values, step in told(QUESTIONS[name], NEIGHBOURS.get(table, LARGE)):
+    for values, step in reported(QUESTIONS[name], NEIGHBOURS.get(table, LARGE)):
         assert whole(values, step)
 
 
 def residues(question, table, times=12) -> np.ndarray:
     """How often each of the lattice's eight lowest places is met."""
-    found = [
+    results = [
         np.rint(np.asarray(v) / s).astype(np.int64).ravel() & 7
         for _ in range(times)
-        for v, s in told(question, table)[:1]
+        for v, s in reported(question, table)[:1]
     ]
-    return np.bincount(np.concatenate(found), minlength=8)
+    return np.bincount(np.concatenate(results), minlength=8)
 
 
 @pytest.mark.parametrize("name", [n for n in QUESTIONS if n != "values"])  # a threshold cuts its counts off

@@ -88,9 +88,9 @@ def left(folder):
 def test_commands_leave_nothing_and_let_nobody_look_meanwhile(kind, hostile, temporary, tmp_path, command):
     folder, made = temporary
     rows = table(tmp_path, kind, hostile=hostile)
-    for deed, (code, said, told) in carried_out(command, tmp_path, rows).items():
-        assert code == 0, (deed, told)
-        assert SECRET not in said + told, deed
+    for deed, (code, said, reported) in carried_out(command, tmp_path, rows).items():
+        assert code == 0, (deed, reported)
+        assert SECRET not in said + reported, deed
         assert left(folder) == [], deed
     for path in made:
         closed = [made[str(p)] & 0o077 == 0 for p in (Path(path), *Path(path).parents) if str(p) in made]
@@ -110,11 +110,11 @@ def test_the_watch_sees_a_file_that_others_may_read(temporary):
 def test_another_method_on_a_release_looks_at_no_row_and_no_ledger(tmp_path, command, own_state):
     """What if: the same bytes whether table and ledger are there, are another's, or are gone."""
     rows = table(tmp_path, "csv", hostile=False)
-    out, found = tmp_path / "out", []
-    code, _, told = command(
+    out, results = tmp_path / "out", []
+    code, _, stderr = command(
         "run", rows, "--schema", tmp_path / "s.json", *ASKED, "--method", "independent", "--num-rows", 20, "--out", out
     )
-    assert code == 0, told
+    assert code == 0, stderr
     for i in range(3):
         if i == 1:
             rows.write_bytes(rows.read_bytes().replace(b"2020-01-02", b"9"))
@@ -123,8 +123,8 @@ def test_another_method_on_a_release_looks_at_no_row_and_no_ledger(tmp_path, com
             shutil.rmtree(own_state)
         again = tmp_path / f"again{i}"
         asked = ("run", "--from-release", out, "--method", "mixture", "--num-rows", 20, "--seed", 7, "--out", again)
-        code, _, told = command(*asked)
-        assert code == 0, told
-        found.append((again / "synthetic.csv").read_bytes())
-    assert len(set(found)) == 1
+        code, _, stderr = command(*asked)
+        assert code == 0, stderr
+        results.append((again / "synthetic.csv").read_bytes())
+    assert len(set(results)) == 1
     assert not own_state.exists() or not list(own_state.glob("ledger*"))

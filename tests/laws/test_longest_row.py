@@ -24,5 +24,5 @@ def test_a_rows_length_is_judged_alone(tmp_path, monkeypatch, quoted):
     monkeypatch.setattr(csv_records, "LONGEST_ROW", LONGEST)
     monkeypatch.setattr(csv_records, "GATHERED", READ)
     for long in (LONGEST - 2, LONGEST, LONGEST + 2, LONGEST + READ // 2, LONGEST + READ - 4, LONGEST + 2 * READ):
-        told = {refused(tmp_path / "t.csv", before, long, quoted=quoted) for before in range(0, 2 * READ, 53)}
-        assert told == {long > LONGEST}, long
+        reported = {refused(tmp_path / "t.csv", before, long, quoted=quoted) for before in range(0, 2 * READ, 53)}
+        assert reported == {long > LONGEST}, long

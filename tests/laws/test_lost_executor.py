@@ -21,15 +21,15 @@ def test_counts_of_a_cluster_that_lost_an_executor_are_those_of_one_that_did_not
     pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
-    kept, lost = (told(how, *unit) for how in ("keep", "kill"))
-    assert not kept["killed"]
+    retained, lost = (reported(how, *unit) for how in ("keep", "kill"))
+    assert not retained["killed"]
     assert len(lost["killed"]) == 1, "no executor was killed while the stage ran"
     assert lost["killed"][0] in lost["of"]
-    assert lost["counts"] == kept["counts"]
-    assert sum(kept["counts"][0]) > 0
+    assert lost["counts"] == retained["counts"]
+    assert sum(retained["counts"][0]) > 0
 
 
-def told(*how: str) -> dict:
+def reported(*how: str) -> dict:
     command = [sys.executable, str(ROOT / "tests" / "cluster.py"), *how]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=580, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}

@@ -24,11 +24,11 @@ def question(candidates=((0, 0), (1, 1), (0, 1)), *, distances=APART, sigma=3.0)
 def test_a_unit_moves_the_votes_by_the_stated_length_and_no_less(relation, most):
     """All neighbours of tiny tables; with two rows a unit both votes may move alike."""
     adjacency = Adjacency(relation=relation, unit="person", max_rows=most)
-    moved, cells = 0.0, 0
+    shifted, cells = 0.0, 0
     for x, y in neighbours(relation, most):
         change = nearest.votes(question(), columns(x)) - nearest.votes(question(), columns(y))
-        moved, cells = max(moved, float(np.linalg.norm(change))), max(cells, np.count_nonzero(change))
-    assert moved == pytest.approx(nearest.sensitivity(adjacency), rel=1e-12)
+        shifted, cells = max(shifted, float(np.linalg.norm(change))), max(cells, np.count_nonzero(change))
+    assert shifted == pytest.approx(nearest.sensitivity(adjacency), rel=1e-12)
     assert cells <= nearest.changed_cells(question(), adjacency)
 
 
@@ -56,11 +56,11 @@ def test_votes_are_those_of_a_plain_search(monkeypatch):
 
 
 def test_an_answer_comes_back_from_disk():
-    told = NearestRelease(question=question(), values=np.array([4, -1, 2]))
-    about, arrays = store.pack([told])
+    reported = NearestRelease(question=question(), values=np.array([4, -1, 2]))
+    about, arrays = store.pack([reported])
     (again,) = store.unpack(json.loads(json.dumps(about)), arrays)
     assert again.values.tolist() == [4, -1, 2]
-    assert np.array_equal(again.question.candidates, told.question.candidates)
+    assert np.array_equal(again.question.candidates, reported.question.candidates)
     assert all(np.array_equal(a, b) for a, b in zip(again.question.distances, APART, strict=True))
 
 

@@ -65,8 +65,8 @@ def spends():
 
 
 def refused(command, *named):
-    code, said, told = command("run", *named, *ASKED)
-    assert (code in (2, 4), said, "Traceback" in told) == (True, "", False), (named, told)
+    code, said, stderr = command("run", *named, *ASKED)
+    assert (code in (2, 4), said, "Traceback" in stderr) == (True, "", False), (named, stderr)
 
 
 def test_no_other_name_of_a_file_passes_its_cap(command, place):
@@ -165,8 +165,8 @@ def test_a_table_of_a_database_that_was_never_charged_asks_for_its_dataset(comma
     pytest.importorskip("ibis")
     source = f"duckdb://{place}/d.duckdb"
     assert command("run", "town.csv", *ASKED)[0] == 0
-    code, _, told = command("run", "--source", source, "--table", "people", *ASKED)
-    assert (code, "and other datasets were" in told) == (2, True)
+    code, _, stderr = command("run", "--source", source, "--table", "people", *ASKED)
+    assert (code, "and other datasets were" in stderr) == (2, True)
     assert spends() == [("town", 0.4)]
 
 
@@ -175,8 +175,8 @@ def test_a_cap_that_nothing_was_charged_to_yet_is_asked_for_too(command, place):
     pytest.importorskip("ibis")
     assert command("ledger", "policy", "--dataset", "town", "--max-epsilon", 0.1, "--new")[0] == 0
     for source in (f"duckdb://{place}/d.duckdb", f"sqlite://{place}/none.db"):
-        code, _, told = command("run", "--source", source, "--table", "people", *ASKED)
-        assert (code, "have a cap" in told, "--dataset" in told) == (2, True, True), told
+        code, _, stderr = command("run", "--source", source, "--table", "people", *ASKED)
+        assert (code, "have a cap" in stderr, "--dataset" in stderr) == (2, True, True), stderr
     assert spends() == []
 
 

@@ -80,15 +80,15 @@ def in_run(place, size):
         (counted,) = opened.encoded.positions.counts([[Bins.each("i", 1000)]])
         assert counted.max() == 1
         return np.flatnonzero(counted)
-    kept = keep_parts(opened.persons.parts(), MOST, SystemNoise(), num_rows=size)
-    return opened.encoded.positions["i"][kept]
+    retained = keep_parts(opened.persons.parts(), MOST, SystemNoise(), num_rows=size)
+    return opened.encoded.positions["i"][retained]
 
 
 def in_learning(place, size):  # noqa: ARG001
     """Which rows learning keeps."""
     table = place.under(SCHEMA).read(["i", "id"])
-    kept = keep(table.column("id"), MOST, SystemNoise())
-    return np.array([int(v) for v in table.column("i").values], dtype=int)[table.column("i").codes][kept]
+    retained = keep(table.column("id"), MOST, SystemNoise())
+    return np.array([int(v) for v in table.column("i").values], dtype=int)[table.column("i").codes][retained]
 
 
 @pytest.mark.parametrize("reads", [in_run, in_learning])
@@ -101,10 +101,10 @@ def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_pa
     if kind == "xlsx":  # a workbook cannot hold NUL
         listed = [r for r in listed if "\0" not in r[0]]
     numbers = reads(place_of(kind, [s for s, _ in listed], tmp_path), len(listed))
-    found = {}
+    result = {}
     for i in numbers.tolist():
-        found[listed[i][1]] = found.get(listed[i][1], 0) + 1
-    assert found == {name: MOST for _, name in listed}
+        result[listed[i][1]] = result.get(listed[i][1], 0) + 1
+    assert result == {name: MOST for _, name in listed}
 
 
 def test_names_become_one_exactly_where_their_canonical_forms_are():
@@ -115,7 +115,7 @@ def test_names_become_one_exactly_where_their_canonical_forms_are():
     ((text, _),) = persons.parts()
     assert max(map(len, text.values)) <= LONG + 1
     seen = {}
-    for given, kept in zip(cells, text.values[text.codes], strict=True):
-        seen.setdefault(canonical(given), set()).add(kept)
+    for given, retained in zip(cells, text.values[text.codes], strict=True):
+        seen.setdefault(canonical(given), set()).add(retained)
     assert all(len(v) == 1 for v in seen.values())
     assert len({next(iter(v)) for v in seen.values()}) == len(seen)

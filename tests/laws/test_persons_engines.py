@@ -31,8 +31,8 @@ def test_spark_bounds_persons_and_counts_without_python_alike(tmp_path, monkeypa
     held_to_the_bound(bounded(WarehousePlace(engine, str(tmp_path / "persons.parquet"))))
     pq.write_table(arrow(hard_rows(np.random.default_rng(0))), tmp_path / "t.parquet")
     schema = compiled(schema_of(low=-0.3, step=0.1, coded=True))
-    found = at(WarehousePlace(engine, str(tmp_path / "t.parquet")), schema)
-    by_keys_alike(found, question_of(schema, seed=3, every_pair=False), monkeypatch)
+    result = at(WarehousePlace(engine, str(tmp_path / "t.parquet")), schema)
+    by_keys_alike(result, question_of(schema, seed=3, every_pair=False), monkeypatch)
 
 
 def by_keys_alike(rows: WarehouseRows, question: Counts, monkeypatch) -> None:
@@ -112,8 +112,8 @@ def test_an_engine_knows_a_person_as_we_do(tmp_path_factory, names, most):
     )
     pq.write_table(table, path)
     whose = Table({"id": table.column("id")}, num_rows=len(names)).column("id")
-    kept = keep_parts([(whose, np.arange(len(names)))], most, SeededNoise(1), num_rows=len(names))
-    assert bounded(WarehousePlace(Engine("duckdb"), str(path)), most=most).num_rows == int(kept.sum())
+    retained = keep_parts([(whose, np.arange(len(names)))], most, SeededNoise(1), num_rows=len(names))
+    assert bounded(WarehousePlace(Engine("duckdb"), str(path)), most=most).num_rows == int(retained.sum())
 
 
 def test_an_engine_keeps_every_row_of_a_person_as_often(tmp_path):
@@ -122,12 +122,12 @@ def test_an_engine_keeps_every_row_of_a_person_as_often(tmp_path):
     table = pa.table({"id": persons, "w": np.tile([0, 1, 2, 3, 3], 3000), "i": np.tile(np.arange(5), 3000)})
     pq.write_table(table, tmp_path / "t.parquet")
     places = [Bins.each("i", 11)]
-    found = [bounded(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), seed=s) for s in (1, 2)]
-    told = [rows.counts([places])[0] for rows in found]
-    for counts_ in told:
+    results = [bounded(WarehousePlace(Engine("duckdb"), str(tmp_path / "t.parquet")), seed=s) for s in (1, 2)]
+    reported = [rows.counts([places])[0] for rows in results]
+    for counts_ in reported:
         assert counts_.sum() == 6000
         assert np.abs(counts_[:5] - 1200).max() < 6 * np.sqrt(3000 * 0.24)
-    assert told[0].tolist() != told[1].tolist()
+    assert reported[0].tolist() != reported[1].tolist()
 
 
 def test_rows_of_persons_that_nobody_bounds_end_the_run(tmp_path, monkeypatch):

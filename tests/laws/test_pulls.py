@@ -29,10 +29,10 @@ def question(form, *, seed=3, sigma=10.0, teachers=8):
     return Pulls(teachers=plan, lessons=EVERY[:4], asked=EVERY, moves=5, form=form, **FORMS[form])
 
 
-def told(asked, codes):
+def reported(asked, codes):
     rows = {n: np.array([c[i] for c in codes], dtype=np.int64) for i, n in enumerate("ab")}
-    found, noise = pulls.Pulling(), Counted()
-    return np.stack([found.answer(asked, rows, noise).values.reshape(6, -1) for _ in range(2)])
+    results, noise = pulls.Pulling(), Counted()
+    return np.stack([results.answer(asked, rows, noise).values.reshape(6, -1) for _ in range(2)])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -42,9 +42,9 @@ def test_a_row_moves_each_answer_by_at_most_the_stated_length(form):
     for seed in range(4):
         asked = question(form, seed=seed)
         table = EVERY[np.random.default_rng(seed).integers(0, 6, 14)]
-        before = told(asked, table)
+        before = reported(asked, table)
         for row in EVERY:
-            for after in (told(asked, [*table, row]), told(asked, [*table[:-1], row])):
+            for after in (reported(asked, [*table, row]), reported(asked, [*table[:-1], row])):
                 worst = max(worst, np.linalg.norm(after - before, axis=2).max())
                 cells = max(cells, np.count_nonzero(np.abs(after - before) > 1e-9, axis=2).max())
     stated = pulls.sensitivity(asked, Adjacency(relation=Relation.REPLACE_ONE))
@@ -56,8 +56,10 @@ def test_a_row_moves_each_answer_by_at_most_the_stated_length(form):
 def test_three_rows_of_a_person_fall_on_three_teachers_at_most():
     adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=3)
     asked, table = question(CLIPPED), list(EVERY[np.random.default_rng(5).integers(0, 6, 14)])
-    moved = max(np.linalg.norm(told(asked, [*table, r, r, r]) - told(asked, table), axis=2).max() for r in EVERY)
-    assert 2.0 < moved <= pulls.sensitivity(asked, adjacency) == 6.0
+    shifted = max(
+        np.linalg.norm(reported(asked, [*table, r, r, r]) - reported(asked, table), axis=2).max() for r in EVERY
+    )
+    assert 2.0 < shifted <= pulls.sensitivity(asked, adjacency) == 6.0
 
 
 @pytest.mark.parametrize("sigma", [10.0, 400.0, 1e5])
@@ -77,25 +79,25 @@ def test_slopes_are_the_gradients_of_the_teachers_scores():
 
     asked = question(CLIPPED)
     codes = EVERY[np.random.default_rng(0).integers(0, 6, 20)]
-    found = Taught(asked.teachers, {"a": codes[:, 0], "b": codes[:, 1]}, Counted())
-    found.learn(asked.lessons, 5)
+    result = Taught(asked.teachers, {"a": codes[:, 0], "b": codes[:, 1]}, Counted())
+    result.learn(asked.lessons, 5)
     table = torch.from_numpy(np.array(asked.teachers.table))
     for i, row in enumerate(EVERY):
         point = torch.zeros(5)
         point[row[0]] = point[3 + row[1]] = 1.0
         point.requires_grad_()
         for t in range(8):
-            (slope,) = torch.autograd.grad(torch.relu(point @ table) @ found.weights[t], point)
+            (slope,) = torch.autograd.grad(torch.relu(point @ table) @ result.weights[t], point)
             centred = torch.cat([p - p.mean() for p in slope.split(SIZES)])
             wanted = centred / centred.norm().clamp_min(0.05)
-            assert torch.allclose(pulls.slopes(asked, found, EVERY)[i, t], wanted, atol=1e-4)
+            assert torch.allclose(pulls.slopes(asked, result, EVERY)[i, t], wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_row_asked_about_is_paid_for(form):
     """Six rows at the noise that spends epsilon 1 on them, by the accountant; and again from what a card stores."""
-    moved = question(form).moved
-    sigma = np.nextafter(moved * sqrt(6) / calibrate(1.0, 1e-5), np.inf)
+    shifted = question(form).answer_sensitivity
+    sigma = np.nextafter(shifted * sqrt(6) / calibrate(1.0, 1e-5), np.inf)
     events = pulls.Pulling().events(question(form, sigma=sigma), Adjacency(relation=Relation.ADD_REMOVE))
     for held in (events, [stored(e.plain()) for e in events]):
         assert 1 - 1e-6 < epsilon_of(held, 1e-5) <= 1.0

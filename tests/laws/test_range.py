@@ -90,8 +90,8 @@ def mu2(question, noise):
     shift = numbers(question, PAIR.one, Exact()) - numbers(question, PAIR.other, Exact())
     at = np.argsort(-np.abs(shift), kind="stable")[:MOST]
     draws = np.array([numbers(question, PAIR.one, noise)[at] for _ in range(DRAWS)])
-    found = mu_of(np.atleast_2d(np.cov(draws, rowvar=False)), shift[at]) ** 2
-    sure = found * chi2.ppf(ALARM, DRAWS - len(at)) / (DRAWS - 1)
+    result = mu_of(np.atleast_2d(np.cov(draws, rowvar=False)), shift[at]) ** 2
+    sure = result * chi2.ppf(ALARM, DRAWS - len(at)) / (DRAWS - 1)
     claimed = sum(e.mu2 for e in mechanisms()[type(question)].events(question, PAIR.adjacency))
     return sure, claimed
 

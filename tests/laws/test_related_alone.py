@@ -55,13 +55,13 @@ SOURCES: dict[str, Callable] = {"csv": csv_folder, "parquet": parquet_folder, "x
 
 
 def check(source, one, other, tmp_path):
-    found = []
+    results = []
     for i, tables in enumerate((one, other, both(one, other))):
         (tmp_path / str(i)).mkdir()
-        found.append(counts(SOURCES[source](tables, tmp_path / str(i))))
-    for table, rest, whole in zip(*found, strict=True):
+        results.append(counts(SOURCES[source](tables, tmp_path / str(i))))
+    for table, rest, whole in zip(*results, strict=True):
         assert np.array_equal(table + rest, whole)
-    assert sum(t.sum() for t in found[0]) > 0
+    assert sum(t.sum() for t in results[0]) > 0
 
 
 # 5 MB in a cell of every format are read alone in test_rows_alone; of trees here from frames, all with -m slow.
@@ -138,15 +138,15 @@ def test_a_run_beside_all_that_is_hostile_ends_as_any_other(source, tmp_path):
         texts += SURROGATES
     (tmp_path / "in").mkdir()
     given = SOURCES[source](both(ROWS, beside(texts)), tmp_path / "in")
-    told = []
+    reported = []
 
     class Listening(synth.pipeline.reporting.Quiet):
         def note(self, text):
-            told.append(text)
+            reported.append(text)
 
-    found = charged(given, tmp_path / "out", reporter=Listening())
-    assert set(found.num_rows) == set(SCHEMA.tables)
-    assert [t for t in told if "no policy" not in t] == []
+    result = charged(given, tmp_path / "out", reporter=Listening())
+    assert set(result.num_rows) == set(SCHEMA.tables)
+    assert [t for t in reported if "no policy" not in t] == []
 
 
 def lines(name):

@@ -53,20 +53,20 @@ def test_counts_are_those_of_files_and_trees_are_read_alone(kind, hostile, tmp_p
     """Beside rows and orphans with hostile texts the trees count what they count alone, in frames and in databases."""
     other = beside(HOSTILE[hostile])
     frames = [{t: pd.DataFrame(c, dtype=object) for t, c in one.items()} for one in (ROWS, other, both(ROWS, other))]
-    told = [counts(frame) for frame in frames]
-    found = [counts(None, stored(kind, one, tmp_path, request)) for one in (ROWS, other, both(ROWS, other))]
-    for there, here in zip(found, told, strict=True):
+    reported = [counts(frame) for frame in frames]
+    results = [counts(None, stored(kind, one, tmp_path, request)) for one in (ROWS, other, both(ROWS, other))]
+    for there, here in zip(results, reported, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(there, here, strict=True))
-    for table, rest, whole in zip(*found, strict=True):
+    for table, rest, whole in zip(*results, strict=True):
         assert np.array_equal(table + rest, whole)
-    assert sum(t.sum() for t in found[0]) > 0
+    assert sum(t.sum() for t in results[0]) > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, request):
     source = stored(kind, ROWS, tmp_path, request)
     frames = {t: pd.DataFrame(c, dtype=object) for t, c in ROWS.items()}
-    told = []
+    reported = []
     for rows, at in ((frames, None), (None, source)):
         asked = RunRequest(
             source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu", dataset="trees"
@@ -75,9 +75,9 @@ def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, reque
         run = ChargedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None)
         with run.charged():
             releases, _ = run.measure()
-        told.append([v.tobytes() for r in releases for v in r.values])
-    assert told[0] == told[1]
-    assert len(told[0]) > 10
+        reported.append([v.tobytes() for r in releases for v in r.values])
+    assert reported[0] == reported[1]
+    assert len(reported[0]) > 10
 
 
 def test_cells_of_other_types_than_their_column_says_are_texts(tmp_path):
@@ -100,7 +100,7 @@ def test_what_is_no_database_or_has_no_such_table_is_told_in_one_line(tmp_path, 
     (tmp_path / "text.db").write_text("no database " * 100)
     with sqlite3.connect(tmp_path / "empty.db") as base:
         base.execute("CREATE TABLE roots (id TEXT)")
-    for name, told in (("none.db", "no such file"), ("text.db", "cannot be read"), ("empty.db", "no column")):
+    for name, reported in (("none.db", "no such file"), ("text.db", "cannot be read"), ("empty.db", "no column")):
         code, _, said = command(
             "run",
             "--source",
@@ -112,6 +112,6 @@ def test_what_is_no_database_or_has_no_such_table_is_told_in_one_line(tmp_path, 
             "--out",
             tmp_path / "out",
         )
-        assert (code, told in said) == (2, True), said
+        assert (code, reported in said) == (2, True), said
     with pytest.raises(InputError, match="no table 'events'"):
         SqlitePlace(f"sqlite:///{tmp_path}/empty.db", "events").check_form(["id"])

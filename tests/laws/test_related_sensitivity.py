@@ -27,9 +27,9 @@ class Given:
         self.left = list(numbers)
 
     def uniform_codes(self, size, *, high):  # noqa: ARG002
-        found = self.left.pop(0)
-        assert len(found) == size
-        return np.array(found, dtype=np.int64)
+        result = self.left.pop(0)
+        assert len(result) == size
+        return np.array(result, dtype=np.int64)
 
 
 def two(order=None):
@@ -205,8 +205,8 @@ def test_grandchildren_multiply_weights():
 
 def test_the_card_counts_every_table_at_its_own_noise():
     adjacency = Adjacency(relation=Relation.ADD_REMOVE, unit="p")
-    found = linked.events(question("rows"), adjacency)
-    assert [(e.sensitivity, e.sigma, e.pitch) for e in found] == [(1.0, 5.0, 1.0)] * 4
+    result = linked.events(question("rows"), adjacency)
+    assert [(e.sensitivity, e.sigma, e.pitch) for e in result] == [(1.0, 5.0, 1.0)] * 4
     with pytest.raises(ValueError, match="max_rows"):
         linked.sensitivity(Adjacency(relation=Relation.ADD_REMOVE, unit="p", max_rows=2))
 
@@ -219,6 +219,6 @@ def test_more_noise_than_whole_numbers_hold_is_refused_before_the_rows_are_asked
             linked.events(wide, Adjacency(relation=Relation.ADD_REMOVE))
     with pytest.raises(ArithmeticError, match="63 bits"):
         SeededNoise(0).gaussian_counts((4,), sigma=2.0**59)
-    drawn = linked.told(np.full(20_000, 2**61), linked.MOST_NOISE, SeededNoise(3))
+    drawn = linked.noised(np.full(20_000, 2**61), linked.MOST_NOISE, SeededNoise(3))
     assert drawn.std() == pytest.approx(linked.MOST_NOISE, rel=0.05)
     assert abs(drawn.mean() - 2**29) < 8 * linked.MOST_NOISE / sqrt(20_000)

@@ -79,7 +79,7 @@ def questions(name, options, relation):
     return asked
 
 
-def told(release):
+def reported(release):
     """All numbers of a release, in its order; its question and directions follow from no row."""
     return numbers([getattr(release, f.name) for f in fields(release) if f.name not in ("question", "directions")])
 
@@ -109,7 +109,7 @@ def answers(asked, rows):
     """The answers to all questions, as one vector, without noise."""
     mechanisms, noise, out = budget.mechanisms(), Aimed(), []
     for question in asked:
-        out += told(mechanisms[type(question)].answer(question, rows, noise))
+        out += reported(mechanisms[type(question)].answer(question, rows, noise))
     return np.concatenate(out)
 
 
@@ -203,6 +203,6 @@ def test_a_record_of_a_sorted_table_stands_anywhere():
         cells[0] = 1
     places = np.zeros(5)
     for _ in range(2000):
-        told = slices.answer(asked, rows, Silent()).values
-        places[np.argmax(np.abs(told - np.median(told, axis=0)).sum(1))] += 1
+        summary = slices.answer(asked, rows, Silent()).values
+        places[np.argmax(np.abs(summary - np.median(summary, axis=0)).sum(1))] += 1
     assert ((places - 400) ** 2 / 400).sum() < 33.4  # chi-squared of 4: once in 10^6

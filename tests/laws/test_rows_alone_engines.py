@@ -171,7 +171,7 @@ def test_learning_from_a_database_without_rows_goes_through(tmp_path):
         con.execute("CREATE TABLE people (t VARCHAR, x DOUBLE)")
     schema = parse({"columns": {"t": {"type": "categorical"}, "x": {"type": "float"}}}, complete=False)
     place = WarehousePlace(Engine(f"duckdb:///{tmp_path}/p.duckdb"), "people")
-    found = pipeline.learn_schema(
+    result = pipeline.learn_schema(
         place, schema=schema, epsilon=1.0, delta=1e-5, dataset="none", ledger=tmp_path / "ledger.sqlite"
     )
-    assert found is not None
+    assert result is not None

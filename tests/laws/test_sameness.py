@@ -13,7 +13,7 @@ from synth.pipeline.prepare import charged_before
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema import table as schemas
 from synth.sources.formats.text_table import from_frame
-from synth.sources.rows.sketch import KEPT, Mark, Sketch
+from synth.sources.rows.sketch import RETAINED, Mark, Sketch
 from tests.conftest import SMALL, small_frame
 from tests.laws.masks import masked, still
 
@@ -66,11 +66,11 @@ def job(place, name, owner):
 def test_the_same_rows_are_refused_before_the_spend_with_the_ways_out(command, place):
     assert run(command, place, "first")[0] == 0
     before = Ledger().entries()
-    code, out, told = run(command, place, "second")
+    code, out, stderr = run(command, place, "second")
     assert (code, out) == (2, "")
-    assert "charged to 'first' before" in told
-    assert "--dataset 'first'" in told
-    assert "--separate" in told
+    assert "charged to 'first' before" in stderr
+    assert "--dataset 'first'" in stderr
+    assert "--separate" in stderr
     assert Ledger().entries() == before, "nothing is spent, and nothing recorded that others could read"
     assert run(command, place, "first")[0] == 0
     assert run(command, place, "second", "--separate")[0] == 0
@@ -106,8 +106,8 @@ def test_learning_and_statistics_ask_as_well(command, place):
         place / "p.json",
     )
     for arguments in (learn, ask):
-        code, _, told = command(*arguments, "--dataset", "second")
-        assert (code, "first" in told) == (2, True)
+        code, _, stderr = command(*arguments, "--dataset", "second")
+        assert (code, "first" in stderr) == (2, True)
     assert {e.dataset for e in Ledger().entries()} == {"first"}
     assert command(*learn, "--dataset", "learnt", "--separate")[0] == 0
     assert run(command, place, "fourth")[0] == 2
@@ -124,15 +124,15 @@ def seen(command, place, monkeypatch, *, before):
     old = Sketch.__init__
     with monkeypatch.context() as within:
         within.setattr(Sketch, "__init__", lambda self, *a, **k: (read.append(1), old(self, *a, **k))[1])
-        told = run(command, place, "second", "--job", folder, out=f"{before}-second")
+        reported = run(command, place, "second", "--job", folder, out=f"{before}-second")
     lines = Ledger().entries("second")
     marks = [len(e.question["fingerprint"]) for e in lines if e.kind == "fingerprint"]
     card = still(json.loads((place / f"{before}-second" / "card.json").read_text()), place)
     noisy = ("ledger_entry", "mechanisms", "epsilon_derived")
     return {
-        "code": told[0],
-        "out": masked(told[1], place).replace(before, "T"),
-        "err": masked(told[2], place).replace(before, "T"),
+        "code": reported[0],
+        "out": masked(reported[1], place).replace(before, "T"),
+        "err": masked(reported[2], place).replace(before, "T"),
         "kinds": [e.kind for e in lines],
         "marks": marks,
         "card": {k: v for k, v in card.items() if k not in noisy},
@@ -144,10 +144,10 @@ def seen(command, place, monkeypatch, *, before):
 def test_who_may_spend_on_one_alone_sees_no_difference(command, place, monkeypatch):
     """Exit code, messages, ledger lines, sizes, and how often the rows are read: the same whether rows are there."""
     (place / "roles.toml").write_text(ROLES)
-    found = [seen(command, place, monkeypatch, before=name) for name in ("t.csv", "other.csv")]
-    assert found[0]["code"] == 0
-    assert found[0] == found[1]
-    assert found[0]["passes"] == 1
+    results = [seen(command, place, monkeypatch, before=name) for name in ("t.csv", "other.csv")]
+    assert results[0]["code"] == 0
+    assert results[0] == results[1]
+    assert results[0]["passes"] == 1
 
 
 @pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0), ("eve@y.org", 0), ("", 0)])
@@ -155,8 +155,8 @@ def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, owner, co
     assert run(command, place, "first")[0] == 0
     (place / "roles.toml").write_text(ROLES)
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
-    found, _, told = run(command, place, "second", "--job", job(place, "job", owner))
-    assert (found, "first" in told) == (code, code == 2)
+    result, _, stderr = run(command, place, "second", "--job", job(place, "job", owner))
+    assert (result, "first" in stderr) == (code, code == 2)
 
 
 @pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0)])
@@ -178,8 +178,8 @@ def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, mo
         "--out",
         place / "p.json",
     )
-    found, _, told = command(*ask, "--dataset", "second")
-    assert (found, "first" in told) == (code, code == 2)
+    result, _, stderr = command(*ask, "--dataset", "second")
+    assert (result, "first" in stderr) == (code, code == 2)
 
 
 def test_lines_of_the_ledger_do_not_tell_equal_rows(command, place):
@@ -205,8 +205,8 @@ def test_a_cell_that_stops_the_reading_changes_nothing(command, place, monkeypat
         raise ValueError("SENTINEL")
 
     monkeypatch.setattr(same_rows, "_fill", stumbles)
-    code, _, told = run(command, place, "second")
-    assert (code, "SENTINEL" in told) == (0, False)
+    code, _, stderr = run(command, place, "second")
+    assert (code, "SENTINEL" in stderr) == (0, False)
 
 
 def charged(frame, dataset="first", schema=SMALL):
@@ -252,7 +252,7 @@ def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
     pytest.importorskip("ibis")
     frame = small_frame(300)
     written(frame, place)
-    code, _, told = command(
+    code, _, stderr = command(
         "run",
         "--table",
         "people",
@@ -271,7 +271,7 @@ def test_rows_charged_from_a_database_are_known_in_a_file(command, place):
         "--out",
         place / "out",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     frame.to_csv(place / "t.csv", index=False)
     assert charged(place / "t.csv", "elsewhere") == ["base"]
 
@@ -317,7 +317,7 @@ def test_independent_tables_of_one_population_do_not_look_alike():
         assert marks[0].least[-1] < np.iinfo(np.uint64).max
         assert marks[0]._shared(marks[1]) < 0.4
         assert not marks[0].like(marks[1])
-        assert len(marks[0].least) == KEPT
+        assert len(marks[0].least) == RETAINED
 
 
 def test_marks_of_older_ledgers_are_still_compared():
@@ -327,9 +327,9 @@ def test_marks_of_older_ledgers_are_still_compared():
 
     book = Ledger()
     digest = from_frame(small_frame(50)).fingerprint(book.row_key())
-    told = {"fingerprint": hmac.new(secret_key.key(book.path), digest, "sha256").hexdigest()}
+    reported = {"fingerprint": hmac.new(secret_key.key(book.path), digest, "sha256").hexdigest()}
     with sqlite.writing(book.path) as db:
-        entries.append(db, kind="fingerprint", question=told, run="r", dataset="old", actor="a")
+        entries.append(db, kind="fingerprint", question=reported, run="r", dataset="old", actor="a")
     facts = {
         n: {**c, "type": "categorical", "categories": ["x"]} if c["type"] == "identifier" else c
         for n, c in SMALL["columns"].items()
@@ -346,7 +346,7 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
     assert dataset_name(table, None) == "town"
     assert dataset_name(table, None, book=Ledger()) == "town"
     monkeypatch.chdir(place)
-    code, _, told = command(
+    code, _, stderr = command(
         "run",
         table.name,
         "--schema",
@@ -360,7 +360,7 @@ def test_a_file_has_one_default_name_and_keeps_its_earlier_one(command, place, m
         "--out",
         "o",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     assert {e.dataset for e in Ledger().entries()} == {"town"}
     Ledger().set_policy(str(table), max_epsilon=2)  # as versions before this one named it
     assert dataset_name(table.name, None, book=Ledger()) == str(table)
@@ -370,12 +370,12 @@ def test_the_ledger_does_not_tell_which_table_is_too_long_to_be_compared(command
     """A row more than is compared leaves the same lines, of the same length; and nothing is like it."""
     monkeypatch.setattr("synth.pipeline.same_rows.MOST_COMPARED", 300)
     monkeypatch.setattr("synth.sources.table_source.MOST_COMPARED", 300)
-    told = {}
+    reported = {}
     for rows in (300, 301):
         small_frame(rows).to_csv(place / "n.csv", index=False)
         assert run(command, place, f"n{rows}", table="n.csv", out=f"n{rows}")[0] == 0
         lines = Ledger().entries(f"n{rows}")
-        told[rows] = [(e.kind, len(json.dumps(e.question)) if e.kind == "fingerprint" else 0) for e in lines]
-    assert told[300] == told[301]
-    assert "fingerprint" in dict(told[301])
+        reported[rows] = [(e.kind, len(json.dumps(e.question)) if e.kind == "fingerprint" else 0) for e in lines]
+    assert reported[300] == reported[301]
+    assert "fingerprint" in dict(reported[301])
     assert run(command, place, "again", table="n.csv", out="again")[0] == 0, "too long to be known again"

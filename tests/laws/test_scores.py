@@ -49,15 +49,15 @@ def test_a_rows_numbers_do_not_depend_on_the_rows_beside_it(link):
 def test_no_row_is_longer_than_one_and_shorter_ones_are_whole(link, clip):
     asked = score(link, clip)
     everybody = {"x": np.repeat(np.arange(1000), 4), "g": np.tile(np.arange(4), 1000)}
-    told = asked.of(everybody)
-    lengths = np.sqrt((told**2).sum(1))
+    reported = asked.of(everybody)
+    lengths = np.sqrt((reported**2).sum(1))
     assert lengths.max() <= 1 + 1e-12
     x, y, here = asked.design(everybody)
     plain = (asked.whitening @ x * asked.residuals(x, y) * here).T / clip
     inside = np.sqrt((plain**2).sum(1)) < 1 - 1e-9
-    assert np.allclose(told[inside], plain[inside], rtol=1e-9, atol=1e-12)
-    assert np.allclose(told[~inside], plain[~inside] / np.sqrt((plain[~inside] ** 2).sum(1))[:, None], atol=1e-9)
-    assert not told[here == 0].any()
+    assert np.allclose(reported[inside], plain[inside], rtol=1e-9, atol=1e-12)
+    assert np.allclose(reported[~inside], plain[~inside] / np.sqrt((plain[~inside] ** 2).sum(1))[:, None], atol=1e-9)
+    assert not reported[here == 0].any()
 
 
 @pytest.mark.parametrize("factor", [1e200, 1e300])
@@ -74,9 +74,9 @@ def test_numbers_that_would_overflow_are_refused(link, factor):
 def test_huge_numbers_are_finite_and_no_longer_than_others(link, factor):
     huge = Block(bins=X, table=NUMBERS.table * factor)
     asked = replace(score(link), factors=(huge, GROUPS))
-    told = asked.of({"x": np.arange(1000), "g": np.arange(1000) % 4})
-    assert np.isfinite(told).all()
-    assert (told**2).sum(1).max() <= 1 + 1e-9
+    reported = asked.of({"x": np.arange(1000), "g": np.arange(1000) % 4})
+    assert np.isfinite(reported).all()
+    assert (reported**2).sum(1).max() <= 1 + 1e-9
 
 
 def test_what_does_not_fit_is_refused():

@@ -52,11 +52,11 @@ def test_scores_move_as_stated_and_odds_no_more_than_their_gaussian(relation, mo
     adjacency = Adjacency(relation=relation, unit="person", max_rows=most)
     (event,) = search.events(ASKED, adjacency)
     mu = event.sensitivity / event.sigma
-    moved, apart = 0.0, 0.0
+    shifted, apart = 0.0, 0.0
     for x, y in neighbours(relation, most):
-        moved = max(moved, float(np.abs(search.scores(ASKED, columns(x)) - search.scores(ASKED, columns(y))).max()))
+        shifted = max(shifted, float(np.abs(search.scores(ASKED, columns(x)) - search.scores(ASKED, columns(y))).max()))
         apart = max(apart, separation(law(ASKED, x), law(ASKED, y)))
-    assert moved == search.sensitivity(adjacency)
+    assert shifted == search.sensitivity(adjacency)
     assert mu / 4 < apart <= mu
 
 

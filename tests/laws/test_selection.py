@@ -34,15 +34,15 @@ def test_scores_and_odds_move_as_stated(question, relation, most):
     stated = selection.sensitivity(question, adjacency)
     (event,) = selection.events(question, adjacency)
     epsilon = event.sensitivity / event.sigma
-    moved, odds = [], []
+    shifted, odds = [], []
     for x, y in neighbours(relation, most):
         u, v = selection.scores(question, columns(x)), selection.scores(question, columns(y))
-        moved.append(np.abs(u - v).max())
+        shifted.append(np.abs(u - v).max())
         p, q = (np.exp(s / question.scale) / np.exp(s / question.scale).sum() for s in (u, v))
         ratio = np.log(p / q)
         odds.append(np.ptp(ratio))
         assert np.abs(ratio).max() <= epsilon
-    assert max(moved) == pytest.approx(stated)
+    assert max(shifted) == pytest.approx(stated)
     assert 0.25 * epsilon < max(odds) <= epsilon
 
 

@@ -21,10 +21,10 @@ ROWS = [(a, b) for a in range(2) for b in range(3)]
 
 def tables(marginal, rows):
     """Exact counts of one marginal over a list of rows; an absent row (None) adds nothing."""
-    kept = [r for r in rows if r is not None]
+    retained = [r for r in rows if r is not None]
     columns = {
-        "a": np.array([r[0] for r in kept], dtype=np.int64),
-        "b": np.array([r[1] for r in kept], dtype=np.int64),
+        "a": np.array([r[0] for r in retained], dtype=np.int64),
+        "b": np.array([r[1] for r in retained], dtype=np.int64),
     }
     question = Counts(purpose="test", marginals=(Marginal(bins=marginal, sigma=1.0),))
     return counts.answer(question, columns, Silent()).values[0]
@@ -68,8 +68,8 @@ def test_several_tables_move_together_as_their_events_say():
         mu2 = sum(e.mu2 for e in counts.events(question, Adjacency(relation=relation)))
         worst = 0.0
         for x, y in neighbours(relation):
-            moved = [np.linalg.norm(tables(m.bins, x) - tables(m.bins, y)) / m.sigma for m in parts]
-            worst = max(worst, sqrt(sum(v * v for v in moved)))
+            shifted = [np.linalg.norm(tables(m.bins, x) - tables(m.bins, y)) / m.sigma for m in parts]
+            worst = max(worst, sqrt(sum(v * v for v in shifted)))
         assert isclose(worst, sqrt(mu2)), relation
 
 

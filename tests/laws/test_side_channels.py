@@ -120,35 +120,35 @@ def seen(place: Path) -> dict:
         for old, new in jobs.items():
             name = name.replace(old, new)
         names[name] = oct(path.stat().st_mode)
-    found: dict = {"names": names}
+    result: dict = {"names": names}
     for path in files:
         if path.name in ("request.json", "status.json", "card.json", "schema.json"):
-            found[path.name] = still(json.loads(path.read_text()), place)
+            result[path.name] = still(json.loads(path.read_text()), place)
         if path.name in ("log.txt", "result.json"):
-            found[path.name] = masked(path.read_text(), place)
+            result[path.name] = masked(path.read_text(), place)
         if path.name == "release.safetensors":
-            found["release size"] = path.stat().st_size
+            result["release size"] = path.stat().st_size
     with sqlite3.connect(place / "ledger.sqlite") as db:
         db.row_factory = sqlite3.Row
         lines = [dict(line) for line in db.execute("SELECT * FROM ledger ORDER BY number")]
     db.close()
     for line in lines:
         line["question"] = json.loads(line["question"])
-    found["ledger"] = still(lines, place)
-    return found
+    result["ledger"] = still(lines, place)
+    return result
 
 
-def public(found: dict) -> dict:
+def public(result: dict) -> dict:
     """Without what later questions, and with them noise and sizes, owe to earlier noised answers."""
-    kept = {k: v for k, v in found.items() if k != "release size"}
-    if "status.json" in kept:  # the loss of a fit to noised answers
-        kept["status.json"] = {k: v for k, v in found["status.json"].items() if k != "losses"}
-    kept["card.json"] = {k: v for k, v in found["card.json"].items() if k not in ("mechanisms", "epsilon_derived")}
-    kept["ledger"] = [
+    retained = {k: v for k, v in result.items() if k != "release size"}
+    if "status.json" in retained:  # the loss of a fit to noised answers
+        retained["status.json"] = {k: v for k, v in result["status.json"].items() if k != "losses"}
+    retained["card.json"] = {k: v for k, v in result["card.json"].items() if k not in ("mechanisms", "epsilon_derived")}
+    retained["ledger"] = [
         {**line, "question": {**line["question"], "detail": None}} if line["kind"] == "outcome" else line
-        for line in found["ledger"]
+        for line in result["ledger"]
     ]
-    return kept
+    return retained
 
 
 RUN = ("run", "t.csv", "--schema", "s.json", "--epsilon", "1", "--dataset", "d", "--out", "out", "--num-rows", "40")
@@ -171,11 +171,13 @@ def test_a_run_shows_no_difference_between_neighbours(runs, neighbour):
 @pytest.mark.long
 def test_the_comparison_sees_enough(runs):
     """The evil twin: a table that is no neighbour in form is told apart; and what must be there is looked at."""
-    told = runs["base"]
-    assert {"names", "status.json", "request.json", "card.json", "schema.json", "ledger", "release size"} <= set(told)
-    assert [line["kind"] for line in told["ledger"]] == ["spend", "fingerprint", "outcome"]
-    assert any(name.endswith("steward.json") for name in told["names"])
-    assert next(mode for name, mode in told["names"].items() if name.endswith("steward.json")) == "0o100600"
+    reported = runs["base"]
+    assert {"names", "status.json", "request.json", "card.json", "schema.json", "ledger", "release size"} <= set(
+        reported
+    )
+    assert [line["kind"] for line in reported["ledger"]] == ["spend", "fingerprint", "outcome"]
+    assert any(name.endswith("steward.json") for name in reported["names"])
+    assert next(mode for name, mode in reported["names"].items() if name.endswith("steward.json")) == "0o100600"
 
 
 @pytest.mark.long
@@ -187,10 +189,10 @@ def test_a_difference_in_a_message_or_a_name_would_be_seen(runs, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["mixture", "slicing", "dp_merf", "mwem"])
 def test_other_methods_show_no_difference_either(method, tmp_path):
-    found = [ran(tmp_path / n, t, *RUN, "--method", method) for n, t in tables().items()]
-    assert found[0]["code"] == 0
-    for one in found[1:]:
-        assert public(one) == public(found[0])
+    results = [ran(tmp_path / n, t, *RUN, "--method", method) for n, t in tables().items()]
+    assert results[0]["code"] == 0
+    for one in results[1:]:
+        assert public(one) == public(results[0])
 
 
 @pytest.mark.long
@@ -208,12 +210,12 @@ def test_learning_a_schema_shows_no_difference_but_the_learnt_facts(tmp_path):
         "--out",
         "learnt.json",
     )
-    found = [ran(tmp_path / n, t, *arguments) for n, t in tables().items() if n in ("base", "odd")]
-    assert found[0]["code"] == 0, found[0]["err"]
-    for one in found:
+    results = [ran(tmp_path / n, t, *arguments) for n, t in tables().items() if n in ("base", "odd")]
+    assert results[0]["code"] == 0, results[0]["err"]
+    for one in results:
         for line in one["ledger"]:
             line.pop("question")  # the accountant's figure of what was asked is the same; what was learnt is noised
-    assert found[0] == found[1]
+    assert results[0] == results[1]
     for name in ("base", "odd"):
         assert "SENTINEL" not in (tmp_path / name / "learnt.json").read_text()
 
@@ -229,7 +231,7 @@ REFUSALS = {
 def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeypatch):
     from synth.privacy.ledger.ledger import Ledger
 
-    told = {}
+    reported = {}
     for name in ("less", "odd"):
         place = tmp_path / name
         place.mkdir()
@@ -240,9 +242,9 @@ def test_refusals_say_the_same_of_neighbours(refusal, tmp_path, command, monkeyp
         Ledger(place / "capped.sqlite").set_policy("d", max_epsilon=0.5)
         monkeypatch.chdir(place)
         code, out, err = command(*REFUSALS[refusal])
-        told[name] = (code, out, masked(err, place))
-    assert told["less"] == told["odd"]
-    assert told["less"][0] in (2, 3, 4)
+        reported[name] = (code, out, masked(err, place))
+    assert reported["less"] == reported["odd"]
+    assert reported["less"][0] in (2, 3, 4)
 
 
 @pytest.mark.long  # OpenDP takes seconds to load
@@ -257,9 +259,9 @@ def test_only_the_filters_own_refusal_is_passed_over_in_opendps_rounds():
     asked = dp.c.make_privacy_filter(inner, d_in=1.0, d_out=0.1)(1.0)
     noisy = dp.m.make_gaussian(*space, scale=3.0)
     asked(noisy)
-    with pytest.raises(Exception, match="exhausted") as told:
+    with pytest.raises(Exception, match="exhausted") as reported:
         asked(noisy)
-    assert _exhausted(told.value)
+    assert _exhausted(reported.value)
     assert not _exhausted(ValueError("filter is now exhausted"))
     with pytest.raises(Exception, match=r".") as other:
         dp.m.make_gaussian(*space, scale=-1.0)

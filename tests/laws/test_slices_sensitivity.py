@@ -47,10 +47,10 @@ def question(encoding, groups, **facts):
 
 def exact(encoding, rows, groups, count):
     """The sums of each group, in units of norm; an absent row (None) adds nothing but keeps its group."""
-    kept = [(r, g) for r, g in zip(rows, groups, strict=True) if r is not None]
+    retained = [(r, g) for r, g in zip(rows, groups, strict=True) if r is not None]
     asked = question(encoding, count)
-    found = slices.sums(asked, table([r for r, _ in kept]), Given([g for _, g in kept]))
-    return found * asked.pitch
+    result = slices.sums(asked, table([r for r, _ in retained]), Given([g for _, g in retained]))
+    return result * asked.pitch
 
 
 def neighbours(relation, most):
@@ -132,10 +132,10 @@ def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
     wanted = np.zeros((300 if count is None else count, encoding.dim))
     for i, g in enumerate(groups):
         at = 0
-        for block, told in zip(encoding.blocks, asked.tables, strict=True):
+        for block, reported in zip(encoding.blocks, asked.tables, strict=True):
             where = block.bins.groups[rows[block.bins.column][i]]
             if where >= 0:
-                wanted[g, at : at + block.width] += told[where]
+                wanted[g, at : at + block.width] += reported[where]
             at += block.width
     assert np.array_equal(slices.sums(asked, rows, Given(groups)) * asked.pitch, wanted)
 
@@ -153,10 +153,10 @@ def test_rows_that_are_not_sampled_are_zero_rows():
         def uniform_codes(self, size, *, high):
             return np.where(np.arange(size) % 2 == 0, 0, high - 1)
 
-    found = slices.sums(question(POSITIVE, None, rate=0.5), random_rows(10), Coin())
-    assert found.shape == (10, 4)
-    assert not found[1::2].any()
-    assert found[::2].any(axis=1).all()
+    result = slices.sums(question(POSITIVE, None, rate=0.5), random_rows(10), Coin())
+    assert result.shape == (10, 4)
+    assert not result[1::2].any()
+    assert result[::2].any(axis=1).all()
 
 
 def test_products_are_exact_to_the_last_bit():
@@ -179,12 +179,12 @@ def test_a_projected_move_is_within_the_law_of_its_shift(directions):
     asked = question(SIGNED, 1, directions=directions, num_slices=2)
     law, unit = Shift(SIGNED.dim, 2, directions), 2.0 ** (16 - DIRECTION_BITS) * asked.pitch
     for seed in range(50):
-        told = slices._directions(asked, SeededNoise(seed))
+        reported = slices._directions(asked, SeededNoise(seed))
         for x, y in neighbours(Relation.REPLACE_ONE, 1):
             one, two = (exact(SIGNED, t, [0] * len(t), 1) for t in (x, y))
-            moved = [slices._projected((s / asked.pitch).astype(np.int64), told, limbs=3) for s in (one, two)]
-            move = np.linalg.norm((moved[0] - moved[1]) * unit)
-            ideal = np.linalg.norm((one - two) @ (told * 2.0**-DIRECTION_BITS))
+            shifted = [slices._projected((s / asked.pitch).astype(np.int64), reported, limbs=3) for s in (one, two)]
+            move = np.linalg.norm((shifted[0] - shifted[1]) * unit)
+            ideal = np.linalg.norm((one - two) @ (reported * 2.0**-DIRECTION_BITS))
             assert abs(move - ideal) <= sqrt(2) * unit
             assert move <= ideal + law.slack
 
@@ -208,5 +208,5 @@ def test_empty_and_single_tables_are_answered():
     for n in (0, 1):
         for groups in (None, 3):
             asked = question(POSITIVE, groups, directions="gaussian", num_slices=2)
-            told = slices.answer(asked, random_rows(n), SeededNoise(1))
-            assert told.values.shape == (n if groups is None else 3, 2)
+            reported = slices.answer(asked, random_rows(n), SeededNoise(1))
+            assert reported.values.shape == (n if groups is None else 3, 2)

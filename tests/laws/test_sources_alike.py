@@ -113,11 +113,11 @@ def ran(kind: str, odd: dict | None, place: Path, request) -> Shown:
     )
 
 
-def shown(told: Shown) -> dict:
+def shown(reported: Shown) -> dict:
     """All texts but the digests of noised files, and sizes of what no noise changes."""
-    texts = {n: t for n, t in told.texts.items() if "sha256" not in n or "schema" in n}
+    texts = {n: t for n, t in reported.texts.items() if "sha256" not in n or "schema" in n}
     same = ("schema.json", "release.safetensors", "model.safetensors", "request.json")
-    return {**texts, **{n: v for n, v in told.numbers.items() if n.startswith("size of") and n.endswith(same)}}
+    return {**texts, **{n: v for n, v in reported.numbers.items() if n.startswith("size of") and n.endswith(same)}}
 
 
 SLOW = pytest.param("spark", marks=pytest.mark.slow)  # half a minute
@@ -126,14 +126,14 @@ SLOW = pytest.param("spark", marks=pytest.mark.slow)  # half a minute
 @pytest.mark.parametrize("kind", [k if k != "spark" else SLOW for k in ODD])
 @pytest.mark.long
 def test_a_run_shows_the_same_of_neighbours(kind, tmp_path, request):
-    told = []
+    reported = []
     for i, odd in enumerate([None, *ODD[kind]]):
         with folder(tmp_path, str(i)) as place:
-            told.append(ran(kind, odd, place, request))
-    assert told[0].texts["exit code"] == "0", told[0].texts["message"]
-    assert len(shown(told[0])) > 50
-    for other in told[1:]:
-        assert shown(other) == shown(told[0])
+            reported.append(ran(kind, odd, place, request))
+    assert reported[0].texts["exit code"] == "0", reported[0].texts["message"]
+    assert len(shown(reported[0])) > 50
+    for other in reported[1:]:
+        assert shown(other) == shown(reported[0])
         assert "SENTINEL" not in "".join(other.texts.values())
 
 
@@ -181,11 +181,11 @@ def learnt(kind: str, odd: dict | None, place: Path, request, command, monkeypat
 @pytest.mark.parametrize("kind", [k if k != "spark" else SLOW for k in ODD])
 @pytest.mark.long
 def test_learning_shows_the_same_of_neighbours(kind, tmp_path, request, command, monkeypatch):
-    told = []
+    reported = []
     for i, odd in enumerate([None, *ODD[kind]]):
         with folder(tmp_path, str(i)) as place:
-            told.append(learnt(kind, odd, place, request, command, monkeypatch))
-    assert told[0]["code"] == 0, told[0]["err"]
-    assert told[0]["ledger"][0][0] == "spend"
-    for other in told[1:]:
-        assert other == told[0]
+            reported.append(learnt(kind, odd, place, request, command, monkeypatch))
+    assert reported[0]["code"] == 0, reported[0]["err"]
+    assert reported[0]["ledger"][0][0] == "spend"
+    for other in reported[1:]:
+        assert other == reported[0]

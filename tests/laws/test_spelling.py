@@ -71,9 +71,9 @@ def library() -> list[Path]:
 def options() -> frozenset[str]:
     """Every option that a message of the library names."""
     said = [text for path in library() for text in texts(path)]
-    found = {m[1].partition(".")[0] for text in said for m in errors.OPTION.finditer(text)}
-    found |= {name for text in said for m in errors.FUNCTION.finditer(text) for name in errors.arguments(m[2] or "")}
-    return frozenset(found.union(*BUILT.values()))
+    results = {m[1].partition(".")[0] for text in said for m in errors.OPTION.finditer(text)}
+    results |= {name for text in said for m in errors.FUNCTION.finditer(text) for name in errors.arguments(m[2] or "")}
+    return frozenset(results.union(*BUILT.values()))
 
 
 @cache

@@ -24,8 +24,8 @@ def asked(sigma=1.0, bins=(A,)):
 
 def table(rows, noise=None):
     """Weights of column a over a list of rows; an absent row (None) adds nothing."""
-    kept = np.array([r for r in rows if r is not None], dtype=np.int64).reshape(-1, 2)
-    return weighted.answer(asked(), {"a": kept[:, 0], "w": kept[:, 1]}, noise or Silent()).values[0]
+    retained = np.array([r for r in rows if r is not None], dtype=np.int64).reshape(-1, 2)
+    return weighted.answer(asked(), {"a": retained[:, 0], "w": retained[:, 1]}, noise or Silent()).values[0]
 
 
 def neighbours(relation, most):
@@ -51,16 +51,16 @@ def test_stated_sensitivity_is_the_largest_move(relation, most):
         if relation is Relation.REPLACE_ONE
         else [*neighbours(relation, most)]
     )
-    told = {str(rows): table(rows) for pair in pairs for rows in pair}
-    moves = [told[str(x)] - told[str(y)] for x, y in pairs]
+    reported = {str(rows): table(rows) for pair in pairs for rows in pair}
+    moves = [reported[str(x)] - reported[str(y)] for x, y in pairs]
     assert isclose(max(np.linalg.norm(m) for m in moves), weighted.sensitivity(adjacency))
     assert max(np.count_nonzero(m) for m in moves) <= weighted.changed_cells(None, adjacency)
     assert isclose(weighted.sensitivity(adjacency), BOUND * most * (sqrt(2) if relation is Relation.REPLACE_ONE else 1))
 
 
 def test_weights_add_up_and_those_left_out_add_nothing():
-    told = table([(0, 2), (0, 1), (1, 0), (1, 3), (1, 2)])
-    assert told.tolist() == [BOUND + BOUND // 3, BOUND]
+    reported = table([(0, 2), (0, 1), (1, 0), (1, 3), (1, 2)])
+    assert reported.tolist() == [BOUND + BOUND // 3, BOUND]
 
 
 @pytest.mark.parametrize("units", [[0, 1, BOUND + 1], [-1, 0, 1], [0, 1], [0.0, 0.5, 1.0]])
@@ -87,7 +87,7 @@ def test_noise_is_that_which_was_paid_for(factor, fits):
     question = WeightedCounts(
         purpose="t", marginals=(Marginal(bins=(wide,), sigma=sigma * factor),), by=BY, units=UNITS
     )
-    told = weighted.answer(question, rows, SystemNoise()).values[0].astype(float)
-    told[:2] -= table(list(zip(rows["a"], rows["w"], strict=True)))
-    z = (np.sum((told / sigma) ** 2) - draws) / sqrt(2 * draws)
+    reported = weighted.answer(question, rows, SystemNoise()).values[0].astype(float)
+    reported[:2] -= table(list(zip(rows["a"], rows["w"], strict=True)))
+    z = (np.sum((reported / sigma) ** 2) - draws) / sqrt(2 * draws)
     assert (abs(z) < 4.9) == fits

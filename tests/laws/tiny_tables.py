@@ -10,8 +10,8 @@ ROWS = list(product(range(2), repeat=2))
 
 
 def columns(rows):
-    kept = [r for r in rows if r is not None]
-    return {n: np.array([r[i] for r in kept], dtype=np.int64) for i, n in enumerate("ab")}
+    retained = [r for r in rows if r is not None]
+    return {n: np.array([r[i] for r in retained], dtype=np.int64) for i, n in enumerate("ab")}
 
 
 def by_one_row(rows, stays, relation):

@@ -160,8 +160,8 @@ def at(place: Place, schema: Schema) -> EncodedRows:
 
 def same(left: EncodedRows, right: EncodedRows, question: Counts) -> None:
     """With equal noise equal releases, and so equal counts; and as many rows."""
-    told = counts.answer(question, left, SeededNoise(7)), counts.answer(question, right, SeededNoise(7))
-    for marginal, a, b in zip(question.marginals, told[0].values, told[1].values, strict=True):
+    reported = counts.answer(question, left, SeededNoise(7)), counts.answer(question, right, SeededNoise(7))
+    for marginal, a, b in zip(question.marginals, reported[0].values, reported[1].values, strict=True):
         assert a.tolist() == b.tolist(), marginal.columns
     assert left.num_rows == right.num_rows
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from synth.evaluate.audit import Pair, Parts, claim_of, worst_pair
 from synth.evaluate.audit.neighbours import Positions, frame
-from synth.evaluate.audit.runs import Seen, measure, outputs, told
+from synth.evaluate.audit.runs import Seen, measure, observed, outputs
 from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
 from synth.mechanisms import counts, slices
@@ -127,7 +127,7 @@ def _drafted(faulty: bool, fact: str, column: str) -> Suspect:
         run = measure(seen, encode(cells, schema, noise).positions, parts)
         stated = schema.columns[column]
         known = float(len(stated.categories)) if stated.categories is not None else float(stated.max or 0)
-        return {fact: known, **told(run, seen)}
+        return {fact: known, **observed(run, seen)}
 
     return Suspect(pair=pair, claim=_claim(grant), draw=draw, draws=200)
 
@@ -270,7 +270,7 @@ def selected_by_the_steward(faulty: bool) -> Suspect:
 
     def draw(rows: Positions) -> Seen:
         made = [measure(pair, rows, parts) for _ in range(CANDIDATES if faulty else 1)]
-        return told(min(made, key=lambda run: error(run, rows)), pair)
+        return observed(min(made, key=lambda run: error(run, rows)), pair)
 
     return Suspect(pair=pair, claim=_claim(grant), draw=draw, draws=200)
 

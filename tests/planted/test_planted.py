@@ -37,8 +37,8 @@ def test_those_that_take_no_time_are_listed():
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_planted_fault_is_flagged(name):
-    found = findings(name, faulty=True, confidence=0.95, draws=FAST[name])
-    assert found.violated, found
+    result = findings(name, faulty=True, confidence=0.95, draws=FAST[name])
+    assert result.violated, result
 
 
 @pytest.mark.parametrize("name", [n for n in FAST if n not in SLOW])

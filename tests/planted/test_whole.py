@@ -9,7 +9,7 @@ from synth.evaluate.audit import audit_whole, chosen, standard
 from synth.evaluate.audit.whole_canaries import in_engine
 from synth.privacy.relation import Relation
 from tests.engines import spark
-from tests.planted.walks import once, told_alike, uncovered
+from tests.planted.walks import once, reported_alike, uncovered
 from tests.planted.whole_faults import CANARIES, FAULTS, WAYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,24 +27,24 @@ def test_every_fault_has_its_canary():
 def test_a_fault_that_shows_in_every_run_is_flagged(name):
     """Certain leaks, which a dozen runs of either table contradict."""
     with FAULTS[name]():
-        found = audit_whole(draws=24, confidence=0.9, canaries=chosen([CANARIES[name]]))
-    assert found.violated, found.in_words()
+        result = audit_whole(draws=24, confidence=0.9, canaries=chosen([CANARIES[name]]))
+    assert result.violated, result.in_words()
 
 
 @pytest.mark.parametrize("canary", standard(), ids=lambda c: c.name)
 def test_what_no_noise_covers_is_equal_on_neighbouring_tables(canary):
-    told_alike(canary, least=50)
+    reported_alike(canary, least=50)
 
 
 def test_what_no_noise_covers_is_equal_in_postgres(cluster):
-    told_alike(in_engine(cluster.address), least=50)
+    reported_alike(in_engine(cluster.address), least=50)
     assert not [t for t in cluster.tables() if t.startswith("facsimile_audit")]
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_what_no_noise_covers_is_equal_in_spark():
-    told_alike(in_engine(spark().address), least=50)
+    reported_alike(in_engine(spark().address), least=50)
 
 
 @pytest.mark.parametrize("name", ["an error that quotes a cell", "a printed count of unreadable cells"])
@@ -57,12 +57,12 @@ def test_the_comparison_notices_what_is_told(name):
 
 def test_the_kept_figures_flag_every_fault_and_no_sound_run():
     """Those of docs/audit.md, whose tables are compared with them by tests/docs/test_figures.py."""
-    kept = json.loads((ROOT / "benchmarks" / "results" / "audit_whole.json").read_text())
-    assert [r["fault"] for r in kept["faults"]] == list(FAULTS)
-    assert all(r["violated"] for r in kept["faults"])
-    assert {r["name"] for r in kept["sound"]} >= {c.name for c in standard()}
-    assert {r["relation"] for r in kept["sound"]} == {"add_remove", "replace_one"}
-    assert not any(r["violated"] for r in kept["sound"])
+    retained = json.loads((ROOT / "benchmarks" / "results" / "audit_whole.json").read_text())
+    assert [r["fault"] for r in retained["faults"]] == list(FAULTS)
+    assert all(r["violated"] for r in retained["faults"])
+    assert {r["name"] for r in retained["sound"]} >= {c.name for c in standard()}
+    assert {r["relation"] for r in retained["sound"]} == {"add_remove", "replace_one"}
+    assert not any(r["violated"] for r in retained["sound"])
 
 
 @pytest.mark.slow
@@ -75,5 +75,5 @@ def test_each_fault_is_flagged_with_the_default_number_of_draws(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_the_sound_run_is_not(relation):
-    found = audit_whole(relation=relation, confidence=SURE, draws=120)
-    assert not found.violated, found.in_words()
+    result = audit_whole(relation=relation, confidence=SURE, draws=120)
+    assert not result.violated, result.in_words()

@@ -10,7 +10,7 @@ from synth.mechanisms import linked
 from synth.privacy.relation import Relation
 from synth.sources.rows import linking
 from tests.planted.suspects import swapped
-from tests.planted.walks import once, told_alike, uncovered
+from tests.planted.walks import once, reported_alike, uncovered
 
 COUNTED, RANKED = linked.exact, linking._ranked
 
@@ -24,7 +24,7 @@ def smallest_fit(monkeypatch):
 
 @pytest.mark.parametrize("canary", trees(), ids=lambda c: c.name)
 def test_what_no_noise_covers_is_equal_on_neighbouring_folders(canary):
-    told_alike(canary, least=100)
+    reported_alike(canary, least=100)
 
 
 def heavy(question, rows):
@@ -35,21 +35,21 @@ def heavy(question, rows):
 def test_noise_that_is_too_small_for_what_a_root_moves_is_found():
     """The stated noise is a fortieth of what such counts need: every run tells it."""
     with swapped(linked, "exact", heavy):
-        found = audit_whole(
+        result = audit_whole(
             "mixture", draws=24, confidence=0.9, canaries=chosen_trees(["a root with all its children"])
         )
-    assert found.violated, found.in_words()
+    assert result.violated, result.in_words()
 
 
 def test_a_word_about_rows_without_a_parent_is_noticed():
     """Planted: a warning that says how many children have no parent."""
 
-    def told(codes, draws):
+    def reported(codes, draws):
         print(f"{(codes < 0).sum()} rows have no key")
         return RANKED(codes, draws)
 
     canary = chosen_trees(["cells and keys that cannot be read"])[0]
-    with swapped(linking, "_ranked", told):
+    with swapped(linking, "_ranked", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
 
@@ -57,7 +57,7 @@ def test_a_word_about_rows_without_a_parent_is_noticed():
 def test_an_audit_of_trees_is_of_the_whole_way(command):
     with pytest.raises(UsageError, match="no such canary"):
         chosen_trees(["nobody"])
-    code, _, told = command("audit", "--related")
-    assert (code, "add --whole" in told) == (2, True)
-    code, _, told = command("audit", "--whole", "--related", "--method", "aim")
-    assert (code, "made by mixture without options" in told) == (2, True), told
+    code, _, stderr = command("audit", "--related")
+    assert (code, "add --whole" in stderr) == (2, True)
+    code, _, stderr = command("audit", "--whole", "--related", "--method", "aim")
+    assert (code, "made by mixture without options" in stderr) == (2, True), stderr

@@ -25,7 +25,7 @@ def once(canary, table) -> Shown:
             return journey(written, source, ticket, place)
 
 
-def told_alike(canary, *, least: int) -> None:
+def reported_alike(canary, *, least: int) -> None:
     """Neighbouring tables tell the same in all that no noise covers, which are so many texts at least."""
     one, other = (once(canary, table) for table in canary.tables(Relation.ADD_REMOVE))
     assert one.texts["exit code"] == "0", one.texts["message"]

@@ -75,7 +75,7 @@ class _ByPlace:
         return np.arange(size) % 2
 
 
-def kept_by_place() -> Planted:
+def retained_by_place() -> Planted:
     """Which rows of a person are kept follows from where they stand: a person in front moves everybody's."""
     return swapped(contribution_bound, "keep", lambda persons, max_rows, draws: KEEP(persons, max_rows, _ByPlace()))  # noqa: ARG005
 
@@ -161,7 +161,7 @@ def half_a_character() -> Iterator[None]:
 FAULTS: dict[str, Callable[[], Planted]] = {
     "numbers parsed as a batch": batch_parsed,
     "a path by the number of texts": path_by_texts,
-    "kept rows that depend on others": kept_by_place,
+    "kept rows that depend on others": retained_by_place,
     "sensitivity sqrt(k) for k rows": root_of_rows,
     "noise times 0.8": less_noise,
     "an error that quotes a cell": quoting_error,

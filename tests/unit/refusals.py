@@ -5,7 +5,7 @@ from synth.privacy.ledger.ledger import Ledger
 
 def run(command, table, schema, tmp_path, *more, epsilon=1.0, delta=1e-5):
     out = tmp_path / "out"
-    code, said, told = command(
+    code, said, stderr = command(
         "run",
         table,
         "--schema",
@@ -21,19 +21,19 @@ def run(command, table, schema, tmp_path, *more, epsilon=1.0, delta=1e-5):
         "independent",
         *more,
     )
-    return code, said, told, out
+    return code, said, stderr, out
 
 
-def errors(told: str) -> list[str]:
-    return [line for line in told.splitlines() if line.startswith("synth: ")]
+def errors(message: str) -> list[str]:
+    return [line for line in message.splitlines() if line.startswith("synth: ")]
 
 
-def assert_refused(code, said, told, out, *, codes=(2,), words=()):
-    assert code in codes, told
+def assert_refused(code, said, reported, out, *, codes=(2,), words=()):
+    assert code in codes, reported
     assert said == ""
-    assert "Traceback" not in told
-    assert len(errors(told)) == 1, told
+    assert "Traceback" not in reported
+    assert len(errors(reported)) == 1, reported
     for word in words:
-        assert word in errors(told)[0]
+        assert word in errors(reported)[0]
     assert not out.exists()
     assert all(e.kind != "spend" for e in Ledger().entries())

@@ -37,11 +37,11 @@ def pipe(tmp_path):
 
 
 def assert_line(answer, *, words, codes=(2,)):
-    code, said, told = answer
-    lines = [line for line in told.splitlines() if line.startswith("synth: ")]
-    assert (code in codes, said, len(lines)) == (True, "", 1), told
-    assert "Traceback" not in told
-    assert "internal" not in told
+    code, said, reported = answer
+    lines = [line for line in reported.splitlines() if line.startswith("synth: ")]
+    assert (code in codes, said, len(lines)) == (True, "", 1), reported
+    assert "Traceback" not in reported
+    assert "internal" not in reported
     for word in words:
         assert word in lines[0]
 
@@ -233,9 +233,9 @@ def test_no_name_in_a_card_becomes_markup(made):
     text, page = render_markdown(card), render_html(card)
     assert "alert" in text
     assert "alert" in page
-    for told in (text, page):
-        assert "<script" not in told
-        assert "<img" not in told
+    for reported in (text, page):
+        assert "<script" not in reported
+        assert "<img" not in reported
     assert "](" not in text.replace("\\](", "")
     assert "http:" not in text.replace("http\\:", "")
     assert all(line.count("|") - line.count("\\|") in (3, 4, 6) for line in text.splitlines() if line.startswith("|"))

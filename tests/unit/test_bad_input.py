@@ -55,8 +55,8 @@ def test_a_truncated_gz_is_refused(command, small, tmp_path):
 def test_no_cell_of_a_faulty_row_is_quoted(command, small, tmp_path):
     table = tmp_path / "bad.csv"
     table.write_text(HEADER + ROW + "SENTINEL_77,31\n")
-    _, _, told, _ = run(command, table, small[1], tmp_path)
-    assert "SENTINEL" not in told
+    _, _, stderr, _ = run(command, table, small[1], tmp_path)
+    assert "SENTINEL" not in stderr
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "inf", "nan", "-inf"])
@@ -95,9 +95,9 @@ def test_an_option_out_of_its_range_is_refused(command, small, tmp_path, option,
 def test_an_output_that_cannot_be_written_is_refused(command, small, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    code, _, told = command("run", small[0], "--schema", small[1], "--epsilon", 1, "--out", file)
+    code, _, stderr = command("run", small[0], "--schema", small[1], "--epsilon", 1, "--out", file)
     assert code == 2
-    assert "--out" in told
+    assert "--out" in stderr
     assert all(e.kind != "spend" for e in Ledger().entries())
 
 
@@ -159,9 +159,9 @@ def test_a_drafted_schema_is_refused_by_name_until_confirmed(command, small, tmp
     draft = tmp_path / "draft.json"
     assert command("schema", "init", small[0], "--out", draft, "--missing", "?", "--categorical", "region")[0] == 0
     assert_refused(*run(command, small[0], draft, tmp_path), words=["age (type, min, max)", "--assume-public"])
-    code, said, told, out = run(command, small[0], draft, tmp_path, "--assume-public")
-    assert code == 0, told
-    assert "age (type, min, max)" in told
+    code, said, stderr, out = run(command, small[0], draft, tmp_path, "--assume-public")
+    assert code == 0, stderr
+    assert "age (type, min, max)" in stderr
     assert json.loads((out / "schema.json").read_text())["columns"]["age"]["source"] == "public"
     assert json.loads(said)["epsilon_spent"] == 1.0
 
@@ -177,8 +177,8 @@ def test_a_huge_category_list_needs_confirmation(command, small, tmp_path):
 def test_tiny_tables_go_through(command, small, tmp_path, rows):
     table = tmp_path / "tiny.csv"
     small_frame(rows).to_csv(table, index=False)
-    code, said, told, _ = run(command, table, small[1], tmp_path, "--num-rows", "20")
-    assert code == 0, told
+    code, said, stderr, _ = run(command, table, small[1], tmp_path, "--num-rows", "20")
+    assert code == 0, stderr
     assert json.loads(said)["num_rows"] == 20
 
 
@@ -187,8 +187,8 @@ def test_constant_columns_go_through(command, tmp_path):
     table.write_text("a,b\n" + "x,5\n" * 50)
     columns = {"a": {"type": "categorical", "categories": ["x"]}, "b": {"type": "integer", "min": 5, "max": 5}}
     schema.write_text(json.dumps({"columns": columns}))
-    code, _, told, out = run(command, table, schema, tmp_path, "--num-rows", "7")
-    assert code == 0, told
+    code, _, stderr, out = run(command, table, schema, tmp_path, "--num-rows", "7")
+    assert code == 0, stderr
     assert (out / "synthetic.csv").read_text().splitlines() == ["a,b"] + ["x,5"] * 7
 
 
@@ -198,7 +198,7 @@ def test_cells_outside_the_schema_leave_no_sign(command, small, tmp_path, own_st
     dirty.loc[:9, "age"] = ["500", "-3", "inf", "-inf", "x", "", "1e400", "nan", "0x1", "\u0663"]
     dirty.loc[:2, "sex"] = ["SENTINEL_1", "", "q"]
     dirty.loc[:2, "seen"] = ["2020-13-45", "1066-01-01", "soon"]
-    told = {}
+    reported = {}
     for name, frame in (("clean", clean), ("dirty", dirty)):
         table = tmp_path / name / "t.csv"
         table.parent.mkdir()
@@ -208,8 +208,8 @@ def test_cells_outside_the_schema_leave_no_sign(command, small, tmp_path, own_st
         assert not list(out.rglob("*steward*"))
         assert "SENTINEL" not in said + words + "".join(p.read_text("latin-1") for p in out.iterdir())
         history = "nothing was charged to it before; "  # public: the second table is the dataset's second charge
-        told[name] = [line.replace(name, "").replace(history, "") for line in words.splitlines()]
-    assert told["clean"] == told["dirty"]
+        reported[name] = [line.replace(name, "").replace(history, "") for line in words.splitlines()]
+    assert reported["clean"] == reported["dirty"]
     logs = [json.loads(p.read_text()) for p in own_state.rglob("steward.json")]
     assert {log["unreadable"]["sex"] for log in logs} == {0, 3}
     assert max(log["clamped"]["age"] for log in logs) == 5
@@ -229,8 +229,8 @@ WRONG = [
 
 @pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
 def test_no_command_ends_in_a_traceback(command, arguments):
-    code, said, told = command(*arguments)
+    code, said, stderr = command(*arguments)
     assert code == 2
     assert said == ""
-    assert "Traceback" not in told
-    assert len(errors(told)) == 1
+    assert "Traceback" not in stderr
+    assert len(errors(stderr)) == 1

@@ -27,8 +27,8 @@ def card(folder):
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.1, 1e-6), (0.268, 1e-5), (1.3, 1e-5), (4.0, 1e-3)])
 def test_its_own_derivation_agrees_with_the_accountant(mu, delta):
-    told = verify.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], delta)
-    assert told == pytest.approx(derived_epsilon(mu, delta), rel=1e-6)
+    reported = verify.derive([{"name": "a", "sensitivity": mu, "sigma": 1.0, "count": 1}], delta)
+    assert reported == pytest.approx(derived_epsilon(mu, delta), rel=1e-6)
 
 
 def test_mechanisms_compose_by_their_squares():
@@ -38,14 +38,14 @@ def test_mechanisms_compose_by_their_squares():
 
 
 def test_a_laplace_mechanism_has_the_epsilon_of_its_scale():
-    told = verify.derive([{"name": "a", "sensitivity": 1.0, "scale": 2.0, "count": 1}], 1e-9)
-    assert told == pytest.approx(0.5, rel=0.01)
+    reported = verify.derive([{"name": "a", "sensitivity": 1.0, "scale": 2.0, "count": 1}], 1e-9)
+    assert reported == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_run_has_a_card_that_holds(card):
-    found = verify.check(card)
-    assert found.epsilon == 1.0
-    assert 0.99 < found.epsilon_derived <= 1.0
+    result = verify.check(card)
+    assert result.epsilon == 1.0
+    assert 0.99 < result.epsilon_derived <= 1.0
 
 
 def tampered():
@@ -75,10 +75,10 @@ def tampered():
 def test_whatever_is_tampered_with_is_found(card, name):
     change, words = tampered()[name]
     change(card)
-    with pytest.raises(InputError, match="the card does not hold") as told:
+    with pytest.raises(InputError, match="the card does not hold") as reported:
         verify.check(card)
-    assert words in str(told.value)
-    assert "\n" not in str(told.value)
+    assert words in str(reported.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_a_schema_learnt_before_is_added(tmp_path):
@@ -206,20 +206,20 @@ REGISTRY = closed(
 
 
 def test_the_registry_record_has_the_fields_of_tiers_one_to_three(card):
-    told = registry(card)
-    jsonschema.validate(told, REGISTRY)
-    loss = told["deployment"]["privacy_loss"]
+    reported = registry(card)
+    jsonschema.validate(reported, REGISTRY)
+    loss = reported["deployment"]["privacy_loss"]
     assert loss["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-5}
     assert "add_remove" in loss["privacy_unit_details"]
-    assert "kind, bounds, categories" in told["deployment"]["dp_variant"]["unprotected_quantities"]
+    assert "kind, bounds, categories" in reported["deployment"]["dp_variant"]["unprotected_quantities"]
 
 
 def test_statements_that_a_card_makes_are_kept_and_invariants_follow_from_it(card):
     card["trust"] = "ours"
     card["rows"]["source_count"] = "public"
-    told = complete({**card, "invariants": []})
-    assert told["trust"] == "ours"
-    assert any("number of rows" in i["what"] for i in told["invariants"])
+    reported = complete({**card, "invariants": []})
+    assert reported["trust"] == "ours"
+    assert any("number of rows" in i["what"] for i in reported["invariants"])
 
 
 def test_a_selection_by_scores_is_marked_and_others_are_not():
@@ -256,8 +256,8 @@ def test_the_command_fails_in_one_line(command, folder, tmp_path):
     assert (code, json.loads(out)["ok"]) == (0, True)
     bad = {**verify.load(folder), "epsilon": 0.7}
     (tmp_path / "card.json").write_text(json.dumps(bad))
-    code, out, told = command("card", "check", tmp_path / "card.json")
-    assert (code, out, told.count("\n")) == (2, "", 1)
+    code, out, stderr = command("card", "check", tmp_path / "card.json")
+    assert (code, out, stderr.count("\n")) == (2, "", 1)
     for content in ("[]", "{", "{}"):
         (tmp_path / "card.json").write_text(content)
         assert command("card", "check", tmp_path)[0] == 2

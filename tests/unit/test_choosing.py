@@ -65,8 +65,8 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     """0.5 + 1 + 20 for the winner: before this rule card, page, report and model all said its own epsilon."""
     looked(at, "a", "c")
     paid = ("--choice", "private", "--with", at / "c", "--paid", at / "paid.json")
-    code, out, told = command("bundle", at / "a", "--out", tmp_path / "z.zip", *paid, "--json")
-    assert code == 0, told
+    code, out, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip", *paid, "--json")
+    assert code == 0, stderr
     assert (json.loads(out)["epsilon"], json.loads(out)["own_epsilon"]) == (22.5, 0.5)
     parts = card_of(tmp_path / "z.zip")
     card = json.loads(parts["card.json"])
@@ -84,8 +84,8 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     again = synth.app_api.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
     assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
-    code, _, told = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
-    assert code == 0, told
+    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
+    assert code == 0, stderr
 
 
 def test_the_counts_decide_and_only_once(at, tmp_path):
@@ -155,17 +155,17 @@ def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_pat
 
 
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
-    code, _, told = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
-    assert code == 0, told
+    code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
+    assert code == 0, stderr
     note = comparison_notes.notes(Ledger().path)[0]
     assert (note.what, note.dataset) == ("look", "club")
     assert oct(comparison_notes.place(Ledger().path).stat().st_mode)[-3:] == "600"
     assert not [p for p in (at / "c").iterdir() if "look" in p.name]
     assert chosen_release.settle(at / "c", "before")["epsilon"] == 2.0
-    code, _, told = command("bundle", at / "a", "--out", tmp_path / "z.zip")
+    code, _, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip")
     assert (code, (tmp_path / "z.zip").exists()) == (2, False)
-    assert "1 other release of this dataset was compared with the real rows" in told
-    assert "say how this one was chosen with --choice" in told
+    assert "1 other release of this dataset was compared with the real rows" in stderr
+    assert "say how this one was chosen with --choice" in stderr
     assert command("bundle", at / "c", "--out", tmp_path / "c.zip")[0] == 0, "its own look is no rival"
     for how, code in (("scores", 2), ("before", 0), ("only", 2), ("dice", 2)):
         assert command("bundle", at / "a", "--out", tmp_path / f"{how}.zip", "--choice", how)[0] == code, how
@@ -173,8 +173,8 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
     comparison_notes.place(Ledger().path).mkdir()
-    code, _, told = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
-    assert (code, "cannot be recorded" in told) == (2, True)
+    code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
+    assert (code, "cannot be recorded" in stderr) == (2, True)
     assert not list(tmp_path.glob("r*"))
     with pytest.raises(InputError, match="cannot be read"):
         chosen_release.settle(at / "a", None)
@@ -182,11 +182,11 @@ def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
 
 def test_a_statement_on_the_card_holds_until_another_is_compared(at, command, tmp_path):
     looked(at, "b")
-    code, out, told = command("card", "selection", at / "a", "--how", "all", "--with", at / "b", "--json")
-    assert (code, json.loads(out)["epsilon"]) == (0, 1.5), told
+    code, out, stderr = command("card", "selection", at / "a", "--how", "all", "--with", at / "b", "--json")
+    assert (code, json.loads(out)["epsilon"]) == (0, 1.5), stderr
     assert folder.load_release(at / "a").card["epsilon"] == 0.5
     assert chosen_release.settle(at / "a", None)["epsilon"] == 1.5
-    code, _, told = command("report", at / "a", "--publishable", "--out", tmp_path / "p.html")
+    code, _, stderr = command("report", at / "a", "--publishable", "--out", tmp_path / "p.html")
     assert (code, "epsilon 1.5" in (tmp_path / "p.html").read_text()) == (0, True)
     looked(at, "c")
     with pytest.raises(UsageError, match="say how"):
@@ -231,8 +231,8 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
     card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
     verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
-    code, _, told = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)
-    assert (code, "line 2 of this ledger" in told) == (2, True)
+    code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)
+    assert (code, "line 2 of this ledger" in stderr) == (2, True)
 
 
 def test_other_relations_do_not_add_up(at, tmp_path):

@@ -28,10 +28,10 @@ def test_the_nearer_table_has_the_smaller_distance(tmp_path):
     far = release(tmp_path / "far", frame.assign(sex=frame["sex"].iloc[0]))
     asked = questions(SCHEMA, ["sex", "region"])
     assert asked == ["count:sex*region"]
-    found = statistics(
+    result = statistics(
         frame, schema=SCHEMA, ask=asked, epsilon=20.0, delta=1e-5, dataset="d", ledger=tmp_path / "ledger.sqlite"
     )
-    (tmp_path / "paid.json").write_text(json.dumps(found.plain()))
+    (tmp_path / "paid.json").write_text(json.dumps(result.plain()))
     one, other = distances(tmp_path / "paid.json", [near, far])
     assert one < 0.05
     assert other > 0.3

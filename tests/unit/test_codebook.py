@@ -63,23 +63,23 @@ def test_a_book_that_cannot_be_opened_is_named(tmp_path, name):
 
 
 def test_the_book_s_values_are_the_categories_and_declared(tmp_path):
-    found = booked(REGION, tmp_path, schema_of(source="unconfirmed", description="where"))
-    column = found.schema.columns["region"]
+    result = booked(REGION, tmp_path, schema_of(source="unconfirmed", description="where"))
+    column = result.schema.columns["region"]
     assert column.categories == ("1", "2", "3", "4", "?")
     assert column.labels == ("North", "South, with islands", "East", "West", "not asked")
     assert (column.source, column.type, column.description) == ("declared", "categorical", "where")
-    assert found.notes == []
+    assert result.notes == []
 
 
 @pytest.mark.parametrize(("facts", "missing"), [({"missing": ["?"]}, ()), ({}, ("?", "N"))])
 def test_a_missing_code_in_the_book_stays_missing_and_loses_its_label(tmp_path, facts, missing):
-    found = booked(REGION, tmp_path, schema_of(source="unconfirmed", **facts), missing=missing)
-    column = found.schema.columns["region"]
+    result = booked(REGION, tmp_path, schema_of(source="unconfirmed", **facts), missing=missing)
+    column = result.schema.columns["region"]
     assert column.categories == ("1", "2", "3", "4")
     assert len(column.labels) == 4
     assert column.missing == ("?",)
     assert column.source == "declared"  # the book vouches for the code too
-    assert found.notes == ["region: '?' means missing, so its label is dropped"]
+    assert result.notes == ["region: '?' means missing, so its label is dropped"]
 
 
 def test_missing_codes_read_off_rows_are_not_vouched_for_by_the_book(tmp_path):
@@ -88,8 +88,8 @@ def test_missing_codes_read_off_rows_are_not_vouched_for_by_the_book(tmp_path):
     assert drafted.schema.columns["region"].source == "unconfirmed"
     assert "unconfirmed" in drafted.notes[0]
     assert stated.schema.columns["region"].source == "declared"
-    for found in (drafted, stated):
-        assert found.schema.columns["region"].missing_codes == ("",)
+    for item in (drafted, stated):
+        assert item.schema.columns["region"].missing_codes == ("",)
 
 
 KINDS = [
@@ -131,22 +131,22 @@ def test_labels_are_carried_by_the_file_and_absent_when_not_given():
 
 def test_init_with_a_code_book_leaves_only_the_other_columns_unconfirmed(command, small, tmp_path):
     book, out = put(tmp_path, REGION), tmp_path / "s.json"
-    code, _, told = command("schema", "init", small[0], "--out", out, "--codes", f"region={book}", "--missing", "?")
-    assert code == 0, told
+    code, _, stderr = command("schema", "init", small[0], "--out", out, "--codes", f"region={book}", "--missing", "?")
+    assert code == 0, stderr
     schema = load(out)
     assert schema.columns["region"].labels[1] == "South, with islands"
     assert schema.columns["region"].missing == ("?",)
     assert set(schema.unconfirmed()) == set(schema.columns) - {"region"}
-    assert "its label is dropped" in told
+    assert "its label is dropped" in stderr
 
 
 @pytest.mark.parametrize("codes", ["region", "=x.csv", "region=", "height={book}", "region=none.csv"])
 def test_a_codes_option_that_does_not_fit_is_refused(command, small, tmp_path, codes):
     book, out = put(tmp_path, REGION), tmp_path / "s.json"
-    code, said, told = command("schema", "init", small[0], "--out", out, "--codes", codes.format(book=book))
+    code, said, stderr = command("schema", "init", small[0], "--out", out, "--codes", codes.format(book=book))
     assert code == 2
     assert said == ""
-    assert codes.format(book=book).split("=")[codes.startswith("region=n")] in told
+    assert codes.format(book=book).split("=")[codes.startswith("region=n")] in stderr
     assert not out.exists()
 
 
@@ -166,7 +166,7 @@ def test_codes_command_completes_an_imported_schema(command, tmp_path):
 def test_import_with_table_and_book_keeps_the_book_s_word(command, small, tmp_path):
     metadata, out = tmp_path / "m.json", tmp_path / "s.json"
     metadata.write_text(json.dumps({"columns": {"region": {"sdtype": "numerical"}, "age": {"sdtype": "numerical"}}}))
-    code, _, told = command(
+    code, _, stderr = command(
         "schema",
         "import",
         metadata,
@@ -179,11 +179,11 @@ def test_import_with_table_and_book_keeps_the_book_s_word(command, small, tmp_pa
         "--codes",
         f"region={put(tmp_path, REGION)}",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     schema = load(out)
     assert schema.columns["region"].categories == ("1", "2", "3", "4")
     assert set(schema.unconfirmed()) == {"age"}
-    assert told.count("its label is dropped") == 1
+    assert stderr.count("its label is dropped") == 1
 
 
 def test_a_published_code_book_is_read(public_table, tmp_path):

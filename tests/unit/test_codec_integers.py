@@ -16,9 +16,9 @@ def test_the_text_of_an_integer_is_that_of_its_value(low, high, step):
     column = Column(type="integer", min=low, max=high, resolution=step, missing=("?", "NA"))
     rng = np.random.default_rng(0)
     places = np.append(rng.integers(0, column.size, 500), [0, column.size - 1, column.size, column.size + 1, 0])
-    found = codec._texts(column, places).to_pylist()
+    result = codec._texts(column, places).to_pylist()
     valid = [str(low + (step or 1) * p) if p < column.size else ["?", "NA"][p - column.size] for p in places.tolist()]
-    assert found == valid
+    assert result == valid
     assert codec._is_whole(column) == (high < 2**62)
     assert codec._texts(column, places[:0]).to_pylist() == []
 

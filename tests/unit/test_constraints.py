@@ -161,10 +161,10 @@ def test_a_faulty_constraint_is_refused_before_the_spend(command, small, tmp_pat
     rule, word = WRONG[fault]
     schema = tmp_path / "bad.json"
     schema.write_text(json.dumps({**SMALL, "constraints": [rule]}))
-    code, said, told = command("run", small[0], "--schema", schema, "--epsilon", "1", "--out", tmp_path / "o")
-    assert code == 2, told
+    code, said, stderr = command("run", small[0], "--schema", schema, "--epsilon", "1", "--out", tmp_path / "o")
+    assert code == 2, stderr
     assert said == ""
-    assert word in told
+    assert word in stderr
     assert synth.Ledger().entries() == []
 
 

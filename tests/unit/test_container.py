@@ -98,8 +98,8 @@ def picked(*parts: str, **where: bool) -> dict[str, str]:
     """By package the version that an installation of these parts gets, each with a hash at least."""
     lines = re.split(r"^(?=[A-Za-z0-9])", pick.picked(LOCK, parts, **where), flags=re.MULTILINE)
     assert all("--hash=sha256:" in part for part in lines if "==" in part)
-    found = [re.match(r"([A-Za-z0-9._-]+)==(\S+)", part) for part in lines]
-    return {m[1].lower().replace("_", "-"): m[2] for m in found if m}
+    results = [re.match(r"([A-Za-z0-9._-]+)==(\S+)", part) for part in lines]
+    return {m[1].lower().replace("_", "-"): m[2] for m in results if m}
 
 
 def test_the_lock_holds_what_the_project_names(monkeypatch):
@@ -290,9 +290,9 @@ def test_secrets_lie_where_the_application_looks(services):
     app = services["facsimile"]
     targets = [s if isinstance(s, str) else s["target"] for s in app["secrets"]]
     places = {t if t.startswith("/") else f"/run/secrets/{t}" for t in targets}
-    told = {k: str(v) for k, v in app["environment"].items()}
-    assert {told["SYNTH_ROLES"], told["SYNTH_SECRETS"], told["SYNTH_SOURCES"]} <= places
-    assert told["SYNTH_SECRETS"].endswith(".toml")
+    reported = {k: str(v) for k, v in app["environment"].items()}
+    assert {reported["SYNTH_ROLES"], reported["SYNTH_SECRETS"], reported["SYNTH_SOURCES"]} <= places
+    assert reported["SYNTH_SECRETS"].endswith(".toml")
 
 
 def test_secrets_that_streamlit_would_pass_over_are_refused(tmp_path):
@@ -323,9 +323,9 @@ def test_checksums_are_signed_and_a_changed_one_is_noticed(tmp_path):
     sums = dist.summed(tmp_path / "d")
     dist.sign(sums, str(tmp_path / "key"))
     (tmp_path / "signers").write_text(f"release {(tmp_path / 'key.pub').read_text()}")
-    told = re.search(r"ssh-keygen -Y verify .*", (ROOT / "SECURITY.md").read_text())
-    assert told is not None
-    command = told[0].replace("release-signers", str(tmp_path / "signers"))
+    reported = re.search(r"ssh-keygen -Y verify .*", (ROOT / "SECURITY.md").read_text())
+    assert reported is not None
+    command = reported[0].replace("release-signers", str(tmp_path / "signers"))
     assert subprocess.run(command, shell=True, cwd=sums.parent, **quiet).returncode == 0
     assert subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=sums.parent, **quiet).returncode == 0
     sums.write_text(sums.read_text().replace("a.whl", "b.whl"))
@@ -352,6 +352,6 @@ def test_every_file_that_the_application_opens_is_in_the_wheel():
     """The image once lacked a style sheet that a checkout has."""
     root = Path(__file__).resolve().parents[2]
     named = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["app"]
-    kept = {p for pattern in named for p in (root / "app").glob(pattern)}
+    retained = {p for pattern in named for p in (root / "app").glob(pattern)}
     others = {p for p in (root / "app").rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
-    assert others == kept
+    assert others == retained

@@ -45,10 +45,10 @@ def test_a_password_is_put_into_the_address_by_whoever_connects(file, tmp_path, 
     monkeypatch.setenv("CENSUS", SECRET)
     named = tmp_path / "pw" if how == "password_file" else "CENSUS"
     file(f'[census]\naddress = "postgres://ann@db.example:5433/census?sslmode=require"\n{how} = "{named}"')
-    found = databases.Engine(databases.address("@census"))
-    assert found._parts.password == databases.quote(SECRET, safe="")
-    assert found.shown == databases.databases()[0].shown == "postgres://db.example:5433/census"
-    assert SECRET not in repr(found) + str(databases.databases())
+    result = databases.Engine(databases.address("@census"))
+    assert result._parts.password == databases.quote(SECRET, safe="")
+    assert result.shown == databases.databases()[0].shown == "postgres://db.example:5433/census"
+    assert SECRET not in repr(result) + str(databases.databases())
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_a_password_is_put_into_the_address_by_whoever_connects(file, tmp_path, 
 )
 def test_a_faulty_file_is_refused_without_its_secrets(file, text, words):
     file(text)
-    with pytest.raises(InputError, match=words) as told:
+    with pytest.raises(InputError, match=words) as reported:
         databases.databases()
-    assert "hush" not in str(told.value)
+    assert "hush" not in str(reported.value)
 
 
 def test_a_name_that_nobody_listed_or_a_secret_that_is_not_there_is_refused(file, tmp_path, monkeypatch):
@@ -149,9 +149,9 @@ def test_a_long_table_is_drafted_from_rows_spread_over_it(tmp_path, kind):
         con.execute("CREATE TABLE t AS SELECT i FROM range(100000) AS r(i)")
         con.execute(f"COPY t TO '{tmp_path}/t.csv' (HEADER)")
     asked = (tmp_path / "t.csv", None) if kind == "csv" else ("t", f"duckdb://{tmp_path}/t.duckdb")
-    found, notes = databases.whole(*asked, few=1000)
-    assert 1000 <= found.num_rows <= 2000
+    result, notes = databases.whole(*asked, few=1000)
+    assert 1000 <= result.num_rows <= 2000
     assert "one row in 64" in notes[0]
-    values = sorted(int(v) for v in found.column("i").values)
+    values = sorted(int(v) for v in result.column("i").values)
     assert (values[0], values[-1]) == (0, 99968)
     assert databases.whole(*asked, few=100_000)[1] == []

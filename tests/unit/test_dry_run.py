@@ -19,17 +19,17 @@ ASKED = {"rows": 1000, "epsilon": 1.0, "delta": 1e-5}
 @pytest.mark.parametrize(("method", "relation"), [("independent", "zero_out"), ("mixture", "add_remove")])
 def test_a_dry_run_comes_to_its_files_and_leaves_nothing(method, relation, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = dry.dry_run(SCHEMA, **ASKED, method=method, relation=relation, seconds=500)
-    assert (found.done, found.left, found.rows) == (dry.STAGES, (), 500)
+    result = dry.dry_run(SCHEMA, **ASKED, method=method, relation=relation, seconds=500)
+    assert (result.done, result.left, result.rows) == (dry.STAGES, (), 500)
     assert list(tmp_path.iterdir()) == []
     assert COMMITTED == []
 
 
 def test_what_the_time_did_not_allow_is_named():
-    found = dry.dry_run(SCHEMA, **ASKED, method="independent", seconds=1e-9)
-    assert found.left
-    assert found.done + found.left == dry.STAGES
-    assert f"for want of time (`seconds=`): {found.left[0]}" in found.in_words()
+    result = dry.dry_run(SCHEMA, **ASKED, method="independent", seconds=1e-9)
+    assert result.left
+    assert result.done + result.left == dry.STAGES
+    assert f"for want of time (`seconds=`): {result.left[0]}" in result.in_words()
 
 
 @pytest.mark.parametrize("stage", ["measure", "fit"])
@@ -56,8 +56,8 @@ def test_what_would_strike_a_run_after_its_spend_is_refused(stage, monkeypatch):
 
 def test_the_command_rehearses_options_and_says_what_it_did_not(command, small):
     asked = ("plan", "--schema", small[1], "--rows", 1000, "--epsilon", 1, "--method", "independent")
-    code, said, told = command(*asked, "--json")
-    assert code == 0, told
+    code, said, stderr = command(*asked, "--json")
+    assert code == 0, stderr
     assert json.loads(said)["rehearsed"]["done"] == list(dry.STAGES)
     assert "never rehearsed: the table's own form" in command(*asked)[1]
     assert json.loads(command(*asked, "--seconds", 0, "--json")[1])["rehearsed"] is None

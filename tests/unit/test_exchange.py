@@ -30,8 +30,8 @@ METADATA = {
 
 
 def one(meta):
-    found = sdv_metadata.from_sdv({"columns": {"x": meta}})
-    return found.schema.columns["x"], found.notes
+    result = sdv_metadata.from_sdv({"columns": {"x": meta}})
+    return result.schema.columns["x"], result.notes
 
 
 KINDS = [
@@ -72,30 +72,30 @@ def test_what_is_said_not_to_be_personal_is_a_category():
 
 
 def test_a_primary_key_is_an_identifier_whatever_its_sdtype():
-    found = sdv_metadata.from_sdv({"primary_key": "x", "columns": {"x": {"sdtype": "categorical"}}})
-    assert found.schema.columns["x"].type == "identifier"
-    assert "primary key" in found.notes[0]
+    result = sdv_metadata.from_sdv({"primary_key": "x", "columns": {"x": {"sdtype": "categorical"}}})
+    assert result.schema.columns["x"].type == "identifier"
+    assert "primary key" in result.notes[0]
 
 
 def test_dates_that_are_not_read_and_parts_left_aside_are_told():
     _, (note,) = one({"sdtype": "datetime", "datetime_format": "%d %b %Y"})
     assert "%d %b %Y" in note
     plain = {"sequence_key": "x", "columns": {"x": {"sdtype": "id"}}, "relationships": [{"parent_table_name": "p"}]}
-    told = " ".join(sdv_metadata.from_sdv(plain).notes)
-    assert "`max_rows=`" in told
-    assert "relationships" in told
+    message = " ".join(sdv_metadata.from_sdv(plain).notes)
+    assert "`max_rows=`" in message
+    assert "relationships" in message
 
 
 def test_all_versions_of_one_table_give_one_schema():
     single = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "primary_key": "id", "columns": COLUMNS}
     several = {**METADATA, "tables": {**METADATA["tables"], "other": {"columns": {"a": {"sdtype": "id"}}}}}
-    found = [
+    results = [
         sdv_metadata.from_sdv(METADATA),
         sdv_metadata.from_sdv(single),
         sdv_metadata.from_sdv({**several, "METADATA_SPEC_VERSION": "MULTI_TABLE_V1"}, table_name="visits"),
     ]
-    assert all(f.schema.columns == found[0].schema.columns for f in found)
-    assert [f.schema.dataset for f in found] == ["visits", None, "visits"]
+    assert all(f.schema.columns == results[0].schema.columns for f in results)
+    assert [f.schema.dataset for f in results] == ["visits", None, "visits"]
 
 
 FAULTS = [
@@ -175,8 +175,8 @@ def test_sdmetrics_makes_its_report_with_the_exported_metadata(command, small, t
     from sdmetrics.reports import QualityReport
 
     file = tmp_path / "metadata.json"
-    code, _, told = command("schema", "export", small[1], "--sdv", "--out", file, "--table-name", "visits")
-    assert code == 0, told
+    code, _, stderr = command("schema", "export", small[1], "--sdv", "--out", file, "--table-name", "visits")
+    assert code == 0, stderr
     metadata = json.loads(file.read_text())
     assert (metadata["METADATA_SPEC_VERSION"], list(metadata["tables"])) == ("V1", ["visits"])
     real = small_frame(120).replace({"income": {"": None}, "seen": {"": None}}).astype({"age": int, "income": float})
@@ -196,21 +196,21 @@ def write(folder, plain):
 
 def test_import_without_a_table_says_what_is_still_absent(command, tmp_path):
     out = tmp_path / "s.json"
-    code, said, told = command("schema", "import", write(tmp_path, METADATA), "--out", out)
+    code, said, stderr = command("schema", "import", write(tmp_path, METADATA), "--out", out)
     assert (code, said.split(":")[0]) == (0, "7 columns imported")
-    assert "age, sex, income, seen, ill" in told
+    assert "age, sex, income, seen, ill" in stderr
     assert load(out, complete=False).columns["region"].categories == ("4", "3", "2", "1")
-    code, _, told = command("schema", "check", out)
+    code, _, stderr = command("schema", "check", out)
     assert code == 2
-    assert "age" in told
+    assert "age" in stderr
 
 
 def test_import_with_a_table_drafts_the_rest_and_vouches_for_none_of_it(command, small, tmp_path):
     out = tmp_path / "s.json"
-    code, _, told = command(
+    code, _, stderr = command(
         "schema", "import", write(tmp_path, METADATA), "--out", out, "--table", small[0], "--missing", "?"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     schema = load(out)
     kinds = {n: c.type for n, c in schema.columns.items()}
     assert kinds == {n: facts["type"] for n, facts in SMALL["columns"].items()} | {
@@ -241,10 +241,10 @@ MISFITS = [
 @pytest.mark.parametrize(("plain", "part"), MISFITS, ids=["numbers", "dates", "absent"])
 def test_metadata_that_do_not_fit_the_table_are_refused(command, small, tmp_path, plain, part):
     out = tmp_path / "s.json"
-    code, said, told = command("schema", "import", write(tmp_path, plain), "--out", out, "--table", small[0])
+    code, said, stderr = command("schema", "import", write(tmp_path, plain), "--out", out, "--table", small[0])
     assert code == 2
     assert said == ""
-    assert part in told
+    assert part in stderr
     assert not out.exists()
 
 
@@ -253,17 +253,17 @@ def test_rows_decide_whether_numbers_are_whole():
         {"columns": {"n": {"sdtype": "numerical", "computer_representation": "Int8"}}}
     ).schema
     drafted = parse({"columns": {"n": {"type": "float", "min": 0, "max": 1, "decimals": 2, "source": "unconfirmed"}}})
-    found = sdv_metadata.merge(stated, drafted)
-    assert found.schema.columns["n"] == drafted.columns["n"]
-    assert found.notes == ["n: integer in the metadata, float by its rows"]
+    result = sdv_metadata.merge(stated, drafted)
+    assert result.schema.columns["n"] == drafted.columns["n"]
+    assert result.notes == ["n: integer in the metadata, float by its rows"]
 
 
 @pytest.mark.parametrize("text", ["{", "", "[1]", "[" * 100_000])
 def test_a_file_that_is_no_metadata_is_refused_by_name(command, tmp_path, text):
-    code, said, told = command("schema", "import", write(tmp_path, text), "--out", tmp_path / "s.json")
+    code, said, stderr = command("schema", "import", write(tmp_path, text), "--out", tmp_path / "s.json")
     assert (code, said) == (2, "")
-    assert "metadata.json" in told
-    assert "Traceback" not in told
+    assert "metadata.json" in stderr
+    assert "Traceback" not in stderr
 
 
 def test_export_needs_a_form_and_import_a_file(command, small, tmp_path):
@@ -279,7 +279,7 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
     metadata = write(tmp_path, METADATA)
     options = ("--table", table, "--missing", "?", "--assume-public")
     assert command("schema", "import", metadata, "--out", schema, *options)[0] == 0
-    code, _, told = command(
+    code, _, stderr = command(
         "run",
         table,
         "--schema",
@@ -293,7 +293,7 @@ def test_an_imported_schema_runs_once_its_facts_are_stated(command, small, tmp_p
         "--out",
         tmp_path / "out",
     )
-    assert code == 0, told
+    assert code == 0, stderr
 
 
 def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
@@ -302,8 +302,8 @@ def test_the_table_of_an_import_is_read_as_it_is_written(tmp_path, command):
     (tmp_path / "t.csv").write_bytes(("nr;bmi;am;ort\n" + rows).encode("windows-1252"))
     kinds = {"nr": "id", "bmi": "numerical", "am": "datetime", "ort": "categorical"}
     table = {"columns": {n: {"sdtype": k} for n, k in kinds.items()}, "primary_key": "nr"}
-    told = {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}}
-    (tmp_path / "m.json").write_text(json.dumps(told), encoding="utf-8")
+    reported = {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}}
+    (tmp_path / "m.json").write_text(json.dumps(reported), encoding="utf-8")
     out = tmp_path / "s.json"
     metadata, table = tmp_path / "m.json", tmp_path / "t.csv"
     code, _, said = command("schema", "import", metadata, "--out", out, "--table", table)

@@ -54,10 +54,10 @@ def test_nothing_imports_an_extra_before_it_is_asked_for():
 @pytest.mark.parametrize("method", ["mst", "aim"])
 def test_a_method_says_which_extra(small, without, method):
     without("mbi")
-    with pytest.raises(synth.UsageError) as told:
+    with pytest.raises(synth.UsageError) as reported:
         synth.run(small[0], schema=synth.Schema.load(small[1]), epsilon=1, delta=1e-5, method=method, dataset="d")
-    assert "`mbi`" in str(told.value)
-    assert remedy("mbi") in str(told.value)
+    assert "`mbi`" in str(reported.value)
+    assert remedy("mbi") in str(reported.value)
     assert not [e for e in synth.Ledger().entries() if e.kind == "spend"], "before the spend"
 
 
@@ -72,9 +72,9 @@ def test_a_method_says_which_extra(small, without, method):
 )
 def test_a_source_says_which_extra(without, address, hidden, extra):
     without(hidden)
-    with pytest.raises(synth.UsageError) as told:
+    with pytest.raises(synth.UsageError) as reported:
         Engine(address).tables()
-    assert remedy(extra) in str(told.value)
+    assert remedy(extra) in str(reported.value)
 
 
 def test_without_any_extra_the_application_and_its_methods_are_there(small, without, tmp_path):
@@ -84,8 +84,8 @@ def test_without_any_extra_the_application_and_its_methods_are_there(small, with
     synth.run(
         table, schema=synth.Schema.load(schema), epsilon=1, delta=1e-5, method="independent", dataset="d", out=out
     )
-    told = synth.app_api.write_steward_report(synth.app_api.examine(out, real=table), out, tmp_path / "report.html")
-    assert "SDMetrics" not in Path(told["report"]).read_text()
+    reported = synth.app_api.write_steward_report(synth.app_api.examine(out, real=table), out, tmp_path / "report.html")
+    assert "SDMetrics" not in Path(reported["report"]).read_text()
     assert quality.unscored() is not None
     assert {n for n, m in GENERATORS.items() if _whole(m)} == set(GENERATORS) - {"mst", "aim"}
 

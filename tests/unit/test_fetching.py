@@ -82,23 +82,23 @@ def test_every_task_gives_a_table_and_a_schema_that_fit(task, cache):
     """Each cell is a value of the schema, and the target is folktables' own."""
     import folktables
 
-    found = fetch(task, state="CO", year=2018, cache=cache)
+    result = fetch(task, state="CO", year=2018, cache=cache)
     problem = getattr(folktables, TASKS[task])
-    assert list(found.table.columns) == [*problem.features, problem.target]
+    assert list(result.table.columns) == [*problem.features, problem.target]
     source = folktables.ACSDataSource(survey_year=2018, horizon="1-Year", survey="person", root_dir=str(cache))
     features, target, _ = problem.df_to_numpy(source.get_data(states=["CO"]))
-    assert (found.table[problem.target] == np.where(target, "1", "0")).all()
-    assert len(features) == len(found.table) > 20
-    for name, column in found.schema.columns.items():
-        cells = found.table[name]
+    assert (result.table[problem.target] == np.where(target, "1", "0")).all()
+    assert len(features) == len(result.table) > 20
+    for name, column in result.schema.columns.items():
+        cells = result.table[name]
         assert column.source == "public"
         assert column.nullable or (cells != "").all(), name
         if column.type == "integer":
             assert pd.to_numeric(cells[cells != ""]).between(column.min, column.max).all()
         else:
             assert set(cells[cells != ""]) <= set(column.categories), name
-    assert found.schema.target == problem.target
-    assert found.schema.unconfirmed() == {}
+    assert result.schema.target == problem.target
+    assert result.schema.unconfirmed() == {}
 
 
 def test_facts_are_the_code_books(cache):
@@ -122,12 +122,12 @@ def test_what_does_not_apply_is_an_empty_cell_and_not_a_zero(cache):
 
 def test_the_command_writes_files_that_a_run_takes(command, cache, tmp_path):
     out = tmp_path / "census"
-    code, told, _ = command("fetch", "acs-income", "--state", "co", "--out", out, "--cache", cache, "--json")
+    code, stdout, _ = command("fetch", "acs-income", "--state", "co", "--out", out, "--cache", cache, "--json")
     assert code == 0
-    answer = json.loads(told)
+    answer = json.loads(stdout)
     assert answer["rows"] > 20
     paths = answer["paths"]
-    code, _, told = command(
+    code, _, stdout = command(
         "run",
         paths["table"],
         "--schema",
@@ -141,7 +141,7 @@ def test_the_command_writes_files_that_a_run_takes(command, cache, tmp_path):
         "--num-rows",
         20,
     )
-    assert code == 0, told
+    assert code == 0, stdout
     assert synth.Schema.load(paths["schema"]).dataset == "acs-income-CO-2018"
 
 
@@ -151,9 +151,9 @@ def test_without_network_one_line_says_what_is_needed(command, tmp_path, monkeyp
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    code, told, error = command("fetch", "acs-income", "--state", "CA", "--year", 2018, "--out", tmp_path / "census")
+    code, stdout, error = command("fetch", "acs-income", "--state", "CA", "--year", 2018, "--out", tmp_path / "census")
     assert code == InputError.exit_code
-    assert told == ""
+    assert stdout == ""
     assert len(error.strip().splitlines()) == 1
     assert "census.gov" in error
     assert "Traceback" not in error
@@ -162,11 +162,11 @@ def test_without_network_one_line_says_what_is_needed(command, tmp_path, monkeyp
 @pytest.fixture(scope="module")
 def bureau(cache, tmp_path_factory):
     """The same files under the names under which the Bureau publishes them, in one flat folder."""
-    folder, kept = tmp_path_factory.mktemp("bureau"), cache / "2018" / "1-Year"
+    folder, retained = tmp_path_factory.mktemp("bureau"), cache / "2018" / "1-Year"
     with zipfile.ZipFile(folder / "csv_pco.zip", "w") as archive:
-        archive.write(kept / "psam_p08.csv", "psam_p08.csv")
+        archive.write(retained / "psam_p08.csv", "psam_p08.csv")
         archive.writestr("ACS2018_PUMS_README.pdf", "nothing")
-    (folder / "PUMS_Data_Dictionary_2018.csv").write_bytes((kept / "definition.csv").read_bytes())
+    (folder / "PUMS_Data_Dictionary_2018.csv").write_bytes((retained / "definition.csv").read_bytes())
     return folder
 
 
@@ -174,16 +174,16 @@ def bureau(cache, tmp_path_factory):
 def test_the_bureaus_files_in_a_folder_are_enough(task, bureau, cache, tmp_path, monkeypatch):
     """Every task, with no way out: the table and schema are those of folktables' own cache."""
     monkeypatch.setattr("requests.get", lambda *_a, **_k: pytest.fail("something was fetched"))
-    found = fetch(task, state="CO", year=2018, cache=tmp_path / "cache", folder=bureau)
+    result = fetch(task, state="CO", year=2018, cache=tmp_path / "cache", folder=bureau)
     known = fetch(task, state="CO", year=2018, cache=cache)
-    assert found.table.equals(known.table)
-    assert found.schema == known.schema
+    assert result.table.equals(known.table)
+    assert result.schema == known.schema
 
 
 def test_the_command_takes_a_folder(command, bureau, tmp_path):
-    code, told, _ = command("fetch", "acs-income", "--state", "CO", "--from", bureau, "--out", tmp_path, "--json")
+    code, stdout, _ = command("fetch", "acs-income", "--state", "CO", "--from", bureau, "--out", tmp_path, "--json")
     assert code == 0
-    assert json.loads(told)["rows"] > 20
+    assert json.loads(stdout)["rows"] > 20
 
 
 def test_what_a_folder_lacks_is_named(bureau, tmp_path):

@@ -17,7 +17,7 @@ def truth(seed=0):
     return 1000 * rng.dirichlet(np.full(np.prod(SIZES), 0.2)).reshape(SIZES)
 
 
-def told(joint, cliques, sigma=1e-3):
+def reported(joint, cliques, sigma=1e-3):
     return [Table(c, reduced(joint, EVERY, c), sigma) for c in cliques]
 
 
@@ -43,10 +43,10 @@ def test_all_tables_of_two_columns_are_those_of_the_whole_table():
 
 def test_the_fit_meets_exact_tables_and_a_later_one_starts_from_it():
     joint = truth()
-    first = MarkovRandomField.fit(SIZES, told(joint, LOOP), total=1000.0, iterations=3000)
+    first = MarkovRandomField.fit(SIZES, reported(joint, LOOP), total=1000.0, iterations=3000)
     for clique in LOOP:
         assert first.table(clique) == pytest.approx(reduced(joint, EVERY, clique), abs=0.5)
-    more = told(joint, [*LOOP, (0, 2)])
+    more = reported(joint, [*LOOP, (0, 2)])
     again = MarkovRandomField.fit(SIZES, more, total=1000.0, start=first.potentials, iterations=3000)
     assert again.table((0, 2)) == pytest.approx(reduced(joint, EVERY, (0, 2)), abs=0.5)
 
@@ -60,7 +60,7 @@ def test_of_two_answers_the_more_exact_one_counts_more():
 
 
 def test_records_follow_the_field():
-    field = MarkovRandomField.fit(SIZES, told(truth(), LOOP), total=1000.0)
+    field = MarkovRandomField.fit(SIZES, reported(truth(), LOOP), total=1000.0)
     records = field.draw(50_000, np.random.default_rng(0))
     for a, b in combinations(EVERY, 2):
         seen = np.bincount(records[a] * SIZES[b] + records[b], minlength=SIZES[a] * SIZES[b]) / 50

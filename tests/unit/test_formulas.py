@@ -48,12 +48,12 @@ def test_every_value_reads_back_as_itself(schema, tmp_path, ending, raw_text):
     places = positions(schema)
     size = len(places["low"])
     folder.write_table(tmp_path / f"t{ending}", codec.decode(places, schema, num_rows=size), schema, raw_text=raw_text)
-    found = codec.encode(files.read(tmp_path / f"t{ending}", columns=list(schema.columns)), schema, SystemNoise())
+    result = codec.encode(files.read(tmp_path / f"t{ending}", columns=list(schema.columns)), schema, SystemNoise())
     known = [n for n in places if not (ending == ".xlsx" and n == "low")]  # codes of numbers are null where typed
-    assert not sum(found.unreadable[n] for n in known)
+    assert not sum(result.unreadable[n] for n in known)
     for name in known:
         if not raw_text or name != "=HYPERLINK(1)":
-            assert np.array_equal(found.positions[name], places[name]), name
+            assert np.array_equal(result.positions[name], places[name]), name
     assert files.header(tmp_path / f"t{ending}") == list(schema.columns)
 
 
@@ -125,7 +125,7 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
     assert lines[0].split(",")[0] == "'=r"
     assert all(line.startswith("'") for line in lines)
     card = json.loads((released / "out" / "card.json").read_text())
-    assert card["csv_text"] == csv_injection.TOLD
+    assert card["csv_text"] == csv_injection.MARKED
     make(released / "out", tmp_path / "r.zip", ledger=released / "l.sqlite")
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extractall(tmp_path / "r")
@@ -135,10 +135,10 @@ def test_a_release_is_marked_its_card_says_so_and_its_bundle_holds(released, tmp
 
 
 def test_the_switch_leaves_text_as_it_is(command, released, tmp_path):
-    code, _, told = command(
+    code, _, stderr = command(
         "run", "--from-release", released / "out", "--out", tmp_path / "raw", "--raw-text", "--seed", 1
     )
-    assert code == 0, told
+    assert code == 0, stderr
     assert (tmp_path / "raw" / "synthetic.csv").read_text().startswith("=r,")
     assert json.loads((tmp_path / "raw" / "card.json").read_text())["csv_text"].startswith("raw")
     make(tmp_path / "raw", tmp_path / "raw.zip", ledger=released / "l.sqlite")

@@ -125,5 +125,5 @@ print((before - psutil.Process().memory_info().rss) / 2**20, last.sum())
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library gives back as it likes")
 def test_what_was_freed_is_given_back_to_the_system():
-    told = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True).stdout
-    assert float(told.split()[0]) > 150, "of 229 MiB freed"
+    reported = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True).stdout
+    assert float(reported.split()[0]) > 150, "of 229 MiB freed"

@@ -113,12 +113,12 @@ def test_no_command_loads_what_trains_networks_before_its_input_is_looked_at(pla
     call = [sys.executable, "-c", ASKING, json.dumps([SLOW, QUICK])]
     done = subprocess.run(call, cwd=place, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert list(found) == QUICK
-    assert {line: loaded for line, (_, _, loaded) in found.items() if loaded} == {}
-    refused = {line: told for line, (code, told, _) in found.items() if code}
+    parsed = json.loads(done.stdout)
+    assert list(parsed) == QUICK
+    assert {line: loaded for line, (_, _, loaded) in parsed.items() if loaded} == {}
+    refused = {line: reported for line, (code, reported, _) in parsed.items() if code}
     assert len(refused) > 20
-    last = [told.strip().splitlines()[-1] for told in refused.values()]  # above it the stages of a run
+    last = [reported.strip().splitlines()[-1] for reported in refused.values()]  # above it the stages of a run
     assert not [line for line in last if not line.startswith("synth: ")]
 
 
@@ -127,9 +127,9 @@ def test_runs_by_counts_never_wait_for_torch_an_engine_or_another_accountant(pla
     call = [sys.executable, "-c", ASKING, json.dumps([["torch", "duckdb", "dp_accounting"], WITHOUT_TORCH])]
     done = subprocess.run(call, cwd=place, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert {line: told for line, (code, told, _) in found.items() if code} == {}
-    assert {line: loaded for line, (_, _, loaded) in found.items() if loaded} == {}
+    parsed = json.loads(done.stdout)
+    assert {line: reported for line, (code, reported, _) in parsed.items() if code} == {}
+    assert {line: loaded for line, (_, _, loaded) in parsed.items() if loaded} == {}
 
 
 def test_the_first_page_of_the_application_loads_none_of_it(place):

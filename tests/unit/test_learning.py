@@ -29,20 +29,20 @@ def test_only_absent_facts_are_lacking():
 
 
 def test_what_is_learnt_fits_the_rows():
-    found = learnt().columns
-    assert found["sex"].categories == ("f", "m")
-    assert found["region"].categories == ("1", "2", "3", "4")
-    assert found["region"].missing == ("?",)
-    assert found["sex"].missing is None
-    assert 10 <= float(found["age"].min) <= 18
-    assert 85 <= float(found["age"].max) <= 110
-    assert found["age"].type == "integer"
-    assert found["income"].decimals == 2
-    assert found["income"].missing == ("",)
-    assert "2019-07-01" <= str(found["seen"].min) <= "2020-01-01"
-    assert "2020-12-30" <= str(found["seen"].max) <= "2021-07-01"
-    assert found["seen"].resolution == "day"
-    assert all(c.source == "private" for c in found.values() if c.type != "identifier")
+    result = learnt().columns
+    assert result["sex"].categories == ("f", "m")
+    assert result["region"].categories == ("1", "2", "3", "4")
+    assert result["region"].missing == ("?",)
+    assert result["sex"].missing is None
+    assert 10 <= float(result["age"].min) <= 18
+    assert 85 <= float(result["age"].max) <= 110
+    assert result["age"].type == "integer"
+    assert result["income"].decimals == 2
+    assert result["income"].missing == ("",)
+    assert "2019-07-01" <= str(result["seen"].min) <= "2020-01-01"
+    assert "2020-12-30" <= str(result["seen"].max) <= "2021-07-01"
+    assert result["seen"].resolution == "day"
+    assert all(c.source == "private" for c in result.values() if c.type != "identifier")
 
 
 def test_the_price_stands_in_the_schema_and_in_the_ledger():
@@ -143,25 +143,27 @@ def test_negative_and_huge_numbers_get_bounds():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(-(10**9), -(10**8), 5000).astype(str), "y": rng.normal(0, 1e-3, 5000)})
     facts = {"columns": {"x": {"type": "integer"}, "y": {"type": "float"}}}
-    found = synth.learn_schema(
+    result = synth.learn_schema(
         frame, schema=synth.Schema.parse(facts, complete=False), epsilon=2.0, delta=1e-6, dataset="d"
     ).columns
-    assert -1.2e9 <= found["x"].min <= -0.9e9
-    assert -1.1e8 <= found["x"].max <= -0.9e8
-    assert -0.01 <= found["y"].min < 0 < found["y"].max <= 0.01
+    assert -1.2e9 <= result["x"].min <= -0.9e9
+    assert -1.1e8 <= result["x"].max <= -0.9e8
+    assert -0.01 <= result["y"].min < 0 < result["y"].max <= 0.01
 
 
 def test_the_command_writes_a_schema_that_runs(command, small, tmp_path):
     start, out = tmp_path / "kinds.json", tmp_path / "learnt.json"
     start.write_text(json.dumps(KINDS))
-    code, said, told = command("schema", "learn", small[0], "--schema", start, "--epsilon", "2", "--out", out, "--json")
-    assert code == 0, told
+    code, said, stderr = command(
+        "schema", "learn", small[0], "--schema", start, "--epsilon", "2", "--out", out, "--json"
+    )
+    assert code == 0, stderr
     assert json.loads(said)["epsilon_spent"] == 2.0
-    code, _, told = command(
+    code, _, stderr = command(
         "run", small[0], "--schema", out, "--epsilon", "1", "--method", "independent", "--out", tmp_path / "o"
     )
-    assert code == 0, told
-    code, _, told = command(
+    assert code == 0, stderr
+    code, _, stderr = command(
         "run",
         small[0],
         "--schema",
@@ -175,7 +177,7 @@ def test_the_command_writes_a_schema_that_runs(command, small, tmp_path):
         "--out",
         tmp_path / "p",
     )
-    assert code == 0, told
+    assert code == 0, stderr
 
 
 def test_an_output_that_cannot_be_written_costs_nothing(command, small, tmp_path):

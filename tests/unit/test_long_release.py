@@ -160,9 +160,9 @@ def test_files_of_arrays_are_those_of_the_formats_own_library(tmp_path):
     for held in (1 << 28, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(safetensors_stream, "HELD", held)
-            found, told = safetensors_stream.read(path)
-        assert told == digest
-        assert {n: (a.dtype, a.tolist()) for n, a in found.items()} == {
+            result, reported = safetensors_stream.read(path)
+        assert reported == digest
+        assert {n: (a.dtype, a.tolist()) for n, a in result.items()} == {
             n: (a.dtype, a.tolist()) for n, a in arrays.items()
         }
 

@@ -30,9 +30,9 @@ def test_there_are_such_options():
 def test_no_number_has_an_underscore(value, command):
     for path, option in CASES:
         for words in ((option, value), (f"{option}={value}",)):
-            code, said, told = command(*path, *words)
+            code, said, stderr = command(*path, *words)
             assert (code, said) == (2, ""), (path, option)
-            assert f"{option} {value}: is not a number" in told, (path, option, told)
+            assert f"{option} {value}: is not a number" in stderr, (path, option, stderr)
 
 
 def test_a_text_may_have_one():

@@ -47,18 +47,18 @@ def test_whole_numbers_have_exact_bounds(values, bounds):
     ],
 )
 def test_decimal_numbers_have_bounds_on_a_grid(values, grid):
-    found = literals.decimal(values)
-    assert (found and (found.low, found.high, found.decimals, found.resolution)) == grid
+    result = literals.decimal(values)
+    assert (result and (result.low, result.high, result.decimals, result.resolution)) == grid
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1))
 def test_any_floats_lie_within_their_bounds_and_at_most_2_to_53_steps(numbers):
-    found = literals.decimal([repr(x) for x in numbers])
-    assert found is not None
-    assert found.low <= min(numbers)
-    assert found.high >= max(numbers)
-    step = Decimal(repr(found.resolution)) if found.resolution else Decimal(1).scaleb(-found.decimals)
-    assert (Decimal(found.high) - Decimal(found.low)) / step <= 2**53
+    result = literals.decimal([repr(x) for x in numbers])
+    assert result is not None
+    assert result.low <= min(numbers)
+    assert result.high >= max(numbers)
+    step = Decimal(repr(result.resolution)) if result.resolution else Decimal(1).scaleb(-result.decimals)
+    assert (Decimal(result.high) - Decimal(result.low)) / step <= 2**53
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_any_floats_lie_within_their_bounds_and_at_most_2_to_53_steps(numbers):
     ],
 )
 def test_dates_have_a_span(values, span):
-    found = literals.dates(values)
-    assert (found and (found.first, found.last, found.resolution)) == span
+    result = literals.dates(values)
+    assert (result and (result.first, result.last, result.resolution)) == span
 
 
 def test_numbers_are_sorted_by_value():

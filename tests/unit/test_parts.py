@@ -53,12 +53,12 @@ def drawn(model, out, **more):
 
 
 def test_the_parts_are_one_table_and_identifiers_run_on(model, tmp_path):
-    found = drawn(model, tmp_path / "rows")
-    assert sorted(found) == ["_parts.json", *(f"part-{i:06d}.parquet" for i in range(4))]
+    result = drawn(model, tmp_path / "rows")
+    assert sorted(result) == ["_parts.json", *(f"part-{i:06d}.parquet" for i in range(4))]
     table = pq.read_table(tmp_path / "rows")
     assert table.num_rows == ROWS
     schema = folder.load_model(model).schema
-    assert table.column_names == list(schema.kept().columns)
+    assert table.column_names == list(schema.retained().columns)
     for name, column in schema.columns.items():
         if column.type == "identifier":
             assert table[name].to_pylist() == [str(i) for i in range(1, ROWS + 1)]
@@ -68,12 +68,12 @@ def test_the_parts_are_one_table_and_identifiers_run_on(model, tmp_path):
 
 def test_what_is_there_is_not_drawn_again_and_the_bytes_are_the_same(model, tmp_path):
     whole = drawn(model, tmp_path / "rows")
-    kept = tmp_path / "rows" / "part-000001.parquet"
-    kept.write_bytes(b"whoever wrote this, it stays")
+    retained = tmp_path / "rows" / "part-000001.parquet"
+    retained.write_bytes(b"whoever wrote this, it stays")
     (tmp_path / "rows" / "part-000002.parquet").unlink()
     again = drawn(model, tmp_path / "rows", seed=None)  # the folder knows its seed
-    assert again.pop(kept.name) == b"whoever wrote this, it stays"
-    whole.pop(kept.name)
+    assert again.pop(retained.name) == b"whoever wrote this, it stays"
+    whole.pop(retained.name)
     assert again == whole
 
 
@@ -121,20 +121,20 @@ def test_a_call_that_is_killed_is_gone_on_with(model, tmp_path, monkeypatch):
         sample_to(model, out, num_rows=rows, seed=5)
     after = {p.name: p.stat().st_mtime_ns for p in turn.glob("part-*")}
     assert {n: after[n] for n in before} == before
-    found, whole = ({p.name: p.read_bytes() for p in at.iterdir()} for at in (turn, tmp_path / "whole"))
-    assert found == whole  # with nothing left of the parts that the killed call had begun
+    result, whole = ({p.name: p.read_bytes() for p in at.iterdir()} for at in (turn, tmp_path / "whole"))
+    assert result == whole  # with nothing left of the parts that the killed call had begun
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "reported"),
     [({"seed": 6}, "another `seed=`"), ({"num_rows": 999}, "another `num_rows=`"), ({"where": {}}, "")],
 )
-def test_a_folder_of_other_rows_is_left_alone(model, tmp_path, more, told):
+def test_a_folder_of_other_rows_is_left_alone(model, tmp_path, more, reported):
     before = drawn(model, tmp_path / "rows")
-    if not told:
+    if not reported:
         assert drawn(model, tmp_path / "rows", **more) == before
         return
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=reported):
         sample_to(model, tmp_path / "rows", **{"num_rows": ROWS, "seed": 5, **more})
     assert {p.name: p.read_bytes() for p in (tmp_path / "rows").iterdir()} == before
 
@@ -199,10 +199,10 @@ def test_listed_texts_are_the_typed_columns():
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, 500) for n, c in MANY_KINDS.measured().items()}
     wanted = codec.typed(codec.decode(places, MANY_KINDS, num_rows=500, first=7), MANY_KINDS)
-    found = codec.decode(places, MANY_KINDS, num_rows=500, first=7, listed=True)
-    assert list(found) == list(wanted)
+    result = codec.decode(places, MANY_KINDS, num_rows=500, first=7, listed=True)
+    assert list(result) == list(wanted)
     for name, column in wanted.items():
-        plain = found[name].cast(column.type) if name == "SEX" else found[name]
+        plain = result[name].cast(column.type) if name == "SEX" else result[name]
         assert plain.equals(column), name
-    assert found["SEX"].type.index_type == "int32"
-    assert found["AGE"].null_count > 0
+    assert result["SEX"].type.index_type == "int32"
+    assert result["AGE"].null_count > 0

@@ -24,22 +24,22 @@ def town(tmp_path):
 
 def test_the_documented_command_caps_what_a_run_charges(command, town, tmp_path):
     """It capped the file's path, while the run charged the name in the schema."""
-    code, out, told = command("ledger", "policy", town, "--max-epsilon", "0.5", "--new")
-    assert (code, out) == (0, "town-survey: at most epsilon 0.5 and delta 0.001 over all runs\n"), told
+    code, out, stderr = command("ledger", "policy", town, "--max-epsilon", "0.5", "--new")
+    assert (code, out) == (0, "town-survey: at most epsilon 0.5 and delta 0.001 over all runs\n"), stderr
     run = ["run", town, "--schema", tmp_path / "town_survey.schema.json", "--epsilon", "1", "--out", tmp_path / "o"]
-    code, _, told = command(*run)
+    code, _, stderr = command(*run)
     assert code == 4
-    assert "dataset 'town-survey': requested epsilon 1, remaining 0.5" in told
+    assert "dataset 'town-survey': requested epsilon 1, remaining 0.5" in stderr
     assert [(t.dataset, t.runs) for t in Ledger().summary()] == [("town-survey", 0)]
 
 
 def test_a_new_name_is_said_to_be_new_and_asked_for(command, town, tmp_path):
     (tmp_path / "town_survey.schema.json").unlink()
     for more in ([], ["--dataset", "town-surevy"]):
-        code, _, told = command("ledger", "policy", town, "--max-epsilon", "0.5", *more)
+        code, _, stderr = command("ledger", "policy", town, "--max-epsilon", "0.5", *more)
         assert code == 2
-        assert "is new: nothing was ever charged to it" in told
-        assert "--new" in told
+        assert "is new: nothing was ever charged to it" in stderr
+        assert "--new" in stderr
     assert Ledger().summary() == []
     assert "nothing was ever charged" in command("ledger", "policy", "--dataset", "d")[1]
     Ledger().spend(charge("d", 0.1))
@@ -59,9 +59,9 @@ def test_no_cap_is_recorded_and_shown(command):
 def test_a_ledger_that_is_not_there_is_not_made_by_looking(command, asked, tmp_path):
     """A mistyped name gave an empty ledger that said nothing was spent, and that a restore would take for a backup."""
     missing = tmp_path / "ledgre.sqlite"
-    code, _, told = command("ledger", *asked, "--ledger", missing)
+    code, _, stderr = command("ledger", *asked, "--ledger", missing)
     assert code == 2
-    assert f"ledger {missing}: no such file" in told
+    assert f"ledger {missing}: no such file" in stderr
     assert not missing.exists()
 
 
@@ -144,7 +144,7 @@ def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
     table, schema = small
     jobs = [synth.app_api.jobs.create({"epsilon": 1.0}, folder=tmp_path / str(i)) for i in range(2)]
     for job in reversed(jobs):
-        code, _, told = command(
+        code, _, stderr = command(
             "run",
             table,
             "--schema",
@@ -158,7 +158,7 @@ def test_a_job_has_an_id_that_its_charge_carries(command, small, tmp_path):
             "--job",
             job.path,
         )
-        assert code == 0, told
+        assert code == 0, stderr
     lines = [Ledger().charge(job.run) for job in jobs]
     assert lines[0].number > lines[1].number
     assert [line.run for line in lines] == [job.run for job in jobs]

@@ -56,7 +56,7 @@ def drafted(out):
 
 
 def test_keys_are_found_by_names_alone():
-    found = guessed(
+    result = guessed(
         {
             "patients": ["patient_nbr", "race"],
             "stays": ["encounter_id", "patient_nbr", "race"],
@@ -64,13 +64,13 @@ def test_keys_are_found_by_names_alone():
             "encounters": ["id", "PatientNbr"],
         }
     )
-    assert {str(r) for r in found} == {
+    assert {str(r) for r in result} == {
         "stays.patient_nbr=patients.patient_nbr",
         "encounters.PatientNbr=patients.patient_nbr",
         "Diagnoses.encounter=encounters.id",
         "stays.encounter_id=encounters.id",
     }
-    made = tree(["patients", "stays", "encounters"], found, public=[], root=None)
+    made = tree(["patients", "stays", "encounters"], result, public=[], root=None)
     assert any("stays has several parents" in line for line in made.open)
     assert not guessed({"a": ["id", "x"], "b": ["id", "x"]}), "equal columns that are no keys join nothing"
 
@@ -88,25 +88,25 @@ def test_a_column_that_two_tables_share_ties_them_where_names_tell_which_is_the_
         (tmp_path / f"{name}.csv").write_text(
             ",".join(columns) + "\n" + "".join(f"{i}" + ",1" * (len(columns) - 1) + "\n" for i in range(9))
         )
-    code, _, told = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
-    assert code == 0, told
+    code, _, stderr = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
+    assert code == 0, stderr
     (key,) = drafted(tmp_path / "s.json")["keys"]
     assert (key["parent"], key["child"], key["source"]) == ("viviendas", "personas", "unconfirmed")
     (tmp_path / "viviendas.csv").write_text("idhogar,idx\n1,2\n")
     (tmp_path / "personas.csv").write_text("idhogar,idy\n1,2\n")
-    code, _, told = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
-    assert "share idhogar: say which belongs to which, --key personas.idhogar=viviendas.idhogar" in told
+    code, _, stderr = command("schema", "init", tmp_path, "--out", tmp_path / "s.json")
+    assert "share idhogar: say which belongs to which, --key personas.idhogar=viviendas.idhogar" in stderr
 
 
 def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
     out = tmp_path / "s.json"
-    code, said, told = command("schema", "init", folder, "--out", out, "--public", "clinics")
-    assert code == 0, told
+    code, said, stderr = command("schema", "init", folder, "--out", out, "--public", "clinics")
+    assert code == 0, stderr
     assert "2 tables drafted" in said
-    assert "answer with --most-children stays=N" in told
-    found = drafted(out)
-    assert list(found["tables"]) == ["patients", "stays"]
-    assert found["keys"] == [
+    assert "answer with --most-children stays=N" in stderr
+    result = drafted(out)
+    assert list(result["tables"]) == ["patients", "stays"]
+    assert result["keys"] == [
         {
             "parent": "patients",
             "child": "stays",
@@ -116,35 +116,35 @@ def test_a_folder_is_drafted_and_waits_for_answers(command, folder, tmp_path):
             "source": "unconfirmed",
         }
     ]
-    assert found["public"] == {
+    assert result["public"] == {
         "clinics": {"key": "clinic_id", "referred_by": ["patients.clinic_id"], "source": "declared"}
     }
-    assert found["tables"]["patients"]["columns"]["clinic_id"]["categories"] == ["n", "s", "e"], "the public table's"
-    assert {c["source"] for n, c in found["tables"]["stays"]["columns"].items()} == {"unconfirmed"}
+    assert result["tables"]["patients"]["columns"]["clinic_id"]["categories"] == ["n", "s", "e"], "the public table's"
+    assert {c["source"] for n, c in result["tables"]["stays"]["columns"].items()} == {"unconfirmed"}
     code, said, _ = command("schema", "check", out)
     assert code == 0
     assert "unconfirmed: stays (key to patients, most_children 3)" in said
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--out", tmp_path / "r"]
-    code, _, told = command(*run, "--assume-public")
-    assert (code, "nobody has confirmed that stays belongs to patients" in told) == (2, True), told
+    code, _, stderr = command(*run, "--assume-public")
+    assert (code, "nobody has confirmed that stays belongs to patients" in stderr) == (2, True), stderr
     assert command("schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=4")[0] == 0
-    code, _, told = command(*run)
-    assert (code, "nobody has confirmed" in told) == (2, True), told
+    code, _, stderr = command(*run)
+    assert (code, "nobody has confirmed" in stderr) == (2, True), stderr
     assert not [e for e in Ledger().entries() if e.kind == "spend"]
 
 
 def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folder, tmp_path):
     """One child at most and an order beside it: no event follows another."""
     out, release = tmp_path / "s.json", tmp_path / "r"
-    code, _, told = command(
+    code, _, stderr = command(
         "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=1", "--assume-public"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     plain = drafted(out)
     plain["keys"][0]["order"] = "admitted"
     out.write_text(json.dumps(plain))
-    code, _, told = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
-    assert code == 0, told
+    code, _, stderr = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
+    assert code == 0, stderr
     patients, clinics = pd.read_csv(release / "patients.csv"), pd.read_csv(release / "clinics.csv")
     assert clinics.town.tolist() == ["Ur", "Uruk", "'=Eridu"]
     assert patients.clinic_id.dropna().isin(clinics.clinic_id).all()
@@ -152,22 +152,22 @@ def test_an_answered_draft_runs_and_the_public_table_goes_with_it(command, folde
     assert command("card", "check", release)[0] == 0
     _goes_with_rows_that_are_drawn_later(command, release, tmp_path / "more")
     pd.DataFrame({"clinic_id": ["n"], "town": ["Ur"]}).to_csv(folder / "clinics.csv", index=False)
-    code, _, told = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
-    assert (code, "clinics: its clinic_id has no 's', a category of patients.clinic_id" in told) == (2, True), told
+    code, _, stderr = command("run", folder, "--schema", out, "--epsilon", "8", "--out", release)
+    assert (code, "clinics: its clinic_id has no 's', a category of patients.clinic_id" in stderr) == (2, True), stderr
 
 
 def _goes_with_rows_that_are_drawn_later(command, release, more):
     clinics, asked = release / "clinics.csv", ["sample", release, "--num-roots", "5", "--out", more]
     released = clinics.read_bytes()
-    code, said, told = command(*asked)
-    assert (code, f"clinics, public: {more / 'clinics.csv'}" in said) == (0, True), told
+    code, said, stderr = command(*asked)
+    assert (code, f"clinics, public: {more / 'clinics.csv'}" in said) == (0, True), stderr
     assert (more / "clinics.csv").read_bytes() == released
     clinics.write_bytes(released + b"x,Babylon\n")
-    code, _, told = command(*asked)
-    assert (code, "clinics.csv: not the public table as it was released" in told) == (2, True), told
+    code, _, stderr = command(*asked)
+    assert (code, "clinics.csv: not the public table as it was released" in stderr) == (2, True), stderr
     clinics.unlink()
-    code, said, told = command(*asked)
-    assert (code, "public" in said) == (0, False), told
+    code, said, stderr = command(*asked)
+    assert (code, "public" in said) == (0, False), stderr
     clinics.write_bytes(released)
 
 
@@ -175,12 +175,12 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
     out = tmp_path / "s.json"
     frames = tables()
     frames["stays"].rename(columns={"patient_id": "who"}).to_csv(folder / "stays.csv", index=False)
-    code, _, told = command("schema", "init", folder, "--out", out)
+    code, _, stderr = command("schema", "init", folder, "--out", out)
     assert code == 0
-    assert "to be decided: clinics, stays have no parent" in told
-    code, _, told = command("schema", "check", out)
-    assert (code, "left open by the draft" in told) == (2, True), told
-    code, _, told = command(
+    assert "to be decided: clinics, stays have no parent" in stderr
+    code, _, stderr = command("schema", "check", out)
+    assert (code, "left open by the draft" in stderr) == (2, True), stderr
+    code, _, stderr = command(
         "schema",
         "init",
         folder,
@@ -195,7 +195,7 @@ def test_what_names_do_not_tell_is_left_open(command, folder, tmp_path):
         "--most-children",
         "stays=3",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     assert drafted(out)["keys"][0]["columns"] == ["who"]
     assert command("schema", "check", out)[0] == 0
 
@@ -208,9 +208,9 @@ def test_a_stated_key_settles_how_two_tables_hang_together(command, folder, tmp_
         frames[name].assign(site="a").to_csv(folder / f"{name}.csv", index=False)
     whole = "stays.site+patient_id=patients.site+patient_id"
     asked = ["--out", out, "--public", "clinics", "--key", whole, "--most-children", "stays=3"]
-    code, said, told = command("schema", "init", folder, *asked)
-    assert code == 0, told
-    assert "to be decided" not in said + told
+    code, said, stderr = command("schema", "init", folder, *asked)
+    assert code == 0, stderr
+    assert "to be decided" not in said + stderr
     assert "open" not in drafted(out)
     assert [k["columns"] for k in drafted(out)["keys"]] == [["site", "patient_id"]]
 
@@ -220,11 +220,11 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     frames = tables()
     jobs = ["the only king", *(f"job {i % 10}" for i in range(len(frames["stays"]) - 1))]
     frames["stays"].assign(job=jobs).to_csv(folder / "stays.csv", index=False)
-    code, said, told = command(
+    code, said, stderr = command(
         "schema", "init", folder, "--out", out, "--public", "clinics", "--most-children", "stays=3"
     )
-    assert code == 0, told
-    assert "job: long lists" in said + told
+    assert code == 0, stderr
+    assert "job: long lists" in said + stderr
     run = ["run", folder, "--schema", out, "--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "r"]
     code, _, refused = command(*run, "--assume-public")
     assert (code, "vouch for each by name: --assume-public stays.job with a --reason TABLE.COLUMN" in refused) == (
@@ -236,7 +236,7 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     out.write_text(json.dumps(plain))
     code, _, absent = command(*run)
     assert (code, "needs its categories" in absent) == (2, True), absent
-    assert "earn" not in said + told + refused + absent
+    assert "earn" not in said + stderr + refused + absent
 
 
 def test_parts_of_one_table_are_no_related_tables(tmp_path):
@@ -271,8 +271,8 @@ WRONG = {
 @pytest.mark.parametrize("wrong", list(WRONG))
 def test_a_wrong_statement_is_one_line(command, folder, tmp_path, wrong):
     options, words = WRONG[wrong]
-    code, _, told = command("schema", "init", folder, "--out", tmp_path / "s.json", *options)
-    assert (code, words in told.splitlines()[-1]) == (2, True), told
+    code, _, stderr = command("schema", "init", folder, "--out", tmp_path / "s.json", *options)
+    assert (code, words in stderr.splitlines()[-1]) == (2, True), stderr
 
 
 DDL = """CREATE TABLE homes (state VARCHAR, number INTEGER, rooms INTEGER, PRIMARY KEY (state, number));
@@ -293,14 +293,14 @@ def test_a_database_tells_its_keys(command, tmp_path, engine):
     else:
         with sqlite3.connect(path) as con:
             con.executescript(ddl)
-    code, _, told = command("schema", "init", "--source", f"{engine}://{path}", "--out", out)
-    assert code == 0, told
-    found = drafted(out)
-    (key,) = found["keys"]
+    code, _, stderr = command("schema", "init", "--source", f"{engine}://{path}", "--out", out)
+    assert code == 0, stderr
+    result = drafted(out)
+    (key,) = result["keys"]
     assert (key["parent"], key["child"], key["most_children"]) == ("homes", "people", 2)
     assert (key["columns"], key["parent_columns"], key["source"]) == (
         ["st", "home"],
         ["state", "number"],
         "unconfirmed",
     )
-    assert {found["tables"]["people"]["columns"][n]["type"] for n in ("st", "home")} == {"identifier"}
+    assert {result["tables"]["people"]["columns"][n]["type"] for n in ("st", "home")} == {"identifier"}

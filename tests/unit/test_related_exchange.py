@@ -51,21 +51,21 @@ def metadata(tmp_path):
 
 def test_metadata_become_a_schema_that_waits_for_its_bounds(command, metadata, tmp_path):
     out = tmp_path / "s.json"
-    code, said, told = command("schema", "import", metadata, "--out", out)
-    assert (code, "2 tables imported" in said) == (0, True), told
-    assert "people: most_children is to be stated" in told
-    code, _, told = command("schema", "check", out)
-    assert (code, "it needs min and max" in told) == (2, True), told
+    code, said, stderr = command("schema", "import", metadata, "--out", out)
+    assert (code, "2 tables imported" in said) == (0, True), stderr
+    assert "people: most_children is to be stated" in stderr
+    code, _, stderr = command("schema", "check", out)
+    assert (code, "it needs min and max" in stderr) == (2, True), stderr
     plain = json.loads(out.read_text())
     plain["tables"]["homes"]["columns"]["rooms"] |= {"min": 1, "max": 9}
     plain["tables"]["people"]["columns"]["sex"] |= {"categories": ["f", "m"]}
     out.write_text(json.dumps(plain))
-    code, _, told = command("schema", "check", out)
-    assert (code, "most_children is missing" in told) == (2, True), told
+    code, _, stderr = command("schema", "check", out)
+    assert (code, "most_children is missing" in stderr) == (2, True), stderr
     assert command("schema", "import", metadata, "--out", out, "--most-children", "people=4")[0] == 0
-    found = datasets.load(out, complete=False)
-    assert (found.root, found.most_rows("people")) == ("homes", 4)
-    assert {c.type for n, c in found.tables["people"].columns.items() if n in ("st", "home")} == {"identifier"}
+    result = datasets.load(out, complete=False)
+    assert (result.root, result.most_rows("people")) == ("homes", 4)
+    assert {c.type for n, c in result.tables["people"].columns.items() if n in ("st", "home")} == {"identifier"}
     back = tmp_path / "back.json"
     assert command("schema", "export", out, "--sdv", "--out", back)[0] == 0
     again = json.loads(back.read_text())
@@ -91,16 +91,16 @@ def test_absent_facts_are_drafted_from_the_tables(command, metadata, tmp_path):
     )
     people.to_csv(folder / "people.csv", index=False)
     options = ["--table", folder, "--most-children", "people=3", "--assume-public"]
-    code, _, told = command("schema", "import", metadata, "--out", out, *options)
-    assert code == 0, told
+    code, _, stderr = command("schema", "import", metadata, "--out", out, *options)
+    assert code == 0, stderr
     assert command("schema", "check", out, "--table", folder)[0] == 0
-    found = datasets.load(out)
-    assert (found.tables["homes"].columns["rooms"].min, found.tables["homes"].columns["rooms"].max) == (3, 5)
-    assert "more" not in found.tables["people"].columns
-    code, _, told = command(
+    result = datasets.load(out)
+    assert (result.tables["homes"].columns["rooms"].min, result.tables["homes"].columns["rooms"].max) == (3, 5)
+    assert "more" not in result.tables["people"].columns
+    code, _, stderr = command(
         "run", folder, "--schema", out, "--epsilon", "8", "--out", tmp_path / "r", "--num-rows", "40"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     made = {n: pd.read_csv(tmp_path / "r" / f"{n}.csv") for n in ("homes", "people")}
     pairs = set(zip(made["homes"].state, made["homes"].number, strict=True))
     assert set(zip(made["people"].st, made["people"].home, strict=True)) <= pairs

@@ -126,7 +126,7 @@ def test_what_is_public_is_one_line_before_the_spend(command, tmp_path, fault):
         table.to_csv(tmp_path / f"{name}.csv", index=False)
     (tmp_path / "s.json").write_text(json.dumps(plain))
     asked = ["--epsilon", "1", "--dataset", "homes", "--out", tmp_path / "r"]
-    code, _, told = command("run", tmp_path, "--schema", tmp_path / "s.json", *asked)
-    assert (code, words in told.splitlines()[-1]) == (2, True), told
+    code, _, stderr = command("run", tmp_path, "--schema", tmp_path / "s.json", *asked)
+    assert (code, words in stderr.splitlines()[-1]) == (2, True), stderr
     assert not [e for e in Ledger().entries() if e.kind == "spend"]
     assert not (tmp_path / "r").exists()

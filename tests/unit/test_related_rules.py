@@ -57,12 +57,12 @@ def rows(seed=1, size=200):
     parent = np.repeat(np.arange(size), rng.integers(0, 5, size))
     cells = {t: {n: c.cells for n, c in s.measured().items()} for t, s in SCHEMA.tables.items()}
     sizes = {"accounts": size, "orders": len(parent)}
-    found = {t: {n: rng.integers(0, c, sizes[t]) for n, c in columns.items()} for t, columns in cells.items()}
-    found["accounts"]["opened"] = rng.integers(0, 100, size)
-    found["accounts"]["closed"] = np.where(rng.random(size) < 0.3, 366, rng.integers(200, 366, size))
+    result = {t: {n: rng.integers(0, c, sizes[t]) for n, c in columns.items()} for t, columns in cells.items()}
+    result["accounts"]["opened"] = rng.integers(0, 100, size)
+    result["accounts"]["closed"] = np.where(rng.random(size) < 0.3, 366, rng.integers(200, 366, size))
     return {
-        "accounts": Rows(positions=found["accounts"], parent=np.zeros(size, dtype=np.int64)),
-        "orders": Rows(positions=found["orders"], parent=parent),
+        "accounts": Rows(positions=result["accounts"], parent=np.zeros(size, dtype=np.int64)),
+        "orders": Rows(positions=result["orders"], parent=parent),
     }
 
 
@@ -78,7 +78,7 @@ def test_every_rule_holds_in_drawn_rows_and_is_counted():
     assert (up["orders"] == np.bincount(parent, minlength=200)).all()
     sums = np.bincount(parent, weights=np.where(down["amount"] < 1000, down["amount"], 0), minlength=200)
     assert (up["total"] == np.minimum(sums, 4000)).all()
-    assert [k["kept"] for k in across.kept] == [1.0] * 5
+    assert [k["kept"] for k in across.retained] == [1.0] * 5
     assert (up["opened"] == before["accounts"]["opened"]).all(), "the parent's dates stand"
     assert len(np.unique(down["day"])) > 60, "dates that broke a rule are drawn again, not heaped at the bound"
 
@@ -89,7 +89,7 @@ def test_what_cannot_hold_is_told():
     block["accounts"].positions["opened"][:] = 300
     block["accounts"].positions["closed"][:] = 10
     across.apply(block, np.random.default_rng(0))
-    shares = {(k["kind"], *k["columns"]): k["kept"] for k in across.kept}
+    shares = {(k["kind"], *k["columns"]): k["kept"] for k in across.retained}
     assert (
         min(shares[("order", "accounts.opened", "orders.day")], shares[("order", "orders.day", "accounts.closed")]) < 1
     )
@@ -118,13 +118,13 @@ def test_a_release_keeps_its_rules_and_the_card_tells(command, tmp_path):
     )
     (tmp_path / "s.json").write_text(json.dumps(PLAIN))
     out = tmp_path / "r"
-    code, _, told = command("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)
-    assert code == 0, told
+    code, _, stderr = command("run", folder, "--schema", tmp_path / "s.json", "--epsilon", "8", "--out", out)
+    assert code == 0, stderr
     for place in (out, tmp_path / "more"):
         if place != out:
             asked = ["--num-roots", "50", "--where", "accounts.orders=2..4", "--out", place]
-            code, _, told = command("sample", out, *asked)
-            assert code == 0, told
+            code, _, stderr = command("sample", out, *asked)
+            assert code == 0, stderr
         up, down = pd.read_csv(place / "accounts.csv"), pd.read_csv(place / "orders.csv")
         both = down.merge(up, on="id", suffixes=("", "_of"))
         assert (both.region == both.region_of).all()

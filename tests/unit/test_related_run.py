@@ -117,8 +117,8 @@ def holds(tables):
 @pytest.mark.usefixtures("few_steps")
 def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder, tmp_path):
     out = tmp_path / "release"
-    code, said, told = command(*arguments(folder, out, "--json"))
-    assert code == 0, told
+    code, said, stderr = command(*arguments(folder, out, "--json"))
+    assert code == 0, stderr
     plain, tables = json.loads(said), read(out)
     assert plain["num_rows"] == {n: len(t) for n, t in tables.items()}
     holds(tables)
@@ -135,14 +135,14 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert card["meaning"] == synth.app_api.meaning(8.0, about=card["unit_in_words"])
     assert card["relation_in_words"].startswith(card["unit_in_words"] + " more or less; the number of keys of patients")
     assert [k["most_children"] for k in card["keys"]] == [3, 2]
-    code, _, told = command("sample", out, "--multiple", "3", "--out", tmp_path / "several")
+    code, _, stderr = command("sample", out, "--multiple", "3", "--out", tmp_path / "several")
     assert (code, (tmp_path / "several").exists()) == (2, False), "it was passed over, and one sample drawn"
-    assert "--multiple is for a release of a single table" in told
+    assert "--multiple is for a release of a single table" in stderr
     same_words(card)
     forecast(command, folder, card)
     more = tmp_path / "more"
-    code, _, told = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
-    assert code == 0, told
+    code, _, stderr = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
+    assert code == 0, stderr
     again = read(more)
     holds(again)
     assert again["patients"].sex.tolist() == ["f"] * 40
@@ -163,8 +163,8 @@ def same_words(card):
 def forecast(command, folder, card):
     """It asks what the run asked, up to tables that answers decide on, and with about the same noise."""
     asked = ["--rows", "400", "--epsilon", "8", "--json"]
-    code, said, told = command("plan", "--schema", folder.parent / "schema.json", *asked)
-    assert code == 0, told
+    code, said, stderr = command("plan", "--schema", folder.parent / "schema.json", *asked)
+    assert code == 0, stderr
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
     assert plain["rehearsed"]["done"] == ["read", "measure", "fit", "sample", "write"]
@@ -180,8 +180,8 @@ def forecast(command, folder, card):
 def below_the_root(command, out, more):
     """A condition on tables below keeps whole trees in which a row of each meets it; one that nothing meets is told."""
     asked = ["--where", "stays.ward=a|b", "--where", "acts.code=x", "--where", "patients.sex=f"]
-    code, said, told = command("sample", out, "--num-roots", "30", *asked, "--out", more, "--json")
-    assert code == 0, told
+    code, said, stderr = command("sample", out, "--num-roots", "30", *asked, "--out", more, "--json")
+    assert code == 0, stderr
     again = read(more)
     holds(again)
     owners = again["acts"][again["acts"].code == "x"].merge(again["stays"], on="sid").patient
@@ -190,8 +190,8 @@ def below_the_root(command, out, more):
     assert (len(again["patients"]), set(again["patients"].sex)) == (30, {"f"})
     assert len(again["stays"]) > again["stays"].ward.isin(["a", "b"]).sum(), "other rows of these patients stay"
     assert 0 < json.loads(said)["probability"] < 0.5
-    code, _, told = command("sample", out, "--where", "stays.sid=3", "--out", more)
-    assert (code, "sid is not a measured column of stays" in told) == (2, True)
+    code, _, stderr = command("sample", out, "--where", "stays.sid=3", "--out", more)
+    assert (code, "sid is not a measured column of stays" in stderr) == (2, True)
 
 
 def test_a_childs_column_follows_its_parents(monkeypatch):
@@ -200,8 +200,8 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
     With as many components as this table needs.
     """
     monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=1, roots=16, children=16, steps=120)))
-    found = synth.run(clinic(2000), schema=synth.app_api.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
-    women = found["stays"].merge(found["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
+    result = synth.run(clinic(2000), schema=synth.app_api.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
+    women = result["stays"].merge(result["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
     assert women.ward.isin(["a", "b"]).mean() > 0.75
 
 
@@ -213,9 +213,9 @@ def test_private_faults_leave_no_sign():
     tables["stays"].loc[::11, "ward"] = "?"
     tables["patients"].loc[5:9, "pid"] = "p1"
     tables["acts"].loc[::5, "sid"] = None
-    found = synth.run(tables, schema=synth.app_api.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
-    assert set(found.frames) == set(SCHEMA["tables"])
-    holds(found.frames)
+    result = synth.run(tables, schema=synth.app_api.parse_related(SCHEMA), epsilon=2.0, delta=1e-5)
+    assert set(result.frames) == set(SCHEMA["tables"])
+    holds(result.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
@@ -228,20 +228,20 @@ def test_a_table_below_the_root_without_a_row_leaves_no_sign(ending, tmp_path):
     if ending != "frame":
         for name, table in tables.items():
             files.write(tmp_path / f"{name}{ending}", {n: pa.array(table[n], pa.string()) for n in table})
-    found = synth.run(
+    result = synth.run(
         tables if ending == "frame" else tmp_path,
         schema=synth.app_api.parse_related(SCHEMA),
         epsilon=2.0,
         delta=1e-5,
         num_rows=30,
     )
-    holds(found.frames)
+    holds(result.frames)
     assert [e.epsilon for e in Ledger().entries("clinic") if e.kind == "spend"] == [2.0]
 
 
 @pytest.mark.usefixtures("few_steps")
 def test_a_replaced_root_costs_more_noise(tmp_path):
-    found = synth.run(
+    result = synth.run(
         clinic(60),
         schema=synth.app_api.parse_related(SCHEMA),
         epsilon=1.0,
@@ -250,26 +250,26 @@ def test_a_replaced_root_costs_more_noise(tmp_path):
         ledger=tmp_path / "ledger.sqlite",
         num_rows=30,
     )
-    assert {m["sensitivity"] for m in found.card["mechanisms"]} == {sqrt(2)}
-    assert found.num_rows["patients"] == 30
-    assert found.card["epsilon_derived"] <= 1.0
+    assert {m["sensitivity"] for m in result.card["mechanisms"]} == {sqrt(2)}
+    assert result.num_rows["patients"] == 30
+    assert result.card["epsilon_derived"] <= 1.0
 
 
 def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_path):
     out = tmp_path / "release"
     (folder / "acts.csv.gz").rename(tmp_path / "acts.csv.gz")
-    code, _, told = command(*arguments(folder, out))
-    assert (code, "no file for table acts" in told) == (2, True)
+    code, _, stderr = command(*arguments(folder, out))
+    assert (code, "no file for table acts" in stderr) == (2, True)
     (tmp_path / "acts.csv.gz").rename(folder / "acts.csv.gz")
     pd.read_csv(folder / "patients.csv").drop(columns="pid").to_csv(folder / "patients.csv", index=False)
-    code, _, told = command(*arguments(folder, out))
-    assert (code, "pid" in told) == (2, True)
+    code, _, stderr = command(*arguments(folder, out))
+    assert (code, "pid" in stderr) == (2, True)
     for more in (["--unit", "pid"], ["--target", "sex"], ["--method", "aim"], ["--learn-share", "0.1"]):
-        code, _, told = command(*arguments(folder, out, *more))
-        assert code == 2, told
+        code, _, stderr = command(*arguments(folder, out, *more))
+        assert code == 2, stderr
     assert command("ledger", "policy", "clinic", "--max-epsilon", "3", "--new")[0] == 0
-    code, _, told = command(*arguments(folder, out))
-    assert (code, "remaining 3" in told) == (4, True)
+    code, _, stderr = command(*arguments(folder, out))
+    assert (code, "remaining 3" in stderr) == (4, True)
     assert [e for e in Ledger().entries() if e.kind == "spend"] == []
     assert not out.exists()
 

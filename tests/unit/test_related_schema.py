@@ -32,12 +32,12 @@ PLAIN = {
 
 
 def test_a_tree_is_read_and_written():
-    found = datasets.parse(PLAIN)
-    assert (found.root, found.downwards) == ("patients", ("patients", "stays", "acts"))
-    assert found.most_rows("acts") == 15
-    assert found.key_columns("stays") == ["sid", "patient"]
-    assert list(found.as_measured("patients").columns) == ["sex", "number of stays"]
-    assert datasets.parse(json.loads(found.to_json())) == found
+    result = datasets.parse(PLAIN)
+    assert (result.root, result.downwards) == ("patients", ("patients", "stays", "acts"))
+    assert result.most_rows("acts") == 15
+    assert result.key_columns("stays") == ["sid", "patient"]
+    assert list(result.as_measured("patients").columns) == ["sex", "number of stays"]
+    assert datasets.parse(json.loads(result.to_json())) == result
 
 
 WRONG = {
@@ -76,10 +76,10 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", list(WRONG))
 def test_what_is_wrong_is_one_line(wrong):
-    parts, told = WRONG[wrong]
+    parts, reported = WRONG[wrong]
     with pytest.raises(InputError) as error:
         datasets.parse(changed(PLAIN, **parts))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 

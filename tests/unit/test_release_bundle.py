@@ -60,10 +60,10 @@ def copied(folder, tmp_path):
 
 def test_all_parts_are_there_whole_and_checked(command, folder, tmp_path):
     code, out, _ = command("bundle", folder, "--out", tmp_path / "r.zip", "--selection", "before", "--json")
-    told = json.loads(out)
+    parsed = json.loads(out)
     assert code == 0
-    assert set(told["parts"]) == PARTS
-    assert told["sha256"] == hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest()
+    assert set(parsed["parts"]) == PARTS
+    assert parsed["sha256"] == hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest()
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         assert set(file.namelist()) == PARTS
         file.extractall(tmp_path / "r")
@@ -142,14 +142,14 @@ def test_what_must_not_leave_stays(copied, tmp_path, name):
     damage, words = DAMAGE[name]
     rows = load(copied)["rows"]["synthetic"]
     damage(copied)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         release_bundle.make(copied, tmp_path / "r.zip")
     assert not list(tmp_path.glob("r.zip*"))
     if name in OF_TABLE:  # the card's hash tells first; without it the table's own form does
-        assert "not the table that the card names" in str(told.value)
-        with pytest.raises(InputError) as told:
+        assert "not the table that the card names" in str(reported.value)
+        with pytest.raises(InputError) as reported:
             release_bundle._read(copied / "synthetic.csv", bundle.load_release(copied).schema, rows=rows)
-    assert words.replace("499", str(rows - 1)) in str(told.value)
+    assert words.replace("499", str(rows - 1)) in str(reported.value)
 
 
 def test_seeded_noise_never_leaves(tmp_path):
@@ -195,13 +195,13 @@ def planted(path):
 
 def contents(place) -> dict[str, bytes]:
     """Every file under a folder, zips unpacked and Parquet read, since compression would hide a text."""
-    found = {}
+    result = {}
     for path in place.rglob("*"):
         if path.is_file():
-            found[str(path)] = path.read_bytes() + str(path).encode()
+            result[str(path)] = path.read_bytes() + str(path).encode()
             if path.suffix == ".parquet":
-                found[str(path)] += pq.read_table(path).to_pandas().to_csv().encode()
-    return found
+                result[str(path)] += pq.read_table(path).to_pandas().to_csv().encode()
+    return result
 
 
 def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_path):
@@ -213,7 +213,7 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
     (tmp_path / "schema.json").write_text(json.dumps(SMALL))
     made = tmp_path / "made"
     made.mkdir()
-    code, out, told = command(
+    code, out, stderr = command(
         "run",
         tmp_path / "real.csv",
         "--schema",
@@ -225,8 +225,8 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
         "--job",
         own_state / "jobs" / "one",
     )
-    assert code == 0, told
-    (made / "log.txt").write_text(out + told)
+    assert code == 0, stderr
+    (made / "log.txt").write_text(out + stderr)
     release_bundle.make(made / "out", made / "r.zip")
     with zipfile.ZipFile(made / "r.zip") as file:
         file.extractall(made / "unpacked")
@@ -242,8 +242,8 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
 
 def test_the_sentinel_test_can_fail(tmp_path):
     planted(tmp_path / "real.csv")
-    found = contents(tmp_path)
-    assert all(any(s.encode() in content for content in found.values()) for s in SENTINELS)
+    result = contents(tmp_path)
+    assert all(any(s.encode() in content for content in result.values()) for s in SENTINELS)
 
 
 OF_TWO = "which of two things the private table says of "
@@ -257,14 +257,14 @@ OF_TWO = "which of two things the private table says of "
     ],
 )
 def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses):
-    told = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
-    assert [(what.split("one person")[0], sure, accident) for what, sure, accident in limits.guesses(told)] == [
+    reported = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "unit": "patient", "max_rows_of_a_unit": 3}
+    assert [(what.split("one person")[0], sure, accident) for what, sure, accident in limits.guesses(reported)] == [
         (what, pytest.approx(sure, abs=1e-4), pytest.approx(accident)) for what, sure, accident in guesses
     ]
-    *lines, whose = limits.sentences(told)
+    *lines, whose = limits.sentences(reported)
     assert "person (patient), of whom at most 3 rows" in whose
     assert all("one person" in line and f"{g[2]:.2g}" in line for line, g in zip(lines, guesses, strict=True))
-    assert "one row" in limits.sentences({**told, "unit": "row"})[0]
+    assert "one row" in limits.sentences({**reported, "unit": "row"})[0]
 
 
 def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alone(folder, tmp_path):

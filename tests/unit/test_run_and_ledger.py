@@ -35,10 +35,10 @@ def test_a_run_over_budget_reads_nothing_and_writes_nothing(command, small, tmp_
     assert command(*arguments(small, tmp_path / "one"))[0] == 0
     before = Ledger().summary()[0]
     small[0].write_bytes(b"\0 not a table any more")
-    code, said, told = command(*arguments(small, tmp_path / "two", "--json"))
+    code, said, stderr = command(*arguments(small, tmp_path / "two", "--json"))
     assert code == 4
     assert said == ""
-    assert "requested epsilon 1, remaining 0.5, short by 0.5" in told
+    assert "requested epsilon 1, remaining 0.5, short by 0.5" in stderr
     assert not (tmp_path / "two").exists()
     assert Ledger().summary()[0] == before
 
@@ -47,19 +47,19 @@ def test_a_smaller_run_still_fits(command, small, tmp_path):
     command("ledger", "policy", small[0], "--max-epsilon", "0.3", "--new")
     table, schema = small
     for i in range(3):
-        code, _, told = command(
+        code, _, stderr = command(
             "run", table, "--schema", schema, "--method", "independent", "--epsilon", "0.1", "--out", tmp_path / str(i)
         )
-        assert code == 0, told
+        assert code == 0, stderr
     assert Ledger().summary()[0].remaining_epsilon == 0.0
 
 
 def test_without_a_policy_a_line_says_that_nothing_is_capped(command, small, tmp_path):
-    _, _, told = command(*arguments(small, tmp_path / "o"))
-    assert "nothing is capped" in told
+    _, _, stderr = command(*arguments(small, tmp_path / "o"))
+    assert "nothing is capped" in stderr
     command("ledger", "policy", small[0], "--max-epsilon", "9", "--new")
-    _, _, told = command(*arguments(small, tmp_path / "o"))
-    assert "nothing is capped" not in told
+    _, _, stderr = command(*arguments(small, tmp_path / "o"))
+    assert "nothing is capped" not in stderr
 
 
 def test_a_changed_file_keeps_its_name_and_budget(command, small, tmp_path):
@@ -103,9 +103,9 @@ def test_cancelling_after_the_spend_says_what_was_spent(small, tmp_path):
             break
         time.sleep(0.01)
     (folder / "cancel").touch()
-    _, told = run.communicate(timeout=120)
-    assert run.returncode == 5, told
-    assert "cancelled; epsilon 1 is spent" in told
+    _, reported = run.communicate(timeout=120)
+    assert run.returncode == 5, reported
+    assert "cancelled; epsilon 1 is spent" in reported
     assert json.loads((folder / "status.json").read_text())["state"] == "cancelled"
     assert [e.question.get("state") for e in Ledger().entries() if e.kind == "outcome"] == ["cancelled"]
     assert not (tmp_path / "o" / "synthetic.csv").exists()
@@ -116,9 +116,9 @@ def test_cancelling_before_the_spend_costs_nothing(command, small, tmp_path):
     folder.mkdir()
     (folder / "request.json").write_text("{}")
     (folder / "cancel").touch()
-    code, _, told = command(*arguments(small, tmp_path / "o", "--job", folder))
+    code, _, stderr = command(*arguments(small, tmp_path / "o", "--job", folder))
     assert code == 130
-    assert "before anything was spent" in told
+    assert "before anything was spent" in stderr
     assert all(e.kind != "spend" for e in Ledger().entries())
 
 
@@ -129,12 +129,12 @@ def test_a_failure_after_the_spend_is_exit_code_5_without_a_private_word(command
         raise RuntimeError("SENTINEL_12 stands in a cell")
 
     monkeypatch.setattr(type(GENERATORS["independent"]), "fit", broken)
-    code, said, told = command(*arguments(small, tmp_path / "o"))
+    code, said, stderr = command(*arguments(small, tmp_path / "o"))
     assert code == 5
     assert said == ""
-    assert "internal error RuntimeError" in told
-    assert "SENTINEL" not in told
-    assert "epsilon 1 is spent" in told
+    assert "internal error RuntimeError" in stderr
+    assert "SENTINEL" not in stderr
+    assert "epsilon 1 is spent" in stderr
     assert Ledger().summary()[0].epsilon == 1.0
 
 
@@ -145,9 +145,9 @@ def test_verify_finds_an_altered_line(command, small, tmp_path, own_state):
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             db.execute(f"DROP TRIGGER {name}")
         db.execute("UPDATE ledger SET epsilon = 0.1 WHERE kind = 'spend'")
-    code, _, told = command("ledger", "verify")
+    code, _, stderr = command("ledger", "verify")
     assert code == 2
-    assert "does not verify" in told
+    assert "does not verify" in stderr
 
 
 def test_the_ledger_line_names_what_an_auditor_asks_for(command, small, tmp_path):
@@ -164,14 +164,14 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
     command(*arguments(small, tmp_path / "o"))
     spent = Ledger().summary()[0]
     release = tmp_path / "o" / "release.json"
-    code, said, told = command(
+    code, said, stderr = command(
         "run", "--from-release", release, "--out", tmp_path / "again", "--num-rows", "40", "--json"
     )
-    assert code == 0, told
+    assert code == 0, stderr
     assert json.loads(said)["epsilon_spent"] == 0.0
     card = json.loads((tmp_path / "again" / "card.json").read_text())
     assert (card["epsilon"], card["refitted"]) == (1.0, True)
-    code, said, told = command(
+    code, said, stderr = command(
         "sample",
         tmp_path / "o" / "model.json",
         "--num-rows",
@@ -184,7 +184,7 @@ def test_from_release_and_sample_cost_nothing(command, small, tmp_path):
         tmp_path / "more.parquet",
         "--json",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     frame = synth.sample(tmp_path / "o", num_rows=10, where={"ill": "yes"})[0]
     assert set(frame["ill"]) == {"yes"}
     assert 0 < json.loads(said)["probability"] < 1

@@ -16,15 +16,15 @@ ASKS = ["mean:age", "quantile:age:0.5", "count:sex", "count:ill*region", "mean:s
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def paid(tmp_path_factory):
     ledger = tmp_path_factory.mktemp("s") / "ledger.sqlite"
-    found = statistics(FRAME, schema=SCHEMA, ask=ASKS, epsilon=20.0, delta=1e-5, dataset="d", ledger=ledger)
-    return found, ledger
+    result = statistics(FRAME, schema=SCHEMA, ask=ASKS, epsilon=20.0, delta=1e-5, dataset="d", ledger=ledger)
+    return result, ledger
 
 
-def test_answers_are_near_the_truth(told):
+def test_answers_are_near_the_truth(paid):
     """At epsilon 20 over seven questions a sum of 4,000 rows has noise of about one: margins of twenty deviations."""
-    mean, quantile, sexes, pairs, seen, *_ = told[0].answers
+    mean, quantile, sexes, pairs, seen, *_ = paid[0].answers
     age = FRAME["age"].astype(int)
     assert mean["value"] == pytest.approx(age.mean(), abs=1.0)
     assert quantile["value"] == pytest.approx(age.median(), abs=2.0)
@@ -36,17 +36,17 @@ def test_answers_are_near_the_truth(told):
     assert seen["value"][:7] in ("2020-06", "2020-07")
 
 
-def test_a_spend_is_charged_whole_and_composes_to_no_more(told):
-    found, ledger = told
+def test_a_spend_is_charged_whole_and_composes_to_no_more(paid):
+    result, ledger = paid
     assert [(t.dataset, t.runs, t.epsilon) for t in Ledger(ledger).summary()] == [("d", 1, 20.0)]
-    assert found.card["epsilon"] == 20.0
-    assert found.card["epsilon_derived"] <= 20.0
-    assert found.card["epsilon_derived"] > 0.98 * 20.0
+    assert result.card["epsilon"] == 20.0
+    assert result.card["epsilon_derived"] <= 20.0
+    assert result.card["epsilon_derived"] > 0.98 * 20.0
 
 
-def test_weights_of_groups_are_near_the_truth_and_noise_is_that_of_the_bound(told):
+def test_weights_of_groups_are_near_the_truth_and_noise_is_that_of_the_bound(paid):
     """The same share of the budget as a count's: half the interval is the bound times a count's, at its place."""
-    _, _, sexes, _, _, ill, both = told[0].answers
+    _, _, sexes, _, _, ill, both = paid[0].answers
     income = FRAME["income"].where(FRAME["income"] != "", "0").astype(float)
     for cell in ill["cells"]:
         assert cell["weight"] == pytest.approx(income[FRAME["ill"] == cell["values"][0]].sum(), abs=8 * ill["half"])
@@ -59,7 +59,7 @@ def test_weights_of_groups_are_near_the_truth_and_noise_is_that_of_the_bound(tol
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_every_relation_is_paid_for(relation):
-    found = statistics(
+    result = statistics(
         FRAME,
         schema=SCHEMA,
         ask=["mean:age", "count:sex", "weight:sex"],
@@ -68,23 +68,23 @@ def test_every_relation_is_paid_for(relation):
         dataset="d",
         relation=relation,
     )
-    assert 0.98 * 5.0 < found.card["epsilon_derived"] <= 5.0
+    assert 0.98 * 5.0 < result.card["epsilon_derived"] <= 5.0
 
 
 def test_an_interval_holds_the_truth_as_often_as_it_says():
     """Sixty answers of 95 %, each with noise of its own: fewer than 44 covered has a chance below 1e-9."""
-    found = statistics(FRAME, schema=SCHEMA, ask=["mean:age"] * 60, epsilon=8.0, delta=1e-5, dataset="d")
+    result = statistics(FRAME, schema=SCHEMA, ask=["mean:age"] * 60, epsilon=8.0, delta=1e-5, dataset="d")
     age = FRAME["age"].astype(int).mean()
-    assert sum(one["low"] <= age <= one["high"] for one in found.answers) >= 44
-    assert len({one["value"] for one in found.answers}) > 30
+    assert sum(one["low"] <= age <= one["high"] for one in result.answers) >= 44
+    assert len({one["value"] for one in result.answers}) > 30
 
 
 def test_almost_no_rows_are_answered():
     few = FRAME.head(1)
-    found = statistics(
+    result = statistics(
         few, schema=SCHEMA, ask=["mean:income", "quantile:income:0.9"], epsilon=0.1, delta=1e-5, dataset="d"
     )
-    for one in found.answers:
+    for one in result.answers:
         assert 0 <= one["low"] <= one["high"] <= 100_000
 
 
@@ -116,7 +116,7 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     schema.write_text(SCHEMA.to_json())
     out, paid, page = tmp_path / "release", tmp_path / "paid.json", tmp_path / "report.html"
     synth.run(table, schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
-    code, told, error = command(
+    code, paid, error = command(
         "statistics",
         table,
         "--schema",
@@ -132,7 +132,7 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
         "--assume-public",
     )
     assert code == 0, error
-    assert "mean:age: " in told
+    assert "mean:age: " in paid
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", page)
     assert code == 0, error
     words = page.read_text()

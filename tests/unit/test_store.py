@@ -120,6 +120,6 @@ def test_very_many_tables_are_stored_as_one_array_and_read_back():
 @pytest.mark.parametrize("shapes", [[[2, 3]], [[0, 3]] * 7, [[-2, -3]] * 7, [[2, 3], [3, 400]], [2, 3]])
 def test_shapes_that_do_not_fill_their_array_are_damage(shapes):
     plain, arrays = store.pack([counted()], many=5)
-    (told,) = (p["values"]["shapes"]["array"] for p in plain["parts"] if "values" in p)
+    (reported,) = (p["values"]["shapes"]["array"] for p in plain["parts"] if "values" in p)
     with pytest.raises(InputError, match="damaged"):
-        store.unpack(plain, {**arrays, told: np.array(shapes)})
+        store.unpack(plain, {**arrays, reported: np.array(shapes)})

@@ -13,14 +13,14 @@ from synth.sources.formats.text_table import from_frame
 from tests.conftest import SMALL, small_frame
 
 
-def kept(persons, most):
+def retained(persons, most):
     return keep(from_frame(pd.DataFrame({"p": persons})).column("p"), most, SystemNoise())
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_no_person_keeps_more(most):
     persons = np.array(["a"] * 10 + ["b"] * 3 + ["c"])
-    rows = kept(persons, most)
+    rows = retained(persons, most)
     _, numbers = np.unique(persons[rows], return_counts=True)
     assert numbers.tolist() == [min(most, n) for n in (10, 3, 1)]
     assert np.all(np.diff(rows) > 0)
@@ -28,16 +28,16 @@ def test_no_person_keeps_more(most):
 
 def test_the_rows_kept_are_drawn_evenly():
     """Each of five rows is the one kept about as often (chi-squared over 2,000 draws)."""
-    drawn = np.bincount([kept(["a"] * 5, 1)[0] for _ in range(2000)], minlength=5)
+    drawn = np.bincount([retained(["a"] * 5, 1)[0] for _ in range(2000)], minlength=5)
     assert np.sum((drawn - 400) ** 2 / 400) < 33  # 1e-6
 
 
 def test_a_row_without_a_person_is_a_unit_of_its_own():
-    assert kept(["", "", "a", "a", ""], 1).tolist() in ([0, 1, 2, 4], [0, 1, 3, 4])
+    assert retained(["", "", "a", "a", ""], 1).tolist() in ([0, 1, 2, 4], [0, 1, 3, 4])
 
 
 def test_persons_compare_by_canonical_text():
-    assert len(kept(["3", "3.0", " 3 "], 1)) == 1
+    assert len(retained(["3", "3.0", " 3 "], 1)) == 1
 
 
 def persons(rows=600):
@@ -95,16 +95,18 @@ WRONG = [
 
 @pytest.mark.parametrize(("options", "word"), WRONG, ids=lambda o: " ".join(o) if isinstance(o, tuple) else "")
 def test_a_senseless_unit_is_refused(command, small, tmp_path, options, word):
-    code, _, told = command("run", small[0], "--schema", small[1], "--epsilon", "1", "--out", tmp_path / "o", *options)
+    code, _, stderr = command(
+        "run", small[0], "--schema", small[1], "--epsilon", "1", "--out", tmp_path / "o", *options
+    )
     assert code == 2
-    assert word in told
+    assert word in stderr
     assert synth.Ledger().entries() == []
 
 
 def test_the_unit_may_stand_in_the_schema(command, small, tmp_path):
     schema = tmp_path / "s.json"
     schema.write_text(json.dumps({**SMALL, "unit": "id", "max_rows": 2}))
-    code, said, told = command(
+    code, said, stderr = command(
         "run",
         small[0],
         "--schema",
@@ -117,7 +119,7 @@ def test_the_unit_may_stand_in_the_schema(command, small, tmp_path):
         tmp_path / "o",
         "--json",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     card = json.loads((tmp_path / "o" / "card.json").read_text())
     assert (card["unit"], card["max_rows_of_a_unit"]) == ("id", 2)
     line = next(e for e in synth.Ledger().entries() if e.kind == "spend")

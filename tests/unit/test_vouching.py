@@ -15,7 +15,7 @@ from synth.schema import table as schemas
 from synth.schema.coarsening import coarser
 from synth.sources.draft_schema import draft
 from synth.sources.formats.text_table import from_frame
-from tests.messy import clean, messy, secrets, told_in
+from tests.messy import clean, messy, reported_in, secrets
 
 pytestmark = pytest.mark.xdist_group("vouching")
 QUESTIONS = 4  # that a messy file may ask more than a clean one
@@ -129,12 +129,12 @@ def settle(schema, assume, reasons=None):
 
 
 def test_a_key_that_repeats_is_proposed_as_the_unit_and_must_be_answered(table, drafted):
-    schema, found = drafted.schema, drafted.persons
+    schema, results = drafted.schema, drafted.persons
     assert (schema.unit, schema.unit_source) == ("patient", "unconfirmed")
     counts = table.patient.value_counts().to_numpy()
-    kept = [np.minimum(counts, k).sum() / len(table) for k in (found.max_rows, found.max_rows - 1)]
-    assert kept[0] >= 0.95 > kept[1]
-    assert found.keys["patient"] == (4397, 8000)
+    retained = [np.minimum(counts, k).sum() / len(table) for k in (results.max_rows, results.max_rows - 1)]
+    assert retained[0] >= 0.95 > retained[1]
+    assert results.keys["patient"] == (4397, 8000)
     assert any("Can a person appear in more than one row?" in line for line in drafted.suggestions)
     harmless = {n: c for n, c in schema.columns.items() if n not in risky(schema)}
     with pytest.raises(InputError, match="`unit=patient` `max_rows="):
@@ -145,12 +145,12 @@ def test_a_key_that_repeats_is_proposed_as_the_unit_and_must_be_answered(table, 
 
 def test_grouping_reads_each_cell_alone_by_a_list_that_rows_do_not_change():
     column = one([f"{n:05d}" for n in range(1067, 90000, 37)] * 3, "postcode")
-    found = coarser(column, 2)
-    assert found.categories == tuple(f"{n:02d}" for n in range(100))
+    result = coarser(column, 2)
+    assert result.categories == tuple(f"{n:02d}" for n in range(100))
     cells = np.array(["01067", "99999", "7", "", "x1"], dtype=object)
-    places = codec.known(found, cells)[0].tolist()
+    places = codec.known(result, cells)[0].tolist()
     assert places == [1, 99, -1, -1, -1]
-    assert [codec.known(found, cells[i : i + 1])[0][0] for i in range(5)] == places
+    assert [codec.known(result, cells[i : i + 1])[0][0] for i in range(5)] == places
     listed = schemas.Column(
         type="categorical",
         categories=("a", "b", "other"),
@@ -183,27 +183,29 @@ def test_a_messy_file_goes_to_a_release_without_a_key_a_note_or_a_birth_date(tab
             temperature=table.temperature.str.replace(".", ",", regex=False),
         )
     table.to_csv(rows, **written)
-    code, _, told = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
-    assert code == 0, told
-    assert ("semicolons" in told) == (written is HOSPITAL)
+    code, _, stderr = command("schema", "init", rows, "--out", schema, "--dataset", "visits", "--assume-public")
+    assert code == 0, stderr
+    assert ("semicolons" in stderr) == (written is HOSPITAL)
     held = schema.read_text()
-    assert "unconfirmed: postcode, diagnosis" in told
+    assert "unconfirmed: postcode, diagnosis" in stderr
     plain = ("run", rows, "--schema", schema, "--epsilon", "1", "--out", out, "--seed", "1")
-    code, _, told = command(*plain, "--assume-public")
+    code, _, stderr = command(*plain, "--assume-public")
     assert code == 2, "a list of 400 diagnoses is not vouched for with the others"
-    assert "postcode (350 values" in told
-    code, _, told = command(*plain, "--assume-public", "--learn-share", "0.1")
+    assert "postcode (350 values" in stderr
+    code, _, stderr = command(*plain, "--assume-public", "--learn-share", "0.1")
     assert code == 2, "and the answer about persons is asked for"
-    assert "can a person appear in more than one row?" in told
+    assert "can a person appear in more than one row?" in stderr
     assert not out.exists()
     most = json.loads(held)["max_rows"]
-    code, _, told = command(*plain, "--assume-public", "--learn-share", "0.1", "--unit", "patient", "--max-rows", most)
-    assert code == 0, told
+    code, _, stderr = command(
+        *plain, "--assume-public", "--learn-share", "0.1", "--unit", "patient", "--max-rows", most
+    )
+    assert code == 0, stderr
     for name, cells in secrets(table).items():
         if name == "patient":
             cells = {c for c in cells if len(c) > 5}
         if name not in ("dob", "geburtsdatum"):  # dates are drawn: some meet a real one by chance
-            assert told_in(out, cells) == set(), name
+            assert reported_in(out, cells) == set(), name
     made = pd.read_csv(out / "synthetic.csv", dtype=str)
     assert "note" not in made.columns
     assert made.patient.tolist() == [str(i) for i in range(1, len(made) + 1)]
@@ -234,19 +236,19 @@ def test_what_a_draft_leaves_unconfirmed_is_learnt_without_deleting_facts_by_han
     table[["patient", "note", "diagnosis", "ward", "age"]].to_csv(rows, index=False)
     assert command("schema", "init", rows, "--out", schema, "--dataset", "v")[0] == 0
     asked = ("schema", "learn", rows, "--schema", schema, "--epsilon", 4, "--out", learnt)
-    code, _, told = command(*asked)
-    assert (code, "can a person appear in more than one row?" in told) == (2, True)
-    code, _, told = command(*asked, "--unit", "patient", "--max-rows", 3)
-    assert code == 0, told
-    found = schemas.load(learnt).columns
-    assert {n: c.source for n, c in found.items()} == {
+    code, _, stderr = command(*asked)
+    assert (code, "can a person appear in more than one row?" in stderr) == (2, True)
+    code, _, stderr = command(*asked, "--unit", "patient", "--max-rows", 3)
+    assert code == 0, stderr
+    result = schemas.load(learnt).columns
+    assert {n: c.source for n, c in result.items()} == {
         "patient": "declared",
         "diagnosis": "private",
         "ward": "private",
         "age": "private",
     }
-    assert set(found["ward"].categories) == set(table.ward)
-    assert found["diagnosis"].risk is None
+    assert set(result["ward"].categories) == set(table.ward)
+    assert result["diagnosis"].risk is None
 
 
 def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, command):
@@ -259,8 +261,8 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
     }
     for epsilon in (1, 2):
         schema.write_text(json.dumps(plain))
-        code, _, told = command("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
-        assert code == 0, told
+        code, _, stderr = command("schema", "learn", rows, "--schema", schema, "--epsilon", epsilon, "--out", schema)
+        assert code == 0, stderr
         plain = json.loads(schema.read_text())
         plain["columns"]["age"] = {"type": "integer"}
     assert plain["learnt"]["epsilon"] == 3
@@ -274,7 +276,7 @@ def test_what_is_learnt_in_two_steps_costs_the_sum_of_both(table, tmp_path, comm
 def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(table, tmp_path, command):
     rows, schema, out = tmp_path / "visits.csv", tmp_path / "draft.json", tmp_path / "out"
     table[["diagnosis", "ward", "postcode"]].to_csv(rows, index=False)
-    code, _, told = command(
+    code, _, stderr = command(
         "schema",
         "init",
         rows,
@@ -289,21 +291,21 @@ def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(ta
         "--reason",
         "diagnosis=the national list",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     run = ("run", rows, "--schema", schema, "--epsilon", "8", "--method", "independent", "--out", out)
-    code, _, told = command(*run)
-    assert code == 0, told
+    code, _, stderr = command(*run)
+    assert code == 0, stderr
     card = json.loads((out / "card.json").read_text())
     said = {"why_alone": "it has a long list of values", "values": 400, "reason": "the national list"}
     assert card["vouched_alone"] == {"diagnosis": said}
     assert any(i.get("vouched") == "the national list" for i in card["invariants"])
-    code, told, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
+    code, stderr, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         assert b"the national list" in archive.read("card.html")
     made = pd.read_csv(out / "synthetic.csv", dtype=str)
-    assert json.loads(told)["standing"] == {"diagnosis": made.diagnosis.nunique(), "ward": 4}
-    code, told, _ = command("report", out, "--real", rows, "--out", tmp_path / "r.html", "--json")
+    assert json.loads(stderr)["standing"] == {"diagnosis": made.diagnosis.nunique(), "ward": 4}
+    code, stderr, _ = command("report", out, "--real", rows, "--out", tmp_path / "r.html", "--json")
     few = table.diagnosis.value_counts()
     expected = sum(few.get(v, 0) < 10 for v in made.diagnosis.unique())
     assert expected > 0
-    assert json.loads(told)["of_which_in_few_real_rows"] == {"diagnosis": expected, "ward": 0}
+    assert json.loads(stderr)["of_which_in_few_real_rows"] == {"diagnosis": expected, "ward": 0}

@@ -70,7 +70,7 @@ def one_run(
 
 def _released(releases: Any, canaries: int) -> np.ndarray | None:
     """Each canary's noisy counts of its category alone, weighted by precision, (canaries,); None without any."""
-    found, any_told = np.zeros(canaries), False
+    results, any_reported = np.zeros(canaries), False
     for release in releases:
         if not isinstance(release, CountsRelease):
             continue
@@ -78,7 +78,7 @@ def _released(releases: Any, canaries: int) -> np.ndarray | None:
             for axis, bins in enumerate(marginal.bins):
                 if bins.column == "name" and bins.size >= canaries:
                     others = tuple(i for i in range(values.ndim) if i != axis)
-                    told = values.sum(axis=others)[codes(bins, np.arange(canaries))]
-                    found += told / (marginal.sigma**2 * max(values.size / bins.size, 1.0))
-                    any_told = True
-    return found if any_told else None
+                    reported = values.sum(axis=others)[codes(bins, np.arange(canaries))]
+                    results += reported / (marginal.sigma**2 * max(values.size / bins.size, 1.0))
+                    any_reported = True
+    return results if any_reported else None

@@ -89,7 +89,7 @@ def noise_audit(
     else:
         one, other = rng.normal(size=(2, draws)) * sigma
         known = _gaussian(sigma, order)
-    found = leakage((one + 1)[:, None], other[:, None], rng=rng, order=order, confidence=confidence)
+    result = leakage((one + 1)[:, None], other[:, None], rng=rng, order=order, confidence=confidence)
     return Capacity(
         mechanism=noise,
         epsilon=epsilon,
@@ -99,7 +99,7 @@ def noise_audit(
         confidence=confidence,
         ceiling=known["unrestricted"],
         closed=known,
-        attackers=tuple(found),
+        attackers=tuple(result),
         seconds=time.perf_counter() - started,
     )
 
@@ -155,7 +155,7 @@ def release_audit(
     one, other, names = runs.matrix(sides[0], sides[1])
     moving = (np.concatenate([one, other]).std(0) > 0) & [not n.startswith("likelihood") for n in names]
     rng = np.random.default_rng(seed)
-    found = leakage(one[:, moving], other[:, moving], rng=rng, order=order, confidence=confidence)
+    result = leakage(one[:, moving], other[:, moving], rng=rng, order=order, confidence=confidence)
     ceiling = grant.mu**2 / 2 * (order or 1.0)
     return Capacity(
         mechanism=method,
@@ -166,6 +166,6 @@ def release_audit(
         confidence=confidence,
         ceiling=ceiling,
         closed={"unrestricted": ceiling},
-        attackers=tuple(found),
+        attackers=tuple(result),
         seconds=time.perf_counter() - started,
     )

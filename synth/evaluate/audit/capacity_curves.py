@@ -67,20 +67,20 @@ def noise_curves(noise: str, *, epsilon: float, delta: float = 1e-5, scale: floa
     check_scale(scale)
     laplace, asked = noise == "laplace", scale
     scale = asked or (1 / epsilon if laplace else 1 / calibrate(epsilon, delta))
-    found = {NAMES[d]: tuple(polynomial_renyi(noise, scale, a, d) for a in ORDERS) for d in DEGREES}
+    result = {NAMES[d]: tuple(polynomial_renyi(noise, scale, a, d) for a in ORDERS) for d in DEGREES}
     bound = tuple(closed.published_linear_renyi(noise, scale, a) for a in ORDERS)
-    holds = all(b >= v for b, v in zip(bound, found["linear"], strict=True))
+    holds = all(b >= v for b, v in zip(bound, result["linear"], strict=True))
     if holds:
-        found["published linear bound"] = bound
+        result["published linear bound"] = bound
     if laplace:
-        found["lower bound"] = tuple(max(closed.laplace_renyi_at_least(1 / scale, a), 0.0) for a in ORDERS)
-    found["unrestricted"] = tuple(_whole(noise, scale, a) for a in ORDERS)
+        result["lower bound"] = tuple(max(closed.laplace_renyi_at_least(1 / scale, a), 0.0) for a in ORDERS)
+    result["unrestricted"] = tuple(_whole(noise, scale, a) for a in ORDERS)
     return Curves(
         noise=noise,
         scale=scale,
         epsilon=None if asked else epsilon,
         orders=ORDERS,
-        values=found,
+        values=result,
         crossing=_crossing(noise, scale) if holds else None,
     )
 

@@ -73,7 +73,7 @@ def strategy_view(
     if scale is None:
         widest = float(np.linalg.norm(strategy, 1 if noise == "laplace" else 2, axis=0).max())
         scale = widest / epsilon if noise == "laplace" else widest * sigma
-    told = matrix_kl(strategy, noise, scale) if order is None else matrix_renyi(strategy, noise, scale, order)
+    reported = matrix_kl(strategy, noise, scale) if order is None else matrix_renyi(strategy, noise, scale, order)
     answers, counts = strategy.shape
     bound = noise == "laplace" and order not in (None, 2.0) and bool((np.count_nonzero(strategy, axis=0) > 1).any())
     return StrategyView(
@@ -83,8 +83,8 @@ def strategy_view(
         order=order,
         answers=answers,
         counts=counts,
-        linear=told["linear"],
-        unrestricted=told["unrestricted"],
+        linear=reported["linear"],
+        unrestricted=reported["unrestricted"],
         exact=not bound,
     )
 
@@ -92,12 +92,12 @@ def strategy_view(
 def _read(path: Path) -> np.ndarray:
     """The matrix. Errors: UsageError where it is none, or asks for nothing."""
     try:
-        found = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8")
+        result = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8")
     except (OSError, ValueError):  # a directory, binary rubbish, lines of different lengths
-        found = np.empty((0, 0))
-    if not 0 < found.size <= CELLS or not np.isfinite(found).all() or not found.any():
+        result = np.empty((0, 0))
+    if not 0 < result.size <= CELLS or not np.isfinite(result).all() or not result.any():
         raise UsageError(
             f"`strategy={path}`: must be a file of finite numbers, not all zero and at most {CELLS:,}: "
             "a line an answer, commas between them"
         )
-    return found
+    return result

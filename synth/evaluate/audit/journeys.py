@@ -74,12 +74,16 @@ class Ticket:
 
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Shown:
     """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
-    kept = {p.name for p in place.iterdir()}
+    retained = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
     notes: list[str] = []
     if source is not None:
         gc.collect()  # an earlier journey's connection must not be this one's warning
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings(record=True) as told:
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        warnings.catch_warnings(record=True) as reported,
+    ):
         warnings.simplefilter("always")
         code, message = _run(table, source, ticket, place, notes)
     texts = {
@@ -88,14 +92,14 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Show
         "notes": "\n".join(notes),
         "standard output": out.getvalue(),
         "standard error": err.getvalue(),
-        "warnings": "\n".join(sorted(str(w.message) for w in told)),
+        "warnings": "\n".join(sorted(str(w.message) for w in reported)),
     }
     numbers: dict[str, float] = {}
-    _look(place, kept, numbers, texts)
-    told_of = _tables_and_answers if isinstance(ticket.schema, Dataset) else _table_and_answers
-    answers = told_of(place / "out", numbers) if code == 0 else None
+    _look(place, retained, numbers, texts)
+    reported_of = _tables_and_answers if isinstance(ticket.schema, Dataset) else _table_and_answers
+    answers = reported_of(place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
-        if path.name not in kept and not path.name.startswith("ledger."):
+        if path.name not in retained and not path.name.startswith("ledger."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     return Shown(numbers=numbers, texts={n: t.replace(str(place), "PLACE") for n, t in texts.items()}, answers=answers)
 
@@ -150,12 +154,12 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
     return 0, "done"
 
 
-def _look(place: Path, kept: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
+def _look(place: Path, retained: set[str], numbers: dict[str, float], texts: dict[str, str]) -> None:
     """Names and sizes of files, what their JSON says and their arrays hold."""
-    found = [p for p in sorted(place.rglob("*")) if p.is_file() and p.name not in PRIVATE]
-    found = [p for p in found if p.relative_to(place).parts[0] not in kept and not p.name.startswith("ledger.")]
-    texts["files"] = "\n".join(str(p.relative_to(place)) for p in found)
-    for path in found:
+    results = [p for p in sorted(place.rglob("*")) if p.is_file() and p.name not in PRIVATE]
+    results = [p for p in results if p.relative_to(place).parts[0] not in retained and not p.name.startswith("ledger.")]
+    texts["files"] = "\n".join(str(p.relative_to(place)) for p in results)
+    for path in results:
         name = str(path.relative_to(place))
         if path.name not in TIMED:
             numbers[f"size of {name}"] = float(path.stat().st_size)

@@ -40,9 +40,9 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             tables = [(m.bins, v, m.sigma) for m, v in zip(release.question.marginals, release.values, strict=True)]
             return sum(_table(*t, one, other) for t in tables)
         case ExternalRelease():
-            told = zip(release.cliques, release.values, release.sigmas, strict=True)
+            reported = zip(release.cliques, release.values, release.sigmas, strict=True)
             bins = release.question.bins
-            return sum(_table(tuple(bins[c] for c in clique), v, s, one, other) for clique, v, s in told)
+            return sum(_table(tuple(bins[c] for c in clique), v, s, one, other) for clique, v, s in reported)
         case EmbeddingRelease():
             means = [release.question.features.of(t).sum(0) for t in (one, other)]
             return _normal(release.values, means[0], means[1], release.question.sigma)
@@ -93,8 +93,8 @@ def counted(bins: tuple[Bins, ...], rows: Positions) -> np.ndarray:
 
 def _encoded(release: SlicesRelease, rows: Positions) -> np.ndarray:
     """Rows as the question's vectors, (n, d); seen through its directions where these are told."""
-    found = np.hstack([looked_up(b, rows[b.bins.column]) for b in release.question.encoding.blocks])
-    return found if release.directions is None else found @ release.directions
+    result = np.hstack([looked_up(b, rows[b.bins.column]) for b in release.question.encoding.blocks])
+    return result if release.directions is None else result @ release.directions
 
 
 def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
@@ -107,21 +107,21 @@ def _slices(release: SlicesRelease, one: Positions, other: Positions) -> float:
     if len(sums) == 1:
         return _normal(sums[0], means[0], means[1], sigma)
     company = means[1] / len(sums)
-    moved = means[0] - means[1]
-    each = ((sums - company) @ moved - moved @ moved / 2) / sigma**2
+    shifted = means[0] - means[1]
+    each = ((sums - company) @ shifted - shifted @ shifted / 2) / sigma**2
     return float(np.logaddexp.reduce(each) - np.log(len(sums)))
 
 
 def _path(release: FunctionalRelease, one: Positions, other: Positions) -> float:
     asked, kernel, more = release.question, release.question.kernel, {"gradients": release.question.gradients}
     points, unique = np.unique(asked.points, axis=0, return_index=True)
-    told = release.values[unique].reshape(len(points), -1)
+    reported = release.values[unique].reshape(len(points), -1)
     if isinstance(kernel, GaussianKernel):
-        told = told * np.array([1.0] + [kernel.unit] * (told.shape[1] - 1))
+        reported = reported * np.array([1.0] + [kernel.unit] * (reported.shape[1] - 1))
     means = [kernel.seen(kernel.coded(t), points, **more).sum(0) for t in (one, other)]
-    covariance = asked.sigma**2 * (kernel.gram(points, points, **more) + asked.nugget * np.eye(told.size))
+    covariance = asked.sigma**2 * (kernel.gram(points, points, **more) + asked.nugget * np.eye(reported.size))
     weights = np.linalg.solve(covariance, means[0] - means[1])
-    return float(weights @ (told.ravel() - (means[0] + means[1]) / 2))
+    return float(weights @ (reported.ravel() - (means[0] + means[1]) / 2))
 
 
 def _step(release: StepRelease, one: Positions, other: Positions) -> float:
@@ -134,10 +134,10 @@ def _step(release: StepRelease, one: Positions, other: Positions) -> float:
 
     def summed(rows: Positions) -> np.ndarray:
         at = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
-        told = taken.of(at, np.zeros((gradients.CHUNK, plan.latent)))
-        return gradients.on_lattice(told, plan).sum(0) * plan.lattice
+        reported = taken.of(at, np.zeros((gradients.CHUNK, plan.latent)))
+        return gradients.on_lattice(reported, plan).sum(0) * plan.lattice
 
     company = summed(other)
-    moved = summed(one) - company
-    speaks = (moved @ (release.values - plan.rate * company) - moved @ moved / 2) / plan.sigma**2
+    shifted = summed(one) - company
+    speaks = (shifted @ (release.values - plan.rate * company) - shifted @ shifted / 2) / plan.sigma**2
     return float(np.logaddexp(np.log1p(-plan.rate), np.log(plan.rate) + speaks)) if plan.rate < 1 else float(speaks)

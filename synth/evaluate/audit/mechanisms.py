@@ -116,13 +116,13 @@ def bare(
     mu, pair, ask = calibrate(epsilon, delta), worst_pair("add_remove"), BARE[name]
     (one, size), (other, _) = (_scores(ask, 1 / mu, scale, pair, rows, draws) for rows in (pair.one, pair.other))
     spread = sqrt((one.var(ddof=1) + other.var(ddof=1)) / 2)
-    found = float(one.mean() - other.mean()) / spread * (mu / size)
+    result = float(one.mean() - other.mean()) / spread * (mu / size)
     return Bare(
         name=name,
         claimed=mu,
-        mu=found,
+        mu=result,
         epsilon_claimed=derived_epsilon(mu, delta),
-        epsilon_implied=derived_epsilon(found, delta),
+        epsilon_implied=derived_epsilon(result, delta),
         delta=delta,
         draws=len(one),
         finding=examine(
@@ -156,7 +156,7 @@ def _scores(
         if isinstance(first, FunctionalQuery):
             question, known = ask(sigma * scale, turn), mechanisms()  # a path is told once
         release = known[type(question)].answer(question, rows, noise)
-        size = _moved(release, pair) / sigma
+        size = _shift_of(release, pair) / sigma
         scores.append(ratio(release, pair.one, pair.other) / (size / scale))
         sizes.append(size)
     return np.array(scores), float(np.mean(sizes))
@@ -172,10 +172,10 @@ def _counts(question: Counts, rows: Positions, draws: int, noise: SystemNoise) -
     return np.concatenate(drawn)[:draws]
 
 
-def _moved(release: Any, pair: Pair) -> float:
+def _shift_of(release: Any, pair: Pair) -> float:
     """How far the odd row moves this answer, 1 but for random shifts."""
     if isinstance(release, SlicesRelease) and release.directions is not None:
         row = {n: a[:1] for n, a in pair.one.items()}
-        moved = np.hstack([looked_up(b, row[b.bins.column]) for b in release.question.encoding.blocks])
-        return float(np.linalg.norm(moved @ release.directions))
+        shifted = np.hstack([looked_up(b, row[b.bins.column]) for b in release.question.encoding.blocks])
+        return float(np.linalg.norm(shifted @ release.directions))
     return 1.0

@@ -64,13 +64,13 @@ class Audit:
             f"{self.method} at epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}: "
             f"{'VIOLATED' if self.violated else 'not contradicted'}"
         ]
-        for name, found in (("releases", self.outputs), ("synthetic tables", self.tables)):
-            if found is None:
+        for name, item in (("releases", self.outputs), ("synthetic tables", self.tables)):
+            if item is None:
                 continue
-            mu = "" if found.claim.mu is None else f"mu at least {found.mu:.3f} (claimed {found.claim.mu:.3f}), "
+            mu = "" if item.claim.mu is None else f"mu at least {item.mu:.3f} (claimed {item.claim.mu:.3f}), "
             lines.append(
-                f"  {name}: {mu}epsilon at delta {DELTA:g} at least {found.epsilon:.3f} (claimed "
-                f"{found.claim.at_audit:.3f}); {found.draws} draws, {found.attack}"
+                f"  {name}: {mu}epsilon at delta {DELTA:g} at least {item.epsilon:.3f} (claimed "
+                f"{item.claim.at_audit:.3f}); {item.draws} draws, {item.attack}"
             )
         if self.canaries:
             c = self.canaries
@@ -137,7 +137,7 @@ def audit(
     parts = runs.Parts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
     tick = _ticker(2 * (draws + table_draws), progress)
-    found = compared(runs.outputs(pair, parts), pair, claim, draws=draws, confidence=confidence, tick=tick)
+    comparison = compared(runs.outputs(pair, parts), pair, claim, draws=draws, confidence=confidence, tick=tick)
     made = None
     if table_draws:
         made = compared(runs.tables(pair, parts), pair, claim, draws=table_draws, confidence=confidence, tick=tick)
@@ -160,7 +160,7 @@ def audit(
         delta=delta,
         relation=str(link),
         max_rows=max_rows,
-        outputs=found,
+        outputs=comparison,
         tables=made,
         canaries=guessed,
         seconds=time.perf_counter() - started,

@@ -77,24 +77,24 @@ def outputs(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from all releases of a run."""
 
     def draw(rows: Positions) -> Seen:
-        return told(measure(pair, rows, parts), pair)
+        return observed(measure(pair, rows, parts), pair)
 
     return draw
 
 
-def told(transcript: Transcript, pair: Pair) -> Seen:
+def observed(transcript: Transcript, pair: Pair) -> Seen:
     """Numbers by name: the row count where it is told, log likelihood ratios, and short releases value by value."""
-    found: Seen = {"rows": float(transcript.setting.public_rows or 0)}
+    result: Seen = {"rows": float(transcript.setting.public_rows or 0)}
     whole = 0.0
     for i, release in enumerate(transcript.answers):
         speaks = ratio(release, pair.one, pair.other)
         whole += speaks
-        found[f"likelihood of answer {i}"] = speaks
+        result[f"likelihood of answer {i}"] = speaks
         values = _values(release)
-        found[f"size of answer {i}"] = float(len(values))
+        result[f"size of answer {i}"] = float(len(values))
         if len(values) <= MOST_VALUES:
-            found |= {f"answer {i}, value {j} of {len(values)}": float(v) for j, v in enumerate(values)}
-    return {"likelihood of all answers": whole, **found}
+            result |= {f"answer {i}, value {j} of {len(values)}": float(v) for j, v in enumerate(values)}
+    return {"likelihood of all answers": whole, **result}
 
 
 def _values(release: Any) -> np.ndarray:
@@ -124,20 +124,20 @@ def drawn(transcript: Transcript, pair: Pair, parts: Parts) -> Seen:
 def looked_at(texts: Mapping[str, np.ndarray], pair: Pair) -> Seen:
     """Counts of every value, of the odd unit's pairs of values and of its whole row, the row count, and extremes."""
     size = len(next(iter(texts.values())))
-    found: Seen = {"rows": float(size)}
+    result: Seen = {"rows": float(size)}
     odd = {}
     for name, column in pair.schema.measured().items():
         values = _texts(column)
         odd[name] = texts[name] == values[ODD[name]]
         for value in values:
-            found[f"{name} {value}"] = float(np.count_nonzero(texts[name] == value))
-        found[f"kinds of {name}"] = float(len(set(texts[name].tolist())))
+            result[f"{name} {value}"] = float(np.count_nonzero(texts[name] == value))
+        result[f"kinds of {name}"] = float(len(set(texts[name].tolist())))
     names = list(odd)
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
-            found[f"odd {a} and {b}"] = float(np.count_nonzero(odd[a] & odd[b]))
-    found["odd rows"] = float(np.count_nonzero(np.logical_and.reduce(list(odd.values()))))
-    return found
+            result[f"odd {a} and {b}"] = float(np.count_nonzero(odd[a] & odd[b]))
+    result["odd rows"] = float(np.count_nonzero(np.logical_and.reduce(list(odd.values()))))
+    return result
 
 
 def _texts(column: Any) -> list[str]:
@@ -149,11 +149,11 @@ def _texts(column: Any) -> list[str]:
 
 def gathered(draw: Callable[[Positions], Seen], rows: Positions, count: int, tick: Callable[[], None]) -> list[Seen]:
     """``count`` draws on one table."""
-    found = []
+    results = []
     for _ in range(count):
-        found.append(draw(rows))
+        results.append(draw(rows))
         tick()
-    return found
+    return results
 
 
 def matrix(one: Sequence[Seen], other: Sequence[Seen], *, most: int = 150) -> tuple[np.ndarray, np.ndarray, list[str]]:

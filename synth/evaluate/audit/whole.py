@@ -69,7 +69,7 @@ class Sight:
 
     def plain(self) -> dict[str, Any]:
         """The sight as JSON data."""
-        told = None if self.moments is None else asdict(self.moments)
+        reported = None if self.moments is None else asdict(self.moments)
         return {
             "name": self.name,
             "shows": self.shows,
@@ -77,7 +77,7 @@ class Sight:
             "violated": self.violated,
             "seen_by": self.seen_by,
             "finding": self.finding.plain() | {"curve": []},
-            "moments": told,
+            "moments": reported,
         }
 
 
@@ -107,9 +107,9 @@ class WholeAudit:
 
     def plain(self) -> dict[str, Any]:
         """The audit as JSON data."""
-        told = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
+        reported = {n: getattr(self, n) for n in ("method", "epsilon", "delta", "relation", "draws", "confidence")}
         return {
-            **told,
+            **reported,
             "whole": True,
             "violated": self.violated,
             "canaries": [s.plain() for s in self.sights],
@@ -125,7 +125,7 @@ class WholeAudit:
         ]
         for s in self.sights:
             m = s.moments
-            drawn = "" if m is None else f", noise {m.noise_found:.2f} of the claimed"
+            drawn = "" if m is None else f", noise {m.noise_estimate:.2f} of the claimed"
             verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
             lines.append(f"  {s.name} ({s.kind}): {verdict}{drawn}")
         return [
@@ -164,7 +164,7 @@ def audit_whole(
     _check(link, draws, failure)
     claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
     _check_draws(draws, failure, claims)
-    found = []
+    results = []
     for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
         ticket = Ticket(
             schema=_schema(canary),
@@ -174,9 +174,9 @@ def audit_whole(
             relation=relation,
             options=options or {},
         )
-        found.append(_sight(canary, ticket, link, claim, draws, failure))
+        results.append(_sight(canary, ticket, link, claim, draws, failure))
         progress((i + 1) / len(listed))
-        if first and found[-1].violated:
+        if first and results[-1].violated:
             break
     return WholeAudit(
         method=method,
@@ -185,7 +185,7 @@ def audit_whole(
         relation=str(link),
         draws=draws,
         confidence=confidence,
-        sights=tuple(found),
+        sights=tuple(results),
         seconds=time.perf_counter() - started,
     )
 
@@ -271,11 +271,11 @@ def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Sh
 
 def _moments(one: Sequence[Shown], other: Sequence[Shown], failure: float) -> Moments | None:
     """Of the first counts, where every run told them."""
-    told = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
-    sizes = {len(a) for side in told for a in side}
-    if len(sizes) != 1 or min(len(side) for side in told) < 8:
+    reported = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
+    sizes = {len(a) for side in reported for a in side}
+    if len(sizes) != 1 or min(len(side) for side in reported) < 8:
         return None
-    return moments(np.stack(told[0]), np.stack(told[1]), failure=failure)
+    return moments(np.stack(reported[0]), np.stack(reported[1]), failure=failure)
 
 
 def numbered(one: Sequence[Shown], other: Sequence[Shown]) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -75,7 +75,7 @@ def standard(max_rows: int = 1) -> list[Canary]:
     most = max_rows if max_rows > 1 else PERSON_ROWS
     return [
         _row(),
-        _moved(),
+        _relocated(),
         _blank(),
         *_texts(),
         _pushing(most),
@@ -134,7 +134,7 @@ def _row() -> Canary:
     )
 
 
-def _moved() -> Canary:
+def _relocated() -> Canary:
     """Every row between the old place and the new one is unlike the next."""
     return Canary(
         name="a row moved in a sorted file",

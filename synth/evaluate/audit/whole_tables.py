@@ -41,7 +41,7 @@ def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tup
         try:
             yield name, canary.source
         finally:
-            _told(engine, f"DROP TABLE {name}")
+            _executed(engine, f"DROP TABLE {name}")
     elif canary.source is not None:  # Spark and DuckDB read Parquet files
         kinds = pa.schema([(n, TYPES.get(n, TEXT)[1]) for n in table.columns])
         pq.write_table(pa.Table.from_pandas(table, schema=kinds, preserve_index=False), place / "table.parquet")
@@ -83,14 +83,14 @@ def _workbook(table: pd.DataFrame, place: Path) -> Path:
 
 def _store(engine: Engine, name: str, table: pd.DataFrame) -> None:
     """A new table of PostgreSQL."""
-    _told(engine, f"CREATE TABLE {name} ({', '.join(f'{n} {TYPES.get(n, TEXT)[0]}' for n in table.columns)})")
+    _executed(engine, f"CREATE TABLE {name} ({', '.join(f'{n} {TYPES.get(n, TEXT)[0]}' for n in table.columns)})")
     with engine.backend.con.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
         for row in table.itertuples(index=False, name=None):
             copy.write_row(row)
     engine.backend.con.commit()
 
 
-def _told(engine: Engine, statement: str) -> None:
+def _executed(engine: Engine, statement: str) -> None:
     """Errors: InputError, never the engine's words."""
     try:
         with engine.backend.con.cursor() as cursor:

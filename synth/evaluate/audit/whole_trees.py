@@ -133,12 +133,12 @@ def chosen_trees(names: Sequence[str]) -> list[TreeCanary]:
 
 def _company() -> dict[str, dict[str, list[str]]]:
     """Ordinary homes of two people with a visit each."""
-    found: dict[str, dict[str, list[str]]] = {}
+    result: dict[str, dict[str, list[str]]] = {}
     for i in range(HOMES):
         for table, cells in _tree(f"h{i}", kind=LETTERS[i % 2], people=2, visits=1).items():
             for name, texts in cells.items():
-                found.setdefault(table, {}).setdefault(name, []).extend(texts)
-    return found
+                result.setdefault(table, {}).setdefault(name, []).extend(texts)
+    return result
 
 
 def _tree(home: str, *, kind: str, people: int, visits: int) -> dict[str, dict[str, list[str]]]:

@@ -62,15 +62,15 @@ def measure(
     copied = _shuffled(_drawn(seen, made.used, rng), rng)
     apart = _apart(_drawn(seen, made.used, rng), rng)
     tables = {OURS: made, COPIED: copied, HALF: _shuffled(_half(copied, apart), rng), SHUFFLED: apart}
-    found = [
+    results = [
         f
         for name, table in tables.items()
         for f in attack(seen, table, test=held, name=name, known=known, attacks=attacks, rng=rng)
     ]
-    order = list(dict.fromkeys(f.attack for f in found))
-    found.sort(key=lambda f: order.index(f.attack))
+    order = list(dict.fromkeys(f.attack for f in results))
+    results.sort(key=lambda f: order.index(f.attack))
     return Risks(
-        findings=tuple(found), rows=(seen.used, None if held is None else held.used, made.used), known=tuple(known)
+        findings=tuple(results), rows=(seen.used, None if held is None else held.used, made.used), known=tuple(known)
     )
 
 
@@ -86,18 +86,18 @@ def attack(
 ) -> list[Finding]:
     """Every attack on one table."""
     both = real if test is None else test  # without held-out rows the second figure is left out
-    found = [
+    results = [
         *_singled_out(real, synthetic, both, name, attacks, rng),
         *_by_neighbours(real, synthetic, both, name, attacks, rng),
         _reconstructed(real, synthetic, both, name, known),
     ]
-    return found if test is not None else [replace(f, control=None) for f in found]
+    return results if test is not None else [replace(f, control=None) for f in results]
 
 
 def _singled_out(
     real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
 ) -> list[Finding]:
-    told = {
+    reported = {
         singling_out.NAMES[0]: (1, singling_out.of_one_column(synthetic, attacks, rng)),
         singling_out.NAMES[1]: (
             singling_out.COLUMNS,
@@ -113,7 +113,7 @@ def _singled_out(
             control=rate(said.counts(others) == 1),
             baseline=_alone(singling_out.at_random(synthetic, attacks, width, rng), ours),
         )
-        for title, (width, said) in told.items()
+        for title, (width, said) in reported.items()
         if len(said.columns)
     ]
 
@@ -143,16 +143,16 @@ def _by_neighbours(
         )
         for n in names
     ]
-    told = " | ".join(", ".join(h) for h in halves)
+    message = " | ".join(", ".join(h) for h in halves)
     linked = Finding(
-        attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used, detail=told
+        attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used, detail=message
     )
     return [linked, worst(each)]
 
 
 def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, known: list[str]) -> Finding:
-    found, held = (reconstruction.reconstructed(s, synthetic, known) for s in (real, test))
-    level = 1 - (1 - LEVEL) / len(found)
+    result, held = (reconstruction.reconstructed(s, synthetic, known) for s in (real, test))
+    level = 1 - (1 - LEVEL) / len(result)
     return worst(
         [
             Finding(
@@ -163,14 +163,14 @@ def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, kno
                 baseline=float(mode.mean()),
                 detail=n,
             )
-            for n, (hits, mode) in found.items()
+            for n, (hits, mode) in result.items()
         ]
     )
 
 
-def worst(found: list[Finding]) -> Finding:
+def worst(findings: list[Finding]) -> Finding:
     """The column that the attack tells most of: by risk, without held-out rows by its gain over guessing."""
-    return max(found, key=lambda f: f.real.value - f.baseline if f.risk is None else f.risk[1])
+    return max(findings, key=lambda f: f.real.value - f.baseline if f.risk is None else f.risk[1])
 
 
 def _drawn(sample: Sample, size: int, rng: np.random.Generator) -> Sample:

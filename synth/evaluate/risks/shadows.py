@@ -119,13 +119,13 @@ def measure(
     pair = worst_pair(link, max_rows=max_rows)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     own, claim = _method(generator_named(method, link, options), pair, grant, draws)
-    out = [_found(own, f"{method}, this release's settings", seen, claim) for seen in (ANSWERS, TABLE)]
+    out = [_shadow(own, f"{method}, this release's settings", seen, claim) for seen in (ANSWERS, TABLE)]
     if method != Independent.name:
         other, its = _method(generator_named(Independent.name, link, None), pair, grant, draws)
-        out.append(_found(other, f"{Independent.name} at the same epsilon", TABLE, its))
+        out.append(_shadow(other, f"{Independent.name} at the same epsilon", TABLE, its))
     for name, draw in leaks(pair, rng).items():
         sides = [[{TABLE: draw(rows)} for _ in range(LEAKS)] for rows in (pair.one, pair.other)]
-        out.append(_found(sides, name, TABLE, claim, private=False))
+        out.append(_shadow(sides, name, TABLE, claim, private=False))
     return tuple(out)
 
 
@@ -137,12 +137,12 @@ def _method(generator: Generator, pair: Pair, grant: Grant, draws: int) -> tuple
 
     def once(rows: Positions) -> Views:
         transcript = runs.measure(pair, rows, parts)
-        return {ANSWERS: runs.told(transcript, pair), TABLE: runs.drawn(transcript, pair, parts)}
+        return {ANSWERS: runs.observed(transcript, pair), TABLE: runs.drawn(transcript, pair, parts)}
 
     return [[once(rows) for _ in range(draws)] for rows in (pair.one, pair.other)], claim
 
 
-def _found(sides: list[list[Views]], made: str, seen: str, claim: Claim, *, private: bool = True) -> Shadow:
+def _shadow(sides: list[list[Views]], made: str, seen: str, claim: Claim, *, private: bool = True) -> Shadow:
     one, other, names = runs.matrix(*([views[seen] for views in side] for side in sides))
     finding = examine(one, other, claim=claim, confidence=CONFIDENCE, names=names)
     hits, guesses = finding.guesses

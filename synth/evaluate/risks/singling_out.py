@@ -50,22 +50,22 @@ def matrix(sample: Sample) -> np.ndarray:
 
 def of_one_column(synthetic: Sample, wanted: int, rng: np.random.Generator) -> Statements:
     """Values that one synthetic row alone has; of numbers also "at most the least" and "at least the greatest"."""
-    found: list[tuple[int, int, int]] = []
+    result: list[tuple[int, int, int]] = []
     for j, (name, column) in enumerate(synthetic.columns.items()):
         values, count = np.unique(synthetic.positions[name], return_counts=True)
-        found += [(j, int(v), int(v)) for v in values[count == 1]]
+        result += [(j, int(v), int(v)) for v in values[count == 1]]
         known = values[values < column.size] if column.is_numeric else values[:0]
         if len(known):
-            found += [(j, 0, int(known[0])), (j, int(known[-1]), column.size - 1)]
-    if not found:
+            result += [(j, 0, int(known[0])), (j, int(known[-1]), column.size - 1)]
+    if not result:
         return _statements(np.empty((0, 3), dtype=np.int64))
-    told = np.asarray(found)
-    kept = _statements(told[rng.permutation(len(told))])
-    return kept.take(np.flatnonzero(kept.counts(matrix(synthetic)) == 1)[:wanted])
+    reported = np.asarray(result)
+    retained = _statements(reported[rng.permutation(len(reported))])
+    return retained.take(np.flatnonzero(retained.counts(matrix(synthetic)) == 1)[:wanted])
 
 
-def _statements(told: np.ndarray) -> Statements:
-    return Statements(columns=told[:, :1], low=told[:, 1:2], high=told[:, 2:3])
+def _statements(reported: np.ndarray) -> Statements:
+    return Statements(columns=reported[:, :1], low=reported[:, 1:2], high=reported[:, 2:3])
 
 
 def of_several_columns(synthetic: Sample, wanted: int, rng: np.random.Generator) -> Statements:

@@ -24,21 +24,21 @@ POWER = 2 / 3
 MOST_PAIRS = 300  # pairs that a conditional embedding holds; wide tables make do with a random choice
 
 
-def joint(total: float, found: Mapping[str, Histogram], setting: Setting, share: float) -> Tensors | None:
+def joint(total: float, histograms: Mapping[str, Histogram], setting: Setting, share: float) -> Tensors | None:
     """All pairs of columns, the label's among them: k(x, w) = sum_q a_q^2 1[x and w agree on the bins of pair q].
 
     Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
     least for the budget.
     """
-    question = pair_queries.question(found, total, setting, share=share, plan=pair_queries.Plan(second=0.0))
+    question = pair_queries.question(histograms, total, setting, share=share, plan=pair_queries.Plan(second=0.0))
     return None if question is None else _embedded(question.marginals)
 
 
-def conditional(total: float, found: Mapping[str, Histogram], setting: Setting, share: float) -> Tensors | None:
+def conditional(total: float, histograms: Mapping[str, Histogram], setting: Setting, share: float) -> Tensors | None:
     """k(x, w) 1[same label]: pairs and single columns, each with the label as one more factor."""
-    made = conditioned(total, found, setting, share)
+    made = conditioned(total, histograms, setting, share)
     if made.label is None or not made.others:
-        return joint(total, found, setting, share)
+        return joint(total, histograms, setting, share)
     singles = [(n, made.label) for n in made.others]
     doubles = [(*p, made.label) for p in _spread(list(combinations(made.others, 2)))]
     part = LABEL_ALONE if doubles else 1.0
@@ -46,20 +46,20 @@ def conditional(total: float, found: Mapping[str, Histogram], setting: Setting, 
     return Tensors(terms=tuple(terms))
 
 
-def _spread(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _spread(result: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """All pairs, or a public random choice of them where there are very many."""
-    if len(found) <= MOST_PAIRS:
-        return found
-    chosen = public_rng().permutation(len(found))[:MOST_PAIRS]
-    return [found[i] for i in sorted(chosen)]
+    if len(result) <= MOST_PAIRS:
+        return result
+    chosen = public_rng().permutation(len(result))[:MOST_PAIRS]
+    return [result[i] for i in sorted(chosen)]
 
 
-def conditioned(total: float, found: Mapping[str, Histogram], setting: Setting, share: float) -> Columns:
+def conditioned(total: float, histograms: Mapping[str, Histogram], setting: Setting, share: float) -> Columns:
     """The bins of a conditional embedding, by the noise that its tables of two columns and the label will have."""
-    first = [n for n, h in found.items() if len(h.mass) > 1 and n != setting.schema.target]
+    first = [n for n, h in histograms.items() if len(h.mass) > 1 and n != setting.schema.target]
     tables = max(min(len(first) * (len(first) - 1) / 2, MOST_PAIRS), 1.0)
     noise = setting.sigma(share) * np.sqrt(tables / (1 - LABEL_ALONE))
-    return balanced(total, found, setting, noise=noise, least=BIN_NOISE)
+    return balanced(total, histograms, setting, noise=noise, least=BIN_NOISE)
 
 
 def _terms(made: Columns, tables: Sequence[tuple[str, ...]], part: float) -> list[Term]:
@@ -96,7 +96,7 @@ def tables(release: EmbeddingRelease) -> CountsRelease:
 
 def fit_tables(
     total: float,
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     asked: Sequence[CountsRelease],
     options: fitting.Options,
     *,
@@ -105,17 +105,19 @@ def fit_tables(
     progress: Progress,
 ) -> Product:
     """The mixture nearest in the whitened distance of mean embeddings: squared errors of all cells by precision."""
-    found = sharpen(found, asked, total)
-    groups = layout.refine(found, asked)
-    problem, spans = layout.problem(found, groups, asked, total)
+    histograms = sharpen(histograms, asked, total)
+    groups = layout.refine(histograms, asked)
+    problem, spans = layout.problem(histograms, groups, asked, total)
     weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
-    axes = [axis(h, groups[n], rake(weights, probs[:, spans[n]], problem.mass[spans[n]])) for n, h in found.items()]
+    axes = [
+        axis(h, groups[n], rake(weights, probs[:, spans[n]], problem.mass[spans[n]])) for n, h in histograms.items()
+    ]
     return Product(total=total, weights=weights, axes=tuple(axes))
 
 
 def fit_parallel(
     total: float,
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     asked: CountsRelease,
     label: str,
     options: fitting.Options,
@@ -125,22 +127,22 @@ def fit_parallel(
     progress: Progress,
 ) -> Product:
     """A mixture for each class, fitted to its own part of the embedding alone; classes weighted by paid counts."""
-    groups = layout.refine(found, [asked])
+    groups = layout.refine(histograms, [asked])
     classes = int(groups[label].max()) + 1
-    shares = np.bincount(groups[label], weights=found[label].mass) / total
+    shares = np.bincount(groups[label], weights=histograms[label].mass) / total
     options = replace(options, ensembles=max(options.ensembles // classes, 2))
     weights, probs = [], []
     for c in range(classes):
-        mine = _within(found, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
+        mine = _within(histograms, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
         w, table = _fit_class(mine, groups, _slice(asked, c), options, rng=rng, device=device)
         weights.append(shares[c] * w)
         only = np.broadcast_to(np.eye(classes)[c], (len(w), classes))
         probs.append(table | {label: only})
         progress((c + 1) / classes)
     share = np.concatenate(weights) / sum(map(np.sum, weights))
-    mass = {n: np.bincount(groups[n], weights=h.mass) / total for n, h in found.items()}
-    joined = {n: rake(share, np.concatenate([p[n] for p in probs]), mass[n]) for n in found}
-    return Product(total=total, weights=share, axes=tuple(axis(h, groups[n], joined[n]) for n, h in found.items()))
+    mass = {n: np.bincount(groups[n], weights=h.mass) / total for n, h in histograms.items()}
+    joined = {n: rake(share, np.concatenate([p[n] for p in probs]), mass[n]) for n in histograms}
+    return Product(total=total, weights=share, axes=tuple(axis(h, groups[n], joined[n]) for n, h in histograms.items()))
 
 
 def _fit_class(
@@ -163,7 +165,7 @@ def _fit_class(
 
 
 def _within(
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     groups: Mapping[str, np.ndarray],
     asked: CountsRelease,
     label: str,
@@ -171,21 +173,21 @@ def _within(
     part: float,
 ) -> dict[str, Histogram]:
     """One-ways inside a class of ``part`` rows: bins by its tables with the label, leaves in their overall shares."""
-    out = {n: replace(h, mass=h.mass * (part / h.mass.sum())) for n, h in found.items() if n != label}
+    out = {n: replace(h, mass=h.mass * (part / h.mass.sum())) for n, h in histograms.items() if n != label}
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
         if len(marginal.bins) == 2:
             name = marginal.columns[0]
             mass = project(values[:, c], total=part)
-            share = within_groups(np.maximum(found[name].mass, 1e-9), groups[name])[1]
+            share = within_groups(np.maximum(histograms[name].mass, 1e-9), groups[name])[1]
             out[name] = replace(out[name], mass=mass[groups[name]] * share, sigma=marginal.sigma)
     return out
 
 
 def _slice(asked: CountsRelease, c: int) -> list[CountsRelease]:
     """The tables of two columns within one class."""
-    kept = [(m, v) for m, v in zip(asked.question.marginals, asked.values, strict=True) if len(m.bins) == 3]
-    if not kept:
+    retained = [(m, v) for m, v in zip(asked.question.marginals, asked.values, strict=True) if len(m.bins) == 3]
+    if not retained:
         return []
-    marginals = tuple(replace(m, bins=m.bins[:-1]) for m, _ in kept)
+    marginals = tuple(replace(m, bins=m.bins[:-1]) for m, _ in retained)
     question = Counts(purpose=pair_queries.PURPOSE, marginals=marginals)
-    return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in kept))]
+    return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in retained))]

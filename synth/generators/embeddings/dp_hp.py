@@ -62,9 +62,9 @@ class DPHP(OneEmbedding):
         "back_end": OneOf(embedding.BACK_ENDS),
     }
 
-    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
+    def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
         """Features of the sum kernel and of the product kernel."""
-        made = self._columns(total, found, setting, left)
+        made = self._columns(total, histograms, setting, left)
         return self._features(made) if len(made.names) > 1 else None
 
     def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
@@ -75,17 +75,17 @@ class DPHP(OneEmbedding):
         """Squares over the noise's variance, term by term."""
         return TensorLoss(made, release, device=device)
 
-    def _columns(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Columns:
+    def _columns(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Columns:
         """Bins of categories by the noise of a table; numbers finer."""
-        names = [n for n, h in found.items() if len(h.mass) > 1]
+        names = [n for n, h in histograms.items() if len(h.mass) > 1]
         tables = min(len(names) * (len(names) - 1) / 2, self.pairs) or 1.0
         noise = setting.sigma(left, signed=True) * sqrt(tables / (1 - self.sum_share))
-        made = embedding.balanced(total, found, setting, noise=noise, least=BIN_NOISE)
-        fine = embedding.columns(total, found, setting, least=total / NUMBER_BINS)
+        made = embedding.balanced(total, histograms, setting, noise=noise, least=BIN_NOISE)
+        fine = embedding.columns(total, histograms, setting, least=total / NUMBER_BINS)
         groups = {
             n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g for n, g in made.groups.items()
         }
-        return Columns(total=total, found=found, groups=groups, setting=setting)
+        return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
 
     def _features(self, made: Columns) -> Tensors:
         """Terms of the sum kernel (columns, times the label) and of the product kernel (pairs)."""

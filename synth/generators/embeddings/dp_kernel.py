@@ -91,9 +91,9 @@ class DPKernel(OneEmbedding):
             gaussian.check(setting, anchors=self.anchors, gradients=self.gradients == "joint")
         return self._measure_path(ask, setting, progress)
 
-    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
+    def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
         """Features of the sum of delta kernels over pairs."""
-        return (anova.joint if self.variant == "joint" else anova.conditional)(total, found, setting, left)
+        return (anova.joint if self.variant == "joint" else anova.conditional)(total, histograms, setting, left)
 
     def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:
         """Those of all terms."""

@@ -48,9 +48,9 @@ class DPMerf(OneEmbedding):
         "back_end": OneOf(embedding.BACK_ENDS),
     }
 
-    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
+    def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """Random Fourier features of the columns, class by class."""
-        made = embedding.columns(total, found, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
+        made = embedding.columns(total, histograms, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
         if len(made.names) < 2:
             return None
         return fourier(made, made.others, count=self.frequencies, order=self.order, label=made.label)

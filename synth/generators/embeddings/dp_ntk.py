@@ -63,9 +63,11 @@ class DPNTK(OneEmbedding):
         if self.order % 2 == 0:
             raise UsageError(f"`options.order={self.order}`: {self.name} needs an odd number, so that votes cannot tie")
 
-    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Gradients | None:
+    def asked(
+        self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float
+    ) -> Gradients | None:
         """Gradients of the public network."""
-        made = embedding.columns(total, found, setting, least=self.least * setting.sigma(left))
+        made = embedding.columns(total, histograms, setting, least=self.least * setting.sigma(left))
         return self._gradients(made) if len(made.names) > 1 else None
 
     def bins_of(self, release: EmbeddingRelease) -> Sequence[Bins]:

@@ -44,7 +44,7 @@ class Columns:
     """The columns' one-ways, and a public grouping of each into bins that stand out of the noise."""
 
     total: float
-    found: Mapping[str, Histogram]
+    histograms: Mapping[str, Histogram]
     groups: Mapping[str, np.ndarray]
     setting: Setting
 
@@ -66,13 +66,13 @@ class Columns:
     @cached_property
     def mass(self) -> list[np.ndarray]:
         """Share of each bin, for every column in order."""
-        return [np.bincount(g, weights=self.found[n].mass) / self.total for n, g in self.groups.items()]
+        return [np.bincount(g, weights=self.histograms[n].mass) / self.total for n, g in self.groups.items()]
 
     @cached_property
     def precision(self) -> list[np.ndarray]:
         """1 / variance of the shares."""
-        found = self.found
-        return [self.total**2 / (np.bincount(g) * max(found[n].sigma, 1.0) ** 2) for n, g in self.groups.items()]
+        result = self.histograms
+        return [self.total**2 / (np.bincount(g) * max(result[n].sigma, 1.0) ** 2) for n, g in self.groups.items()]
 
     def at(self, name: str) -> int:
         """Place of a column among all."""
@@ -84,12 +84,12 @@ class Columns:
 
     def bins(self, name: str) -> Bins:
         """The grouping as a question names it."""
-        h = self.found[name]
+        h = self.histograms[name]
         return Bins(column=name, cells=h.cells, starts=h.starts, groups=self.groups[name])
 
     def ranks(self, name: str) -> np.ndarray:
         """Mean rank of each bin's rows, in (0, 1), by the noisy one-way: numbers on a scale that fits any shape."""
-        mass = np.maximum(self.found[name].mass, 1e-9)
+        mass = np.maximum(self.histograms[name].mass, 1e-9)
         middle = (np.cumsum(mass) - mass / 2) / mass.sum()
         groups = self.groups[name]
         return np.bincount(groups, weights=mass * middle) / np.bincount(groups, weights=mass)
@@ -99,41 +99,43 @@ class Columns:
         return self.setting.schema.columns[name].is_numeric
 
 
-def columns(total: float, found: Mapping[str, Histogram], setting: Setting, *, least: float) -> Columns:
+def columns(total: float, histograms: Mapping[str, Histogram], setting: Setting, *, least: float) -> Columns:
     """Bins of at least ``least`` rows; the target keeps its values where these are few."""
     groups = {}
-    for name, histogram in found.items():
+    for name, histogram in histograms.items():
         bound = min(least, total / LEAST_BINS)
         if name == setting.schema.target:
             few = len(histogram.mass) <= MOST_CLASSES
             groups[name] = np.arange(len(histogram.mass)) if few else merge(histogram.mass, least=total / MOST_CLASSES)
         else:
             groups[name] = merge(histogram.mass, least=bound)
-    return Columns(total=total, found=found, groups=groups, setting=setting)
+    return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
 
 
-def regrouped(total: float, found: Mapping[str, Histogram], setting: Setting, bins: Sequence[Bins]) -> Columns:
+def regrouped(total: float, histograms: Mapping[str, Histogram], setting: Setting, bins: Sequence[Bins]) -> Columns:
     """The columns on the bins of a question, or what they have in common; a column that it does not name is
     one bin.
     """
-    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in found.items()}
+    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in histograms.items()}
     for b in {id(b): b for b in bins}.values():
         both = np.stack([groups[b.column], b.groups])
         groups[b.column] = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
-    return Columns(total=total, found=found, groups=groups, setting=setting)
+    return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
 
 
-def balanced(total: float, found: Mapping[str, Histogram], setting: Setting, *, noise: float, least: float) -> Columns:
+def balanced(
+    total: float, histograms: Mapping[str, Histogram], setting: Setting, *, noise: float, least: float
+) -> Columns:
     """Bins that hold ``least`` times the noise of the cells that they add to a table of two columns.
 
     ``noise``: of one cell. Bins and the cells they add depend on each other: a damped fixed point.
     """
     bound = least * noise * 10
     for _ in range(ROUNDS):
-        made = columns(total, found, setting, least=bound)
+        made = columns(total, histograms, setting, least=bound)
         mean = np.mean([made.size(n) for n in made.names]) if made.names else 1.0
         bound = np.sqrt(bound * least * noise * mean)
-    return columns(total, found, setting, least=bound)
+    return columns(total, histograms, setting, least=bound)
 
 
 def begin(ask: Ask, setting: Setting, *, share: float) -> tuple[list[CountsRelease], float]:
@@ -192,7 +194,7 @@ def model(made: Columns, weights: np.ndarray, probs: Sequence[np.ndarray]) -> Pr
     """The mixture over positions: one-ways set to the best estimates, bins expanded to leaves by them."""
     axes = []
     for (name, groups), table, mass in zip(made.groups.items(), probs, made.mass, strict=True):
-        axes.append(axis(made.found[name], groups, rake(weights, table, mass)))
+        axes.append(axis(made.histograms[name], groups, rake(weights, table, mass)))
     return Product(total=made.total, weights=weights, axes=tuple(axes))
 
 

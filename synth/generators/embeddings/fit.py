@@ -188,11 +188,11 @@ def slopes(loss: Loss, share: torch.Tensor, parts: Parts, pieces: Pieces) -> tup
     def back(part: slice) -> list[torch.Tensor]:
         own = leaves if whole else [x.detach()[:, part].requires_grad_() for x in leaves]
         made = whole.pop() if whole else loss.means(own[0], own[1:])
-        found = torch.autograd.grad(made, own, slope, allow_unused=True)
-        return [torch.zeros_like(x) if g is None else g for x, g in zip(own, found, strict=True)]
+        results = torch.autograd.grad(made, own, slope, allow_unused=True)
+        return [torch.zeros_like(x) if g is None else g for x, g in zip(own, results, strict=True)]
 
-    found = list(pieces.run(share.shape[1], back))
-    return value.detach(), found[0] if len(found) == 1 else [torch.cat(x, 1) for x in zip(*found, strict=True)]
+    result = list(pieces.run(share.shape[1], back))
+    return value.detach(), result[0] if len(result) == 1 else [torch.cat(x, 1) for x in zip(*result, strict=True)]
 
 
 class OneWays(Distance):

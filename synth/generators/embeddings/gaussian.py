@@ -83,7 +83,7 @@ def check(setting: Setting, *, anchors: int, gradients: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Released:
     """Numbers of a path: ``points`` (m, dim), ``values`` (m * each,) in the units of the kernel's gram."""
 
     asks: GaussianKernel
@@ -92,16 +92,16 @@ class Told:
     gradients: bool
 
     @staticmethod
-    def of(releases: Sequence[FunctionalRelease], *, within: int | None = None) -> Told:
+    def of(releases: Sequence[FunctionalRelease], *, within: int | None = None) -> Released:
         """All releases of one path; ``within``: one class, whose numbers have nothing in common with others'."""
         question = releases[0].question
         assert isinstance(question.kernel, GaussianKernel)
         points = np.concatenate([r.question.points for r in releases])
         values = np.concatenate([r.values.reshape(len(r.values), -1) for r in releases])
         values[:, 1:] *= question.kernel.unit
-        kept = np.ones(len(points), bool) if within is None else points[:, -1] == within
-        return Told(
-            asks=question.kernel, points=points[kept], values=values[kept].ravel(), gradients=question.gradients
+        retained = np.ones(len(points), bool) if within is None else points[:, -1] == within
+        return Released(
+            asks=question.kernel, points=points[retained], values=values[retained].ravel(), gradients=question.gradients
         )
 
 
@@ -115,24 +115,24 @@ class GaussianLoss(Distance):
     """
 
     def __init__(self, made: Columns, releases: Sequence[FunctionalRelease], *, device: str, within: int | None = None):
-        self.told = told = Told.of(releases, within=within)
-        question, asks = releases[0].question, told.asks
+        self.released = released = Released.of(releases, within=within)
+        question, asks = releases[0].question, released.asks
         share = 1.0 if within is None else float(made.mass[made.at(asks.bins[-1].column)][within])
         self.asks, self.total = asks, max(made.total * share, 1.0)
-        gram = asks.gram(told.points, told.points, gradients=told.gradients)
+        gram = asks.gram(released.points, released.points, gradients=released.gradients)
         gram[np.diag_indices_from(gram)] += question.nugget
         root = np.linalg.cholesky(gram)
         inverse = linalg.solve_triangular(root, np.eye(len(gram)), lower=True) / question.deviation
         self.whiten = real(self.total * inverse, device)
-        self.goal_values = real(inverse @ told.values, device)
+        self.goal_values = real(inverse @ released.values, device)
         self.places = [made.at(b.bins.column) for b in asks.blocks]
         self.tables = [[real(t, device) for t in self._tables(s)] for s in asks.scales]
-        self.coordinates = [real(b.table, device) for b in asks.blocks] if told.gradients else []
-        self.points = real(told.points[:, : asks.smooth], device)
+        self.coordinates = [real(b.table, device) for b in asks.blocks] if released.gradients else []
+        self.points = real(released.points[:, : asks.smooth], device)
         self.label, self.same = None, None
         if asks.label is not None and within is None:
             self.label = made.at(asks.label.column)
-            self.same = real(np.eye(asks.label.size)[:, told.points[:, -1].astype(int)], device)
+            self.same = real(np.eye(asks.label.size)[:, released.points[:, -1].astype(int)], device)
 
     @property
     def goal(self) -> float:
@@ -141,7 +141,7 @@ class GaussianLoss(Distance):
 
     def means(self, share: torch.Tensor, parts: Parts) -> list[torch.Tensor]:
         """One: the expected kernel at each point, followed by its gradient where that was told, (E, numbers)."""
-        found = share.new_zeros(())
+        result = share.new_zeros(())
         for scale, tables in zip(self.asks.scales, self.tables, strict=True):
             seen = [parts[j] @ t for j, t in zip(self.places, tables, strict=True)]
             value = share[:, :, None] / len(self.tables)
@@ -149,10 +149,10 @@ class GaussianLoss(Distance):
                 value = value * s
             if self.label is not None and self.same is not None:
                 value = value * (parts[self.label] @ self.same)
-            found = found + (
+            result = result + (
                 self._with_gradients(value, seen, parts, tables, scale) if self.coordinates else value.sum(1)
             )
-        return [found]
+        return [result]
 
     def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
         """Squared whitened errors."""
@@ -162,12 +162,12 @@ class GaussianLoss(Distance):
         self, value: torch.Tensor, seen: Parts, parts: Parts, tables: Parts, scale: float
     ) -> torch.Tensor:
         """Expected (value, gradient in the kernel's unit) of components' (E, B, m) values, (E, m * (1 + d))."""
-        moved = []
+        shifted = []
         for j, s, t, x in zip(self.places, seen, tables, self.coordinates, strict=True):
             pulled = (t[:, :, None] * x[:, None, :]).flatten(1)  # (G, m * width)
             mean = (parts[j] @ pulled).unflatten(2, (s.shape[2], x.shape[1])) / s[..., None].clamp_min(1e-30)
-            moved.append(mean)
-        apart = torch.cat(moved, 3) - self.points
+            shifted.append(mean)
+        apart = torch.cat(shifted, 3) - self.points
         slope = torch.einsum("ebm,ebmd->emd", value, apart) * (self.asks.unit / scale**2)
         return torch.cat([value.sum(1)[:, :, None], slope], 2).flatten(1)
 
@@ -175,7 +175,7 @@ class GaussianLoss(Distance):
         """For each block the Gaussian's factor of every bin at every point, (G, m)."""
         out, at = [], 0
         for block in self.asks.blocks:
-            near = self.told.points[:, at : at + block.width]
+            near = self.released.points[:, at : at + block.width]
             apart = (block.table**2).sum(1)[:, None] + (near**2).sum(1) - 2 * block.table @ near.T
             out.append(np.exp(-np.maximum(apart, 0.0) / (2 * scale**2)))
             at += block.width
@@ -193,12 +193,12 @@ def fit_parallel(
     progress: Progress,
 ) -> Product:
     """A model for each class, fitted to its own part of the path alone; classes weighted by paid counts."""
-    label = Told.of(releases).asks.bins[-1].column
+    label = Released.of(releases).asks.bins[-1].column
     shares = np.maximum(made.mass[made.at(label)], 0.0)
     weights, probs = [], []
     for c in range(len(shares)):
         state = embedding.start(made, options, back_end=back_end, rng=rng, device=device)
-        if len(Told.of(releases, within=c).points):
+        if len(Released.of(releases, within=c).points):
             descend(
                 state, GaussianLoss(made, releases, device=device, within=c), state.options, progress=lambda _: None
             )

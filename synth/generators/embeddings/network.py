@@ -18,7 +18,7 @@ else:
     torch = Lazy("torch")
 
 BATCH = 200  # hidden draws a step: the components of the moment
-KEPT = 2000  # hidden draws that make the final mixture
+RETAINED = 2000  # hidden draws that make the final mixture
 MORE_STEPS = 3  # times as many steps as a mixture's parameters need
 RATE = 2e-3
 
@@ -49,5 +49,5 @@ class NetworkState:
 
     def arrays(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """The final mixture: weights (KEPT,) and group probabilities (KEPT, G_j)."""
-        probs = components(self.made, KEPT, rng=self.rng)
-        return np.full(KEPT, 1 / KEPT), np.split(probs, np.cumsum(self.sizes)[:-1], axis=1)
+        probs = components(self.made, RETAINED, rng=self.rng)
+        return np.full(RETAINED, 1 / RETAINED), np.split(probs, np.cumsum(self.sizes)[:-1], axis=1)

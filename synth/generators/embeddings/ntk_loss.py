@@ -57,11 +57,11 @@ class GradientLoss(Distance):
         votes = [torch.gather(chance, 0, at.expand(1, *chance.shape[1:]))[0] for at in self.at]
         alone = _majority(votes, 0, like=votes[0])
         joint = share[..., None] * (1.0 if self.label is None else parts[self.label])  # (E, B, L)
-        found = []
+        results = []
         for place, j in enumerate(self.columns):
             expected = torch.einsum("ebl,ebh,ebg->elhg", joint, alone, parts[j])
-            found.append(self._own(expected, place, joint, votes, parts[j]))
-        return found
+            results.append(self._own(expected, place, joint, votes, parts[j]))
+        return results
 
     def misfit(self, means: list[torch.Tensor]) -> torch.Tensor:
         """Squared errors of all columns."""

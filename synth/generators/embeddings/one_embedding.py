@@ -28,7 +28,7 @@ class OneEmbedding(Method):
 
     @abstractmethod
     def asked(
-        self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float
+        self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float
     ) -> embedding.Made | None:
         """The public feature map, from released one-ways and the share ``left``; None where nothing is to be learnt."""
 
@@ -44,8 +44,8 @@ class OneEmbedding(Method):
         """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
         self.check_options()
 
-        def features(total: float, found: Mapping[str, Histogram], left: float) -> embedding.Made | None:
-            return self.asked(total, found, setting, left)
+        def features(total: float, histograms: Mapping[str, Histogram], left: float) -> embedding.Made | None:
+            return self.asked(total, histograms, setting, left)
 
         return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
 
@@ -60,10 +60,10 @@ class OneEmbedding(Method):
     ) -> Product:
         """The model whose mean features come closest to the released ones, up to their noise."""
         counts, asked = embedding.split(releases)
-        total, found = estimate(counts, setting)
+        total, histograms = estimate(counts, setting)
         if not asked:
-            return embedding.alone(embedding.columns(total, found, setting, least=total))
-        made = embedding.regrouped(total, found, setting, self.bins_of(asked[0]))
+            return embedding.alone(embedding.columns(total, histograms, setting, least=total))
+        made = embedding.regrouped(total, histograms, setting, self.bins_of(asked[0]))
         distance = self.distance(made, asked[0], device=device)
         return embedding.fitted(
             made, distance, self.fitting, back_end=self.back_end, rng=rng, device=device, progress=progress

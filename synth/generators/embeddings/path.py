@@ -134,10 +134,10 @@ def _fresh(
 
 def kernel_of(releases: Sequence[FunctionalRelease]) -> ProductKernel:
     """The kernel of a path of codes. Errors: UsageError where it is of vectors."""
-    found = releases[0].question.kernel
-    if not isinstance(found, ProductKernel):
+    result = releases[0].question.kernel
+    if not isinstance(result, ProductKernel):
         raise UsageError("the release's kernel is of another kind; fit it with the method that asked for it")
-    return found
+    return result
 
 
 class FunctionalLoss(Distance):

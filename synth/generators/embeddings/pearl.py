@@ -60,9 +60,9 @@ class Pearl(OneEmbedding):
         "back_end": OneOf(embedding.BACK_ENDS),
     }
 
-    def asked(self, total: float, found: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
+    def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """The characteristic function at random frequencies."""
-        made = embedding.columns(total, found, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
+        made = embedding.columns(total, histograms, setting, least=BIN_NOISE * setting.sigma(left, signed=True))
         if len(made.names) < 2:
             return None
         return fourier(made, made.names, count=self.frequencies, order=self.order, label=None, favoured=made.label)

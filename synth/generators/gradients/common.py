@@ -28,7 +28,7 @@ else:
 REST = "rows"  # purpose of the count that takes what trees leave of their share
 COUNTED = 0.01  # of mu**2, for the row count where single columns are not asked for
 LEAST_LEFT = 1e-12
-KEPT = 2000  # hidden draws that make the final mixture
+RETAINED = 2000  # hidden draws that make the final mixture
 PUBLIC_SEED = 20180714  # initial weights and generated rows while training: anybody can draw them again
 
 
@@ -81,8 +81,8 @@ def begin(ask: Ask, setting: Setting, *, share: float, groups: int) -> Ground:
         name, column = next(iter(setting.schema.measured().items()))
         one = Bins(column=name, cells=column.cells, starts=np.zeros(1), groups=np.zeros(1))
         counts.append(ask(Counts(purpose=REST, marginals=(Marginal(bins=(one,), sigma=setting.sigma(left)),))))
-    total, found = known(counts, setting)
-    columns = embedding.columns(total, found, setting, least=total / groups)
+    total, histograms = known(counts, setting)
+    columns = embedding.columns(total, histograms, setting, least=total / groups)
     return Ground(counts=tuple(counts), columns=columns, mu=setting.mu * sqrt(goal), alone=alone)
 
 
@@ -97,8 +97,8 @@ def known(counts: Sequence[CountsRelease], setting: Setting) -> tuple[float, dic
     """Row count and histograms: as counted, or even ones where single columns were not asked for."""
     if any(r.question.purpose == PURPOSE for r in counts):
         return estimate(counts, setting)
-    told = [float(r.values[0].sum()) for r in counts if r.question.purpose == REST]
-    total = max(float(setting.public_rows if setting.public_rows is not None else told[0]), 1.0)
+    released = [float(r.values[0].sum()) for r in counts if r.question.purpose == REST]
+    total = max(float(setting.public_rows if setting.public_rows is not None else released[0]), 1.0)
     return total, {n: uncounted.even(n, c, total) for n, c in setting.schema.measured().items()}
 
 
@@ -110,8 +110,8 @@ def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -
 
 def independent(releases: Sequence[Release], setting: Setting) -> Product:
     """Columns drawn by their one-ways alone, where there was nothing to train."""
-    total, found = estimate([r for r in releases if isinstance(r, CountsRelease)], setting)
-    return embedding.alone(embedding.columns(total, found, setting, least=total))
+    total, histograms = estimate([r for r in releases if isinstance(r, CountsRelease)], setting)
+    return embedding.alone(embedding.columns(total, histograms, setting, least=total))
 
 
 def product(
@@ -127,8 +127,8 @@ def product(
     ones = np.ones((len(probs), 1))
     tables = [parts.get(n, ones) for n in made.groups]
     weights = np.full(len(probs), 1 / len(probs)) if weights is None else weights / weights.sum()
-    if all(uncounted.is_even(h) for h in made.found.values()):
-        axes = [axis(made.found[n], g, t) for (n, g), t in zip(made.groups.items(), tables, strict=True)]
+    if all(uncounted.is_even(h) for h in made.histograms.values()):
+        axes = [axis(made.histograms[n], g, t) for (n, g), t in zip(made.groups.items(), tables, strict=True)]
         return Product(total=made.total, weights=weights, axes=tuple(axes))
     return embedding.model(made, weights, tables)
 
@@ -157,7 +157,7 @@ def network_product(
 ) -> Product:
     """The generator's distributions at ``KEPT`` hidden draws of ``rng``, as a mixture."""
     drawn = rebuilt(weights, [b.size for b in bins], rng=rng)
-    return product(made, bins, components(drawn, KEPT, rng=rng))
+    return product(made, bins, components(drawn, RETAINED, rng=rng))
 
 
 class Average:

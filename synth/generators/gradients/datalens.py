@@ -40,7 +40,7 @@ class DataLens(Pulled):
         """Signs of the largest numbers."""
         return {"form": SIGNS, "kept": min(self.kept, groups)}
 
-    def direction(self, told: PullsRelease) -> np.ndarray:
+    def direction(self, release: PullsRelease) -> np.ndarray:
         """The sign of each sum that is larger than agreement asks for, zero elsewhere."""
-        least = self.agreed * told.question.teachers.teachers
-        return np.sign(told.values) * (np.abs(told.values) > least) * told.question.teachers.teachers
+        least = self.agreed * release.question.teachers.teachers
+        return np.sign(release.values) * (np.abs(release.values) > least) * release.question.teachers.teachers

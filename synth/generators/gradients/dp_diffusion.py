@@ -86,10 +86,10 @@ class DPDiffusion(Fitted):
         order = np.argsort(rng.random((DRAWN, len(plan.sizes))), axis=1)
         for turn in range(len(plan.sizes)):
             with torch.no_grad():
-                told = filler.filled(torch.from_numpy(rows)).double().numpy()
+                released = filler.filled(torch.from_numpy(rows)).double().numpy()
             for column, (start, end) in enumerate(pairwise(ends)):
                 at = np.flatnonzero(order[:, turn] == column)
-                chances = told[at, start:end]
+                chances = released[at, start:end]
                 if turn < len(plan.sizes) - 1:
                     chances = np.eye(end - start)[drawn(chances, rng)]
                 rows[at, start:end] = chances

@@ -69,7 +69,7 @@ class DPVae(Fitted):
     ) -> Product:
         """The decoder at many latent draws. Errors: UsageError for the release of another training."""
         decoder, plan = self.loaded(trained), self.own(trained)
-        draws = torch.from_numpy(rng.standard_normal((common.KEPT, plan.latent)).astype(np.float32))
+        draws = torch.from_numpy(rng.standard_normal((common.RETAINED, plan.latent)).astype(np.float32))
         with torch.no_grad():
             probs = decoder.distributions(draws).double().numpy()
         return common.product(made, plan.bins, probs)

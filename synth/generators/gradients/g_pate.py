@@ -42,11 +42,11 @@ class GPate(Pulled):
         drawn = rng.standard_normal((groups, min(self.coordinates, groups)))
         return {"form": BALLOTS, "kept": self.parts, "projection": np.linalg.qr(drawn)[0]}
 
-    def direction(self, told: PullsRelease) -> np.ndarray:
+    def direction(self, release: PullsRelease) -> np.ndarray:
         """Each coordinate at the middle of the part with most votes, taken back from the projection."""
-        question = told.question
+        question = release.question
         edges = question.edges
         step = edges[1] - edges[0] if len(edges) > 1 else 2 * LONGEST / np.sqrt(question.groups) / self.parts
         middles = np.append(edges - step / 2, edges[-1] + step / 2)
-        most = middles[told.values.argmax(2)]
+        most = middles[release.values.argmax(2)]
         return (most @ question.projection.T) * question.teachers.teachers

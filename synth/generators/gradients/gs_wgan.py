@@ -33,6 +33,6 @@ class GSWgan(Pulled):
         """Gradients scaled down to the clip, summed."""
         return {"form": CLIPPED, "unit": self.clip}
 
-    def direction(self, told: PullsRelease) -> np.ndarray:
+    def direction(self, release: PullsRelease) -> np.ndarray:
         """The noisy sums as they are."""
-        return told.values
+        return release.values

@@ -89,8 +89,8 @@ class PateGan(Taught):
         for number in range(self.rounds):
             progress(number / self.rounds)
             lessons, asked = generated(made, LESSONS), generated(made, self.asked)
-            told = ask(Votes(teachers=plan, lessons=lessons, asked=asked, moves=self.moves))
-            student.note(asked, told.values / plan.teachers)
+            released = ask(Votes(teachers=plan, lessons=lessons, asked=asked, moves=self.moves))
+            student.note(asked, released.values / plan.teachers)
             for _ in range(self.moves):
                 student.learn(rng)
                 loss = torch.nn.functional.softplus(-student.network(made.drawn(made.hidden(BATCH), hard=True))).mean()

@@ -48,18 +48,18 @@ class Taught(Trained):
         rng: np.random.Generator,
         *,
         asked: int,
-        moved: float = 1.0,
+        answer_sensitivity: float = 1.0,
         critic: str = LOGISTIC,
     ) -> Teachers:
         """Teachers' number from the released row count; the noise that spends the rest on so many ``asked`` rows.
 
-        ``moved``: how far one teacher that changes its mind moves the answer about one row.
+        ``answer_sensitivity``: how far one teacher that changes its mind moves the answer about one row.
         """
         number = int(np.clip(ground.rows / self.rows_each, 2, MOST_TEACHERS))
         mean = ground.rows / number
         share = (1 - common.taken(setting, share=self.oneway_share)) * SAFE / asked
         rows = setting.sensitivity**2 / setting.signed  # of a unit, under any relation: K K / K, or 2 K K / 2 K
-        sigma = nextafter(rows * moved / (setting.mu * sqrt(share)), inf)
+        sigma = nextafter(rows * answer_sensitivity / (setting.mu * sqrt(share)), inf)
         columns = len(ground.bins)
         table = rng.standard_normal((sum(ground.sizes), self.features)) / sqrt(columns * self.features)
         return Teachers(
@@ -107,7 +107,7 @@ class Pulled(Taught):
         """The form of the questions, and what belongs to it."""
 
     @abstractmethod
-    def direction(self, told: PullsRelease) -> np.ndarray:
+    def direction(self, release: PullsRelease) -> np.ndarray:
         """Which way each row should go, (rows, groups), from what was told."""
 
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
@@ -123,17 +123,19 @@ class Pulled(Taught):
             sigma=1.0,
         )
         none = np.zeros((1, len(ground.bins)), dtype=np.int64)
-        moved = Pulls(teachers=blank, lessons=none, asked=none, moves=1, **asking).moved
-        plan = self.teachers(ground, setting, rng, asked=self.rounds * self.asked, moved=moved, critic=MEANS)
+        sensitivity = Pulls(teachers=blank, lessons=none, asked=none, moves=1, **asking).answer_sensitivity
+        plan = self.teachers(
+            ground, setting, rng, asked=self.rounds * self.asked, answer_sensitivity=sensitivity, critic=MEANS
+        )
         made = network(ground.sizes, rng=rng, start=ground.shares, widths=WIDTHS)
         maker, mean = Adam(made.parameters), common.Average(made.parameters, keep=AVERAGED)
         for number in range(self.rounds):
             progress(number / self.rounds)
             rows = made.drawn(made.hidden(self.asked), hard=True)
-            told = ask(
+            released = ask(
                 Pulls(teachers=plan, lessons=generated(made, LESSONS), asked=codes(rows, made.sizes), moves=1, **asking)
             )
-            pull = torch.from_numpy(-self.direction(told).astype(np.float32) / plan.teachers)
+            pull = torch.from_numpy(-self.direction(released).astype(np.float32) / plan.teachers)
             maker.move(torch.autograd.grad(rows, maker.parameters, grad_outputs=pull), rate=self.generator_rate)
             mean.note()
         return TaughtRelease(question=plan, weights=mean.arrays())

@@ -150,7 +150,7 @@ class Fitted(Descending):
     """The trained network is itself the model: ``network``'s own weights follow the steps by Adam, and are averaged."""
 
     learning_rate: float
-    kept_of_mean: ClassVar[float] = 0.98  # of the running mean of the weights
+    part_of_mean: ClassVar[float] = 0.98  # of the running mean of the weights
 
     def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
         """The network with its first weights, from public randomness; what it tells starts at the one-ways."""
@@ -163,7 +163,7 @@ class Fitted(Descending):
         """Weights of the whole network, averaged over the last steps."""
         made = self.begun(plan, ground)
         adam = Adam(list(made.parameters()))
-        mean = common.Average(adam.parameters, keep=self.kept_of_mean)
+        mean = common.Average(adam.parameters, keep=self.part_of_mean)
         for number in range(plan.steps):
             progress(number / plan.steps)
             adam.move(mean_gradient(ask, plan, number, made, rows=ground.rows), rate=self.learning_rate)
@@ -177,7 +177,7 @@ class Fitted(Descending):
         return made
 
 
-def mean_gradient(ask: Ask, plan: Descent, number: int, moved: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
+def mean_gradient(ask: Ask, plan: Descent, number: int, shifted: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
     """A step's noisy sum of clipped gradients over the rows that it samples of ``rows``, in the parameters' shapes."""
-    told = ask(Step(descent=plan, number=number, weights=networks.arrays(moved)))
-    return common.unflat(told.values / max(plan.rate * rows, 1.0), list(moved.parameters()))
+    released = ask(Step(descent=plan, number=number, weights=networks.arrays(shifted)))
+    return common.unflat(released.values / max(plan.rate * rows, 1.0), list(shifted.parameters()))

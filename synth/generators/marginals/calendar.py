@@ -82,5 +82,5 @@ def _days(column: Column) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     days = np.arange(first, last + 1)
     starts = np.maximum(-(-(days * SECONDS["day"] - low) // step), 0)
     months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-    kept = np.append(starts[1:] > starts[:-1], True)
-    return starts[kept], ((days[kept] + 3) % WEEK, months[kept] % YEAR)
+    retained = np.append(starts[1:] > starts[:-1], True)
+    return starts[retained], ((days[retained] + 3) % WEEK, months[retained] % YEAR)

@@ -48,7 +48,12 @@ class Candidates:
 
 
 def candidates(
-    found: Mapping[str, Histogram], finest: Mapping[str, np.ndarray], *, target: str | None, order: int, rows: float
+    histograms: Mapping[str, Histogram],
+    finest: Mapping[str, np.ndarray],
+    *,
+    target: str | None,
+    order: int,
+    rows: float,
 ) -> Candidates | None:
     """All tables of three to ``order`` columns; of orders with too many of them those with the target; None if none.
 
@@ -66,7 +71,7 @@ def candidates(
             if groups is None or len(tables) * rows > COUNTED:
                 continue
             at = {n: len(bins) + i for i, n in enumerate(names)}
-            bins += [_coarse(found[n], finest[n], groups) for n in names]
+            bins += [_coarse(histograms[n], finest[n], groups) for n in names]
             line = np.full((len(tables), order), NONE, dtype=np.int64)
             line[:, :k] = [[at[n] for n in t] for t in tables]
             lines.append(line)
@@ -89,15 +94,15 @@ def _fits(tables: int, k: int) -> int | None:
     return next((g for g in range(FINE, COARSE - 1, -1) if 0 < tables * g**k <= CELLS), None)
 
 
-def _coarse(found: Histogram, groups: np.ndarray, most: int) -> Bins:
+def _coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
     """About equal bins, ``most`` at most, of the bins ``groups``."""
-    mass = np.bincount(groups, weights=found.mass)
+    mass = np.bincount(groups, weights=histogram.mass)
     share, many = mass.sum() / most, most
-    merged = merge_bins(found.mass, groups, least=share)
+    merged = merge_bins(histogram.mass, groups, least=share)
     while merged.max() >= most and many > 1:
         many -= 1
-        merged = merge_bins(found.mass, groups, least=mass.sum() / many)
-    return Bins(column=found.column, cells=found.cells, starts=found.starts, groups=merged)
+        merged = merge_bins(histogram.mass, groups, least=mass.sum() / many)
+    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=merged)
 
 
 def expected(asked: Candidates, views: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:

@@ -124,8 +124,8 @@ def farthest(
         off = (weighted[id(marginal.bins[0])].T @ sides[id(marginal.bins[1])] - values).ravel()
         own = np.inf if target in marginal.columns else float(off @ off) / marginal.sigma**2
         excess[i] = (own - values.size) / np.sqrt(2 * values.size)
-    kept = most + int(np.isinf(excess).sum())
-    return [answers[i] for i in np.sort(np.argsort(-excess, kind="stable")[:kept])]
+    retained = most + int(np.isinf(excess).sum())
+    return [answers[i] for i in np.sort(np.argsort(-excess, kind="stable")[:retained])]
 
 
 def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:

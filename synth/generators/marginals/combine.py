@@ -19,14 +19,14 @@ class Margin:
     variance: float
 
 
-def sharpen(found: Mapping[str, Histogram], tables: Sequence[CountsRelease], total: float) -> dict[str, Histogram]:
+def sharpen(histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], total: float) -> dict[str, Histogram]:
     """The histograms, each bin averaged by precision with what the tables' margins say of it.
 
     The bins of a column must be nested. Leaves keep their proportions inside the finest bins.
     **Source**: generalised least squares on a tree, Hay et al., arXiv 0904.0942, section 4.
     """
     margins = _margins(tables)
-    return {n: _sharpened(h, margins[n], total) if n in margins else h for n, h in found.items()}
+    return {n: _sharpened(h, margins[n], total) if n in margins else h for n, h in histograms.items()}
 
 
 def _sharpened(histogram: Histogram, margins: Sequence[Margin], total: float) -> Histogram:

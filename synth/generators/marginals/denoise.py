@@ -57,5 +57,5 @@ def nearest(values: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """
     falling = -np.sort(-values, axis=1)
     excess = (np.cumsum(falling, axis=1) - sums[:, None]) / np.arange(1, values.shape[1] + 1)
-    kept = np.maximum((falling > excess).sum(1), 1)
-    return np.maximum(values - excess[np.arange(len(values)), kept - 1][:, None], 0.0)
+    retained = np.maximum((falling > excess).sum(1), 1)
+    return np.maximum(values - excess[np.arange(len(values)), retained - 1][:, None], 0.0)

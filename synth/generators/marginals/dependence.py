@@ -20,13 +20,13 @@ def faint(pairs: int, total: float, setting: Setting) -> float:
     return setting.sigma(1.0) * sqrt(pairs) / total
 
 
-def excess(tables: Sequence[CountsRelease], found: Mapping[str, Histogram], total: float) -> tuple[float, int]:
+def excess(tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float) -> tuple[float, int]:
     """By how much the tables of two columns are off independence, in squared deviations of their noise, beyond the one
     that noise makes in each cell; and the number of cells.
 
     Privacy: released answers only.
     """
-    sharper = sharpen(found, tables, total)
+    sharper = sharpen(histograms, tables, total)
     off, cells = 0.0, 0
     for marginal, values in (a for r in tables for a in zip(r.question.marginals, r.values, strict=True)):
         if len(marginal.bins) == 2:
@@ -37,10 +37,12 @@ def excess(tables: Sequence[CountsRelease], found: Mapping[str, Histogram], tota
     return off, cells
 
 
-def hidden(tables: Sequence[CountsRelease], found: Mapping[str, Histogram], total: float, setting: Setting) -> bool:
+def hidden(
+    tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float, setting: Setting
+) -> bool:
     """Whether a fit to the tables would follow their noise: they are faint, and hardly off independence."""
     pairs = len({m.columns for r in tables for m in r.question.marginals if len(m.bins) == 2})
     if not pairs or faint(pairs, total, setting) <= FAINT:
         return False
-    off, cells = excess(tables, found, total)
+    off, cells = excess(tables, histograms, total)
     return off < LEAST * cells

@@ -45,7 +45,7 @@ class Seen:
         return out
 
     @property
-    def kept(self) -> np.ndarray:
+    def retained(self) -> np.ndarray:
         """The values, zero in cells that stay empty."""
         return self.values if self.never is None else np.where(self.never, 0.0, self.values)
 
@@ -101,15 +101,15 @@ def fit(
         )
         return loss, np.concatenate([probs.sum(1) - prior, slope])
 
-    found = np.zeros(classes + len(goal))
+    estimates = np.zeros(classes + len(goal))
     for turn in range(learnt + 1):
-        drawn = ridge + (_ridge_of_size(tables, found[classes:]) / total if turn else 0.0)
-        found = _least(partial(dual, ridge=drawn), found, np.append(prior, goal + drawn))
-    pull = found[classes:][cell]
+        drawn = ridge + (_ridge_of_size(tables, estimates[classes:]) / total if turn else 0.0)
+        estimates = _least(partial(dual, ridge=drawn), estimates, np.append(prior, goal + drawn))
+    pull = estimates[classes:][cell]
     pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
         pulls[table.axis] += (pull[at + table.bins] + table.barred).astype(np.float32)
-    return Head(column=column, start=found[:classes], pulls=pulls, base=base)
+    return Head(column=column, start=estimates[:classes], pulls=pulls, base=base)
 
 
 def _least(
@@ -122,8 +122,8 @@ def _least(
         loss, slope = value(x * unit)
         return loss, slope * unit
 
-    found = optimize.minimize(scaled, start / unit, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
-    return found.x * unit
+    solution = optimize.minimize(scaled, start / unit, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    return solution.x * unit
 
 
 def _cells(tables: Sequence[Seen]) -> np.ndarray:
@@ -147,7 +147,7 @@ def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
 
 def _goal(table: Seen, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
-    values = nearest(table.kept, mass)
+    values = nearest(table.retained, mass)
     whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])
     for _ in range(RAKES):
         values = values * (whole / np.maximum(values.sum(0), 1e-300))

@@ -53,9 +53,9 @@ class Problem:
     """All that the fit needs.
 
     ``column`` (G,): the column of each group; ``mass``, ``precision`` (G,): one-ways and 1 / their variance.
-    ``total``: rows that the model's simplicity is weighed by; 0 where only the tables count. ``moved``: squared
-    deviations of the noise by which the tables were drawn in before the fit (``calm.py``); ``eased``: by how much less
-    the truth itself is off the tables since then.
+    ``total``: rows that the model's simplicity is weighed by; 0 where only the tables count. ``shrunk_by``: squared
+    deviations of the noise by which the tables were shrunk before the fit (``shrinkage.py``); ``loss_reduction``: by
+    how much less the truth itself is off the tables since then.
     A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
     joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns. ``neighbours``
     (3, K): groups that follow each other in a column of numbers (``smoothness.py``).
@@ -68,8 +68,8 @@ class Problem:
     joint: np.ndarray
     blocks: Sequence[Block]
     total: float = 0.0
-    moved: float = 0.0
-    eased: float = 0.0
+    shrunk_by: float = 0.0
+    loss_reduction: float = 0.0
     neighbours: np.ndarray = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
 
     @property
@@ -100,7 +100,7 @@ class Problem:
         them where it has fewer, since it then can follow less of the noise.
         """
         free = components * (len(self.mass) - int(self.column.max(initial=0)) - 1)
-        return self.cells * (1 - (1 - share) * min(1.0, free / max(self.cells, 1))) - self.eased
+        return self.cells * (1 - (1 - share) * min(1.0, free / max(self.cells, 1))) - self.loss_reduction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +176,7 @@ def fit(
             surface, logits, weights, part(progress, 0.0, 0.5)
         )
         many = min(shape[0], JOINED)
-        poor = problem.goal(JOIN, components=components) + problem.eased - problem.moved
+        poor = problem.goal(JOIN, components=components) + problem.loss_reduction - problem.shrunk_by
         if loss > poor and many > 1:
             logits, weights = _joined(logits, weights, many=many)
             goal = problem.goal(options.second_stop, components=components)

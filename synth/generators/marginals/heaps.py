@@ -23,14 +23,14 @@ def has_heaps(column: Column) -> bool:
     return float(column.step).is_integer() and float(column.bounds[0]).is_integer()
 
 
-def question(found: Histogram, column: Column, setting: Setting, *, share: float) -> Marginal | None:
+def question(histogram: Histogram, column: Column, setting: Setting, *, share: float) -> Marginal | None:
     """Counts of numbers by how round they are, zone by zone; single values that stand out already are left out.
 
     Zones follow from the noisy counts asked before; a row counts in one cell at most.
     """
     starts, groups = np.zeros(1, dtype=np.int64), np.full(1, -1)
     size = 0
-    for low, high in _zones(found, column):
+    for low, high in _zones(histogram, column):
         values, kinds = _round(low, high, column)
         if len(values) == 0:
             continue
@@ -46,7 +46,7 @@ def question(found: Histogram, column: Column, setting: Setting, *, share: float
     starts, groups = np.append(starts, column.size), np.append(groups, -1)
     last = np.append(starts[1:] > starts[:-1], starts[-1] < column.cells)
     starts, groups = starts[last], groups[last]
-    alone = found.starts[found.widths == 1]
+    alone = histogram.starts[histogram.widths == 1]
     cut = np.union1d(starts, np.concatenate([alone, alone + 1]))
     cut = cut[cut < column.cells]
     groups = groups[np.searchsorted(starts, cut, side="right") - 1]
@@ -56,18 +56,18 @@ def question(found: Histogram, column: Column, setting: Setting, *, share: float
         return None
     groups = np.where(groups < 0, -1, np.searchsorted(named, groups))
     return Marginal(
-        bins=(Bins(column=found.column, cells=column.cells, starts=cut, groups=groups),), sigma=setting.sigma(share)
+        bins=(Bins(column=histogram.column, cells=column.cells, starts=cut, groups=groups),), sigma=setting.sigma(share)
     )
 
 
-def _zones(found: Histogram, column: Column) -> list[tuple[int, int]]:
+def _zones(histogram: Histogram, column: Column) -> list[tuple[int, int]]:
     """Ranges of positions of about equal mass, single values aside; above and below zero apart."""
-    wide = (found.widths > 1) & (found.starts < column.size)
-    mass = np.where(wide, found.mass, 0.0)
+    wide = (histogram.widths > 1) & (histogram.starts < column.size)
+    mass = np.where(wide, histogram.mass, 0.0)
     if mass.sum() <= 0:
         return []
     whole = np.cumsum(mass) / mass.sum()
-    inner = [int(found.starts[np.searchsorted(whole, q / ZONES)]) for q in range(1, ZONES)]
+    inner = [int(histogram.starts[np.searchsorted(whole, q / ZONES)]) for q in range(1, ZONES)]
     zero = round(-column.bounds[0] / column.step)
     edges = sorted({0, *inner, *([zero] if 0 < zero < column.size else []), column.size})
     return list(pairwise(edges))

@@ -28,7 +28,7 @@ class Rounds:
 
     ``order``: most columns of a table. ``rounds``: of search, count and fit, at most; 0 for none. ``share``: part of
     the tables' budget that is kept for them, up to ``larger`` of it where counting a table makes a total variation less
-    than ``small`` (``kept``); ``first``: part of it that the first round takes, which finds out whether
+    than ``small`` (``retained``); ``first``: part of it that the first round takes, which finds out whether
     there is anything to be told. ``picks``: tables a round; ``search``: part of a round's share that choosing takes.
     Two rounds, unless more than two rounds of ``picks`` tables can be counted with a noise of the total variation
     ``bears`` each: then as many rounds as that, for a pick that holds an earlier one tells nothing new, and beyond
@@ -60,7 +60,7 @@ class Rounds:
     far: float = 0.4
     cells: int = 1 << 17
 
-    def kept(self, setting: Setting, total: float, share: float) -> float:
+    def retained(self, setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that is kept for these tables; what they leave goes to pairs again."""
         if not self.rounds:
             return 0.0
@@ -87,7 +87,7 @@ class Rounds:
 def ask_beyond(
     ask: Ask,
     releases: Sequence[Any],
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     total: float,
     setting: Setting,
     publics: Sequence[PublicCounts],
@@ -106,10 +106,10 @@ def ask_beyond(
     """
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == PURPOSE]
     pairs = [m.columns for m in tables[0].question.marginals]
-    names = [n for n in found if any(n in p for p in pairs)]
+    names = [n for n in histograms if any(n in p for p in pairs)]
     base = setting.sigma(first) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
-    listed = candidates(found, _finest(tables[0]), target=setting.schema.target, order=rounds.order, rows=total)
+    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
+    listed = candidates(histograms, _finest(tables[0]), target=setting.schema.target, order=rounds.order, rows=total)
     determined = _determined(tables, plan)
     made: list[Any] = []
     left = share * ROUNDING
@@ -122,7 +122,7 @@ def ask_beyond(
     for turn in range(rounds.rounds):
         if listed is None:
             break
-        model = interim_fit.fit(found, [*tables, *made], publics, total, fitted=fitted)
+        model = interim_fit.fit(histograms, [*tables, *made], publics, total, fitted=fitted)
         listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, plain)])
         if listed is None:
             break
@@ -131,7 +131,7 @@ def ask_beyond(
         answer = ask(question)
         chosen = _apart([*again, *(listed.columns(i) for i in answer.chosen)])
         rest = part * (1 - rounds.search)
-        bins = _spread(chosen, ladders, found, setting, rest, plan, most=rounds.cells)
+        bins = _spread(chosen, ladders, histograms, setting, rest, plan, most=rounds.cells)
         counted = ask(Counts(purpose=PURPOSE, marginals=tuple(bins)))
         made += [answer, counted]
         left -= part
@@ -198,25 +198,27 @@ def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     >>> _apart([("a", "b", "c"), ("a", "b", "c", "d"), ("b", "c", "d")])
     [('a', 'b', 'c'), ('b', 'c', 'd')]
     """
-    kept: list[tuple[str, ...]] = []
+    retained: list[tuple[str, ...]] = []
     for table in chosen:
-        if not any(set(k) <= set(table) or set(table) <= set(k) for k in kept):
-            kept.append(table)
-    return kept
+        if not any(set(k) <= set(table) or set(table) <= set(k) for k in retained):
+            retained.append(table)
+    return retained
 
 
 def _spread(
-    chosen: Sequence[tuple[str, ...]], ladders, found, setting: Setting, share: float, plan: Plan, *, most: int
+    chosen: Sequence[tuple[str, ...]], ladders, estimates, setting: Setting, share: float, plan: Plan, *, most: int
 ):
     """The tables on bins that their noise bears, each order with its part of the budget and of ``most`` cells: where
     there would be more, on coarser bins than pairs ever have."""
     for k in sorted({len(t) for t in chosen}):
         alike = [t for t in chosen if len(t) == k]
         part = len(alike) / len(chosen)
-        ask = partial(spread, alike, np.ones(len(alike)), found=found, setting=setting, share=share * part, plan=plan)
+        ask = partial(
+            spread, alike, np.ones(len(alike)), estimates=estimates, setting=setting, share=share * part, plan=plan
+        )
         tables = ask(ladders=ladders)
         if sum(m.cells for m in tables) > most * part:
-            tables = ask(ladders=coarser(ladders, found, plan), most=most * part)
+            tables = ask(ladders=coarser(ladders, estimates, plan), most=most * part)
         yield from tables
 
 

@@ -54,7 +54,7 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
     """Row count, at least 1, and every column's histogram, from the one-way releases alone."""
     first = [r for r in releases if r.question.purpose == PURPOSE]
     total = _total(first, setting)
-    found = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
+    result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
         for marginal, values in zip(release.question.marginals, release.values, strict=True):
@@ -62,20 +62,20 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
             counts = values.astype(float).reshape(-1)
             if release.question.purpose == PURPOSE:
                 flat[name] = marginal, counts
-                found[name] = _first(marginal, counts, total, setting.schema.columns[name])
+                result[name] = _first(marginal, counts, total, setting.schema.columns[name])
             elif release.question.purpose.startswith(CUT):
-                found[name] = _refine(found[name], marginal, counts, level=_level(release.question))
+                result[name] = _refine(result[name], marginal, counts, level=_level(release.question))
             elif release.question.purpose == AGAIN:
                 if np.array_equal(flat[name][0].bins[0].starts, marginal.bins[0].starts):
                     flat[name] = _pooled(*flat[name], marginal, counts)
-                    found[name] = _first(*flat[name], total, setting.schema.columns[name])
+                    result[name] = _first(*flat[name], total, setting.schema.columns[name])
                 else:
-                    found[name] = _average(found[name], marginal, counts, total)
+                    result[name] = _average(result[name], marginal, counts, total)
             elif release.question.purpose == CALENDAR:
-                found[name] = replace(found[name], calendar=(*found[name].calendar, (marginal, counts)))
+                result[name] = replace(result[name], calendar=(*result[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPS:
-                found[name] = replace(found[name], heaps=((marginal, counts),))
-    return total, with_columns(found, [r for r in releases if isinstance(r, PublicCounts)], total)
+                result[name] = replace(result[name], heaps=((marginal, counts),))
+    return total, with_columns(result, [r for r in releases if isinstance(r, PublicCounts)], total)
 
 
 def _level(question: Counts) -> int:
@@ -115,34 +115,34 @@ def _pooled(one: Marginal, a: np.ndarray, two: Marginal, b: np.ndarray) -> tuple
     return replace(one, sigma=two.sigma * weight**0.5), a + weight * (b - a)
 
 
-def _average(found: Histogram, marginal: Marginal, counts: np.ndarray, total: float) -> Histogram:
+def _average(histogram: Histogram, marginal: Marginal, counts: np.ndarray, total: float) -> Histogram:
     """The leaves' masses averaged, by precision, with a second count of them."""
-    weight = found.sigma**2 / (found.sigma**2 + marginal.sigma**2)
-    mass = project(found.mass + weight * (counts - found.mass), total=total)
-    return replace(found, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5)
+    weight = histogram.sigma**2 / (histogram.sigma**2 + marginal.sigma**2)
+    mass = project(histogram.mass + weight * (counts - histogram.mass), total=total)
+    return replace(histogram, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5)
 
 
-def _refine(found: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:
+def _refine(histogram: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:
     """Leaves that were cut are replaced by their parts or, at deeper levels, by the spikes among them."""
     bins = marginal.bins[0]
     at = np.flatnonzero(bins.groups >= 0)
     starts, counts = bins.starts[at], values[bins.groups[at]]
-    whole = np.searchsorted(found.starts, starts, side="right") - 1
+    whole = np.searchsorted(histogram.starts, starts, side="right") - 1
     edges = np.flatnonzero(np.append(True, whole[1:] != whole[:-1]))
-    kept = np.setdiff1d(np.arange(len(found.starts)), whole)
-    pieces = [(found.starts[kept], found.mass[kept])]
+    retained = np.setdiff1d(np.arange(len(histogram.starts)), whole)
+    pieces = [(histogram.starts[retained], histogram.mass[retained])]
     height = marginal.sigma * (0.5 + np.sqrt(2 * np.log(len(starts) + 8.0)))
     for i, j in zip(edges, np.append(edges[1:], len(whole)), strict=True):
         leaf = whole[i]
         if level == 2:
-            pieces.append((starts[i:j], _parts(counts[i:j], found.mass[leaf], found.sigma, marginal.sigma)))
+            pieces.append((starts[i:j], _parts(counts[i:j], histogram.mass[leaf], histogram.sigma, marginal.sigma)))
         else:
-            end = int(found.starts[leaf] + found.widths[leaf])
-            pieces.append(_spikes(starts[i:j], counts[i:j], end, found.mass[leaf], height))
+            end = int(histogram.starts[leaf] + histogram.widths[leaf])
+            pieces.append(_spikes(starts[i:j], counts[i:j], end, histogram.mass[leaf], height))
     leaves, mass = (np.concatenate(x) for x in zip(*pieces, strict=True))
     order = np.argsort(leaves)
-    mass = mass[order] * (found.mass.sum() / max(mass.sum(), 1e-9))
-    return replace(found, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma)
+    mass = mass[order] * (histogram.mass.sum() / max(mass.sum(), 1e-9))
+    return replace(histogram, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma)
 
 
 def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.ndarray:
@@ -155,9 +155,9 @@ def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.
     goal = max(whole + weight * (counts.sum() - whole), 0.0)
     low = counts < np.median(counts) + STANDS_OUT * sigma
     away = counts[low] - counts[low].mean()
-    kept = max(0.0, 1 - (len(away) - 1) * sigma**2 / max(float(away @ away), 1e-9))
+    retained = max(0.0, 1 - (len(away) - 1) * sigma**2 / max(float(away @ away), 1e-9))
     smooth = counts.astype(float)
-    smooth[low] = counts[low].mean() + kept * away
+    smooth[low] = counts[low].mean() + retained * away
     return project(smooth, total=goal)
 
 
@@ -179,9 +179,11 @@ def _spikes(
     return leaves, mass
 
 
-def with_columns(found: Mapping[str, Histogram], publics: Sequence[PublicCounts], total: float) -> dict[str, Histogram]:
+def with_columns(
+    histograms: Mapping[str, Histogram], publics: Sequence[PublicCounts], total: float
+) -> dict[str, Histogram]:
     """The histograms, each drawn to what public tables say of it as far as the private counts bear them out."""
-    out = dict(found)
+    out = dict(histograms)
     for public in (p for p in publics if p.question.purpose == LEAVES and p.num_rows > 0):
         said = {
             m.columns[0]: values
@@ -198,7 +200,7 @@ def with_columns(found: Mapping[str, Histogram], publics: Sequence[PublicCounts]
     return out
 
 
-def _beside(found: Histogram, public: np.ndarray, total: float) -> Known:
+def _beside(histogram: Histogram, public: np.ndarray, total: float) -> Known:
     """A column's counts, what a public table makes of them, and the variance of their noise."""
-    target = (public + SPREAD * found.widths / found.cells) / (public.sum() + SPREAD) * total
-    return found.mass if found.counts is None else found.counts, target, found.sigma**2
+    target = (public + SPREAD * histogram.widths / histogram.cells) / (public.sum() + SPREAD) * total
+    return histogram.mass if histogram.counts is None else histogram.counts, target, histogram.sigma**2

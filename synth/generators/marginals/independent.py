@@ -46,9 +46,9 @@ class Independent(Method):
         progress: Progress,
     ) -> Product:
         """The product of the columns' estimated distributions; ``rng`` and ``device`` are not needed."""
-        total, found = estimate(releases, setting)
+        total, histograms = estimate(releases, setting)
         axes = []
-        for histogram in found.values():
+        for histogram in histograms.values():
             leaves = np.arange(len(histogram.mass))
             axes.append(axis(histogram, leaves, histogram.mass[None, :] / total))
         progress(1.0)

@@ -47,7 +47,7 @@ class Interim:
 
 
 def fit(
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     releases: Sequence[Any],
     publics: Sequence[PublicCounts],
     total: float,
@@ -59,7 +59,7 @@ def fit(
     Its start is drawn from a fixed seed: it decides what is asked, and nothing of it is private.
     """
     tables = [r for r in releases if isinstance(r, CountsRelease)]
-    sharper = sharpen(found, tables, total)
+    sharper = sharpen(histograms, tables, total)
     targets = prior.targets(tables, publics, sharper, total) if fitted else []
     groups = layout.refine(sharper, tables, targets)
     problem, spans = layout.problem(sharper, groups, tables, total, targets)

@@ -18,10 +18,10 @@ Answer = tuple[Marginal, np.ndarray, np.ndarray]  # counts, and the deviation of
 
 
 def refine(
-    found: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[Target] = ()
+    histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[Target] = ()
 ) -> dict[str, np.ndarray]:
     """For each column the group of each leaf, (L,): the coarsest that all tables' bins are made of."""
-    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in found.items()}
+    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in histograms.items()}
     marginals = [*(m for r in tables for m in r.question.marginals), *(t.marginal for t in targets)]
     for bins in {id(b): b for m in marginals for b in m.bins}.values():
         both = np.stack([groups[bins.column], bins.groups])
@@ -30,18 +30,18 @@ def refine(
 
 
 def problem(
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     groups: Mapping[str, np.ndarray],
     tables: Sequence[CountsRelease],
     total: float,
     targets: Sequence[Target] = (),
 ) -> tuple[Problem, dict[str, slice]]:
     """The fit's problem, and each column's slice of its groups; ``targets``: of public tables."""
-    sizes = np.array([int(groups[n].max()) + 1 for n in found])
+    sizes = np.array([int(groups[n].max()) + 1 for n in histograms])
     ends = np.cumsum(sizes)
-    spans = {n: slice(int(e - s), int(e)) for n, s, e in zip(found, sizes, ends, strict=True)}
-    mass = [np.bincount(groups[n], weights=h.mass) / total for n, h in found.items()]
-    precision = [total**2 / (np.bincount(groups[n]) * max(h.sigma, 1.0) ** 2) for n, h in found.items()]
+    spans = {n: slice(int(e - s), int(e)) for n, s, e in zip(histograms, sizes, ends, strict=True)}
+    mass = [np.bincount(groups[n], weights=h.mass) / total for n, h in histograms.items()]
+    precision = [total**2 / (np.bincount(groups[n]) * max(h.sigma, 1.0) ** 2) for n, h in histograms.items()]
     views = _Views(spans=spans, groups=groups)
     answers = [(m, v, _even(m)) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)]
     answers, sheets = _square([*answers, *((t.marginal, t.values, np.sqrt(t.variance)) for t in targets)])
@@ -51,14 +51,14 @@ def problem(
         views.add_plain(sheet)
     blocks = [_block(sheet, views, total) for sheet in sheets]
     laid = Problem(
-        column=np.repeat(np.arange(len(found)), sizes),
+        column=np.repeat(np.arange(len(histograms)), sizes),
         mass=np.concatenate(mass),
         precision=np.concatenate(precision),
         member=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.member], axis=1),
         joint=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.joint], axis=1),
         blocks=blocks,
         total=total,
-        eased=float(sum(t.cells for t in targets)),
+        loss_reduction=float(sum(t.cells for t in targets)),
     )
     return laid, spans
 

@@ -43,17 +43,18 @@ def _side(index: np.ndarray, plain: int, joint: np.ndarray, views: np.ndarray) -
     return out
 
 
-def in_words(found: Mapping[str, float] | None) -> str | None:
+def in_words(estimates: Mapping[str, float] | None) -> str | None:
     """What a user should know of a fit that did not reach what noise explains; None of one that did, or tells nothing.
 
     >>> in_words({"loss": 10.0, "expected": 10.0, "ratio": 1.0, "pairs": 1.1})
     >>> in_words({"loss": 30.0, "expected": 10.0, "ratio": 3.0, "pairs": 1.1})
     'the fit ended at 3.00 times what noise explains (tables of pairs: 1.10), so ...'
     """
-    worst = max(found["ratio"], found["pairs"]) if found else 0.0
-    if not found or worst <= REACHED:
+    worst = max(estimates["ratio"], estimates["pairs"]) if estimates else 0.0
+    if not estimates or worst <= REACHED:
         return None
     return (
-        f"the fit ended at {found['ratio']:.2f} times what noise explains (tables of pairs: {found['pairs']:.2f}), "
-        "so the table is less accurate than its answers allow; fits of the release with other seeds cost nothing"
+        f"the fit ended at {estimates['ratio']:.2f} times what noise explains (tables of pairs: "
+        f"{estimates['pairs']:.2f}), so the table is less accurate than its answers allow; "
+        "fits of the release with other seeds cost nothing"
     )

@@ -21,11 +21,11 @@ from synth.generators.marginals import (
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals.calm import calmed
 from synth.generators.marginals.choose_heads import headed
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.misfit import misfit
+from synth.generators.marginals.shrinkage import shrink_singular_values
 from synth.generators.method import Method
 from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
@@ -88,25 +88,25 @@ class Mixture(Method):
         share = SAFE if alone else SAFE * self.oneway_share * (1 - SURER)
         releases: list[Any] = oneway_queries.measure(ask, setting, share=share, whole=alone)
         progress(0.3)
-        total, found = estimate(releases, setting)
+        total, histograms = estimate(releases, setting)
         if not alone and setting.sigma(1.0) > NOISY * total:
             releases += oneway_queries.once_more(ask, setting, share=SAFE * self.oneway_share * SURER)
-            total, found = estimate(releases, setting)
-        releases += prior.of_columns(setting.priors, found)
-        total, found = estimate(releases, setting)
+            total, histograms = estimate(releases, setting)
+        releases += prior.of_columns(setting.priors, histograms)
+        total, histograms = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
-        if wide_queries.many(found, self.plan):
-            releases.append(ask(wide_queries.question(found, setting, share=left, plan=self.plan)))
+        if wide_queries.many(histograms, self.plan):
+            releases.append(ask(wide_queries.question(histograms, setting, share=left, plan=self.plan)))
             progress(1.0)
             return releases
-        question = None if alone else pair_queries.question(found, total, setting, share=left, plan=self.plan)
+        question = None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan)
         faint = 0.0 if question is None or setting.priors else dependence.faint(len(question.marginals), total, setting)
         if question is not None and faint > dependence.HIDDEN:
             releases += oneway_queries.again(ask, setting, releases, left * SAFE)
             question = None
         elif question is not None and faint > dependence.FAINT:
             releases.append(ask(second_round.again(question, setting, left * SCOUT)))
-            off, cells = dependence.excess(releases[-1:], found, total)
+            off, cells = dependence.excess(releases[-1:], histograms, total)
             left = SAFE * (1 - oneway_queries.spent(releases, setting))
             if off / SCOUT < dependence.LEAST * cells:
                 releases += oneway_queries.again(ask, setting, releases, left * SAFE)
@@ -128,27 +128,27 @@ class Mixture(Method):
         fitted: bool,
     ) -> list[Any]:
         """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
-        total, found = estimate(releases, setting)
+        total, histograms = estimate(releases, setting)
         publics: list[PublicCounts] = []
-        ask = prior.beside(ask, setting.priors, publics, found)
+        ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        kept = beyond.kept(setting, total, share)
-        first = ask(second_round.noisier(question, sqrt(share / (share - kept))))
+        retained = beyond.retained(setting, total, share)
+        first = ask(second_round.noisier(question, sqrt(share / (share - retained))))
         made = [first]
-        left = share - kept - oneway_queries.spent(made, setting)
-        more = second_round.tables(found, first, total, setting, first=share, share=left, plan=self.plan)
+        left = share - retained - oneway_queries.spent(made, setting)
+        more = second_round.tables(histograms, first, total, setting, first=share, share=left, plan=self.plan)
         made += [] if more is None else [ask(more)]
-        if kept:
+        if retained:
             progress(0.5)
             made += higher_order.ask_beyond(
                 ask,
                 made,
-                found,
+                histograms,
                 total,
                 setting,
                 publics,
                 first=share,
-                share=kept,
+                share=retained,
                 plan=self.plan,
                 rounds=beyond,
                 fitted=fitted,
@@ -167,29 +167,33 @@ class Mixture(Method):
         progress: Progress,
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
-        total, found, tables, targets = said(releases, setting)
-        groups = layout.refine(found, tables, targets)
-        if not targets and dependence.hidden(tables, found, total, setting):  # a fit would follow their noise
-            alone = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in found.items()}
+        total, histograms, tables, targets = said(releases, setting)
+        groups = layout.refine(histograms, tables, targets)
+        if not targets and dependence.hidden(tables, histograms, total, setting):  # a fit would follow their noise
+            alone = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in histograms.items()}
             progress(1.0)
             return Product(
-                total=total, weights=np.ones(1), axes=tuple(axis(h, groups[n], alone[n]) for n, h in found.items())
+                total=total, weights=np.ones(1), axes=tuple(axis(h, groups[n], alone[n]) for n, h in histograms.items())
             )
-        many = wide_queries.many(found, self.plan)
+        many = wide_queries.many(histograms, self.plan)
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
-        calmer, moved, eased = (tables, 0.0, 0.0) if many or few else calmed(tables, found, total)
-        problem, spans = layout.problem(found, groups, calmer, total, targets)
+        calmer, shrunk_by, loss_reduction = (
+            (tables, 0.0, 0.0) if many or few else shrink_singular_values(tables, histograms, total)
+        )
+        problem, spans = layout.problem(histograms, groups, calmer, total, targets)
         sizes = {n: c.size for n, c in setting.schema.measured().items() if setting.schema.columns[n].is_numeric}
-        three = smoothness.neighbours(found, groups, spans, sizes)
-        problem = replace(problem, moved=moved, eased=problem.eased + eased, neighbours=three)
+        three = smoothness.neighbours(histograms, groups, spans, sizes)
+        problem = replace(
+            problem, shrunk_by=shrunk_by, loss_reduction=problem.loss_reduction + loss_reduction, neighbours=three
+        )
         ensembles = min(FEWER, self.options.ensembles) if many else self.options.ensembles
         options = replace(self.options, ensembles=ensembles)
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
         progress(1.0)
-        own = problem if calmer is tables and not targets else layout.problem(found, groups, tables, total)[0]
-        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
+        own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
+        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
         return headed(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
 
@@ -198,30 +202,33 @@ def said(
     releases: Sequence[Any], setting: Setting
 ) -> tuple[float, dict[str, Histogram], list[CountsRelease], list[prior.Target]]:
     """What a fit is made of: rows, the columns' histograms, the tables of more columns, what public tables add."""
-    total, found = estimate(releases, setting)
+    total, histograms = estimate(releases, setting)
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
-    found = sharpen(found, tables, total)
+    histograms = sharpen(histograms, tables, total)
     publics = [r for r in releases if isinstance(r, PublicCounts)]
-    return total, found, tables, prior.targets(tables, publics, found, total)
+    return total, histograms, tables, prior.targets(tables, publics, histograms, total)
 
 
-def axis(found: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
+def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
     """A model's column: group probabilities (B, G), expanded to leaves, to days and round numbers, by the histogram."""
-    empty = np.bincount(groups, weights=found.mass)[groups] <= 0
-    starts, mass = found.starts, np.where(empty, found.widths * 1e-12, found.mass)  # widths where nothing is known
-    if found.heaps:  # within groups, which are better known than how round their numbers are
-        starts, leaf, mass = calendar.spread(starts, mass, found.cells, found.heaps)
+    empty = np.bincount(groups, weights=histogram.mass)[groups] <= 0
+    starts, mass = (
+        histogram.starts,
+        np.where(empty, histogram.widths * 1e-12, histogram.mass),
+    )  # widths where nothing is known
+    if histogram.heaps:  # within groups, which are better known than how round their numbers are
+        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.heaps)
         groups = groups[leaf]
-    if found.calendar:
+    if histogram.calendar:
         before = np.bincount(groups, weights=mass)
-        starts, leaf, mass = calendar.spread(starts, mass, found.cells, found.calendar)
+        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.calendar)
         groups = groups[leaf]
         probs = probs * (np.bincount(groups, weights=mass) / before)
         probs = probs / np.maximum(probs.sum(1, keepdims=True), 1e-9)
     within = within_groups(mass, groups)[1]
     return Axis(
-        column=found.column,
-        cells=found.cells,
+        column=histogram.column,
+        cells=histogram.cells,
         starts=starts,
         groups=groups,
         within=within.astype(np.float32),

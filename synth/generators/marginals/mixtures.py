@@ -87,12 +87,12 @@ def fit(
     if not answers:
         raise UsageError("no measurement was given: a fit needs one table at least")
     rows = _total(answers) if total is None else float(total)
-    found = {n: _alone(n, size, answers, rows) for n, size in domain.items()}
+    result = {n: _alone(n, size, answers, rows) for n, size in domain.items()}
     several = [(m, v) for m, v in answers if len(m.bins) > 1]
     asked = Counts(purpose=PURPOSE, marginals=tuple(m for m, _ in several))
     tables = [CountsRelease(question=asked, values=tuple(v for _, v in several))] if several else []
-    groups = layout.refine(found, tables)
-    problem, spans = layout.problem(found, groups, tables, rows)
+    groups = layout.refine(result, tables)
+    problem, spans = layout.problem(result, groups, tables, rows)
     curve: list[tuple[float, float]] = []
 
     def noted(done: float) -> None:
@@ -109,7 +109,7 @@ def fit(
         )
     for span in spans.values():
         probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-    axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
+    axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items())
     off = misfit(problem, weights, probs)
     return Fitted(model=Product(total=rows, weights=weights, axes=axes, misfit=off), curve=tuple(curve), misfit=off)
 

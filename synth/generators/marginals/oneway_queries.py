@@ -33,7 +33,7 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     nothing more to cut leaves part of its share; with ``whole`` that is spent on counting again. Of a wide range of
     dates weekdays and months are counted too.
     """
-    columns = _told(setting)
+    columns = _varying(setting)
     shares = _shares(columns, share)
     dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
     parts = {n: shares[n] * calendar.SHARE for n in dates}
@@ -45,8 +45,8 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     trees = {n: c for n, c in columns.items() if is_tree(c)}
     level = 2
     while trees:
-        found = estimate(releases, setting)[1]
-        asked = {n: _cut(found[n], c, setting, shares[n], level) for n, c in trees.items()}
+        estimates = estimate(releases, setting)[1]
+        asked = {n: _cut(estimates[n], c, setting, shares[n], level) for n, c in trees.items()}
         trees = {n: c for n, c in trees.items() if asked[n] is not None}
         if trees:
             marginals = tuple(m for m in asked.values() if m is not None)
@@ -56,10 +56,10 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
         asked_days = [m for n in dates for m in calendar.questions(n, columns[n], setting, share=parts[n])]
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
     if rounds:
-        found = estimate(releases, setting)[1]
-        told = [heaps.question(found[n], columns[n], setting, share=parts[n]) for n in rounds]
-        if kept := tuple(m for m in told if m is not None):
-            releases.append(ask(Counts(purpose=HEAPS, marginals=kept)))
+        estimates = estimate(releases, setting)[1]
+        released = [heaps.question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
+        if retained := tuple(m for m in released if m is not None):
+            releases.append(ask(Counts(purpose=HEAPS, marginals=retained)))
     if whole:
         left = share - spent(releases, setting)
         releases += again(ask, setting, releases, left) if left >= 1e-3 * share else []
@@ -69,13 +69,13 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
 def once_more(ask: Ask, setting: Setting, *, share: float) -> list[CountsRelease]:
     """Columns that are counted position by position, counted again: trees, whose first levels find where to look, are
     served better by tables. ``share``: of the budget, for all columns together; trees leave theirs."""
-    columns = _told(setting)
+    columns = _varying(setting)
     shares = _shares(columns, share)
     flat = tuple(_first(n, c, setting.sigma(shares[n])) for n, c in columns.items() if not is_tree(c))
     return [ask(Counts(purpose=AGAIN, marginals=flat))] if flat else []
 
 
-def _told(setting: Setting) -> dict[str, Column]:
+def _varying(setting: Setting) -> dict[str, Column]:
     """The columns that have more than one position; the first where none has."""
     columns = setting.schema.measured()
     return {n: c for n, c in columns.items() if c.cells > 1} or dict(list(columns.items())[:1])
@@ -94,14 +94,14 @@ def _price(question: Counts | Search, setting: Setting) -> float:
 
 def again(ask: Ask, setting: Setting, releases: list[CountsRelease], left: float) -> list[CountsRelease]:
     """What is left of the budget, spent on a second count of every column's leaves."""
-    found = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
-    weight = np.array([len(h.mass) for h in found]) ** (2 / 3)
+    results = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
+    weight = np.array([len(h.mass) for h in results]) ** (2 / 3)
     marginals = [
         Marginal(
             bins=(Bins(column=h.column, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))),),
             sigma=setting.sigma(left * (1 - 1e-9) * part),
         )
-        for h, part in zip(found, weight / weight.sum(), strict=True)
+        for h, part in zip(results, weight / weight.sum(), strict=True)
     ]
     return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))] if marginals else []
 
@@ -142,23 +142,23 @@ def grid(column: Column) -> np.ndarray:
     return starts[(starts >= 0) & (starts < size)]
 
 
-def _cut(found: Histogram, column: Column, setting: Setting, share: float, level: int) -> Marginal | None:
+def _cut(histogram: Histogram, column: Column, setting: Setting, share: float, level: int) -> Marginal | None:
     """The tree's next level: heavy leaves in parts; None when there is nothing to cut."""
     deeper = _deeper(column.size)
     if level > 2 + deeper:
         return None
-    widths = found.widths
-    heavy = np.flatnonzero((found.mass > HEAVY * found.sigma) & (widths > 1) & (found.starts < column.size))
+    widths = histogram.widths
+    heavy = np.flatnonzero((histogram.mass > HEAVY * histogram.sigma) & (widths > 1) & (histogram.starts < column.size))
     if len(heavy) == 0:
         return None
     parts = GRID if level == 2 else max(LIMIT // len(heavy), GRID)
-    inner = _divide(found.starts[heavy], widths[heavy], parts)
-    after = found.starts[heavy] + widths[heavy]
-    gaps = np.setdiff1d(np.append(0, after[after < found.cells]), found.starts[heavy])
+    inner = _divide(histogram.starts[heavy], widths[heavy], parts)
+    after = histogram.starts[heavy] + widths[heavy]
+    gaps = np.setdiff1d(np.append(0, after[after < histogram.cells]), histogram.starts[heavy])
     starts = np.concatenate([inner, gaps])
     groups = np.concatenate([np.arange(len(inner)), np.full(len(gaps), -1)])
     order = np.argsort(starts)
-    bins = Bins(column=found.column, cells=found.cells, starts=starts[order], groups=groups[order])
+    bins = Bins(column=histogram.column, cells=histogram.cells, starts=starts[order], groups=groups[order])
     part = SECOND if level == 2 else (1 - FIRST - SECOND) / deeper
     return Marginal(bins=(bins,), sigma=setting.sigma(share * part))
 

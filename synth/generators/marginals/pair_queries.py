@@ -72,10 +72,10 @@ class Ladder:
 
 
 def question(
-    found: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: Plan
+    histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: Plan
 ) -> Counts | None:
     """The tables to ask for within ``share`` of the budget; None where there is only one column to learn."""
-    names = [n for n, h in found.items() if h.cells > 1 and len(h.mass) > 1]
+    names = [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
     if len(names) < 2 or share <= 0:
         return None
     pairs = list(combinations(names, 2))
@@ -84,25 +84,25 @@ def question(
     boost = np.array([(plan.target if target in p else 1.0) * (1.0 if numeric & set(p) else plan.named) for p in pairs])
     wide = len(pairs) > plan.wide
     base = setting.sigma(share) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
-    kept, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
-    marginals = spread(pairs, boost, ladders, found, setting, share * (1 - kept), plan, shared=wide)
-    if not any(merged(m, found) > hides for m in marginals):
-        marginals = spread(pairs, boost, ladders, found, setting, share, plan, shared=wide)
+    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)
+    retained, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
+    marginals = spread(pairs, boost, ladders, histograms, setting, share * (1 - retained), plan, shared=wide)
+    if not any(merged(m, histograms) > hides for m in marginals):
+        marginals = spread(pairs, boost, ladders, histograms, setting, share, plan, shared=wide)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 
-def merged(marginal: Marginal, found: Mapping[str, Histogram]) -> float:
+def merged(marginal: Marginal, histograms: Mapping[str, Histogram]) -> float:
     """Share of the rows for which a table tells less than single leaves would: what finer bins could still show."""
     alone = 1.0
     for bins in marginal.bins:
-        mass = found[bins.column].mass
+        mass = histograms[bins.column].mass
         single = np.bincount(bins.groups, minlength=bins.size)[bins.groups] == 1
         alone *= mass[single].sum() / mass.sum()
     return 1 - alone
 
 
-def ladders_of(found, setting: Setting, total: float, base: float, plan: Plan, *, wide: bool) -> dict[str, Ladder]:
+def ladders_of(estimates, setting: Setting, total: float, base: float, plan: Plan, *, wide: bool) -> dict[str, Ladder]:
     """Groupings of every column around ``base``, the noise of a cell were all tables alike: as many for each.
 
     Those of a column are nested, and the same for the same ``base``, so that tables asked later fit the earlier ones.
@@ -111,7 +111,7 @@ def ladders_of(found, setting: Setting, total: float, base: float, plan: Plan, *
     by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
     by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
     out = {}
-    for name, histogram in found.items():
+    for name, histogram in estimates.items():
         numeric = setting.schema.columns[name].is_numeric
         least, middle = (by_halves, 0) if numeric else (by_noise, plan.finer)
         out[name] = _ladder(histogram.mass, least, middle=middle)
@@ -128,11 +128,11 @@ def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int) -> Ladder:
     return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
 
 
-def coarser(ladders: Mapping[str, Ladder], found, plan: Plan) -> dict[str, Ladder]:
+def coarser(ladders: Mapping[str, Ladder], estimates, plan: Plan) -> dict[str, Ladder]:
     """The same with ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
     out = {}
     for name, ladder in ladders.items():
-        mass, groups = found[name].mass, list(ladder.groups)
+        mass, groups = estimates[name].mass, list(ladder.groups)
         more = np.minimum(ladder.least[-1] * plan.ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
         for bound in more:
             groups.append(merge_bins(mass, groups[-1], least=bound))
@@ -145,7 +145,7 @@ def spread(
     tables,
     boost: np.ndarray,
     ladders,
-    found,
+    estimates,
     setting: Setting,
     share: float,
     plan: Plan,
@@ -181,7 +181,7 @@ def spread(
         bound = bound + 0.2
         level = np.abs(bound[..., None] - least).argmin(-1)
     _, sigma = _noise(sizes, level, boost, setting, share)
-    bins_of = {(n, i): _bins(found[n], ladders[n].groups[i]) for n, i in _used(tables, level)}
+    bins_of = {(n, i): _bins(estimates[n], ladders[n].groups[i]) for n, i in _used(tables, level)}
     return [
         Marginal(bins=tuple(bins_of[axis] for axis in zip(t, at, strict=True)), sigma=float(s))
         for t, at, s in zip(tables, level.tolist(), sigma, strict=True)
@@ -212,5 +212,5 @@ def _noise(sizes, level, boost, setting: Setting, share: float) -> tuple[np.ndar
     return bins, np.array([setting.sigma(p) for p in part])
 
 
-def _bins(found: Histogram, groups: np.ndarray) -> Bins:
-    return Bins(column=found.column, cells=found.cells, starts=found.starts, groups=groups)
+def _bins(histogram: Histogram, groups: np.ndarray) -> Bins:
+    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=groups)

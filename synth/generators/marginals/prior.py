@@ -55,9 +55,11 @@ class Target:
         return int(np.isfinite(self.variance).sum())
 
 
-def of_columns(priors: Sequence[PublicRows], found: Mapping[str, Histogram]) -> list[PublicCounts]:
+def of_columns(priors: Sequence[PublicRows], histograms: Mapping[str, Histogram]) -> list[PublicCounts]:
     """What public tables say of every column's leaves."""
-    bins = [Bins(column=n, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))) for n, h in found.items()]
+    bins = [
+        Bins(column=n, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))) for n, h in histograms.items()
+    ]
     question = Counts(purpose=LEAVES, marginals=tuple(Marginal(bins=(b,), sigma=1.0) for b in bins))
     return [counted(p, question) for p in priors]
 
@@ -66,7 +68,7 @@ def beside(
     ask: Ask,
     priors: Sequence[PublicRows],
     publics: list[PublicCounts],
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
 ) -> Ask:
     """An ``ask`` that puts into ``publics`` what public tables say of the cells of each question of counts.
 
@@ -76,7 +78,7 @@ def beside(
     def both(question: Any) -> Any:
         release = ask(question)
         if isinstance(question, Counts):
-            more = [] if publics else [finer_pairs(question, found)]
+            more = [] if publics else [finer_pairs(question, histograms)]
             publics.extend(counted(p, q) for p in priors for q in (*more, question))
         return release
 
@@ -103,7 +105,7 @@ def counted(rows: PublicRows, question: Counts) -> PublicCounts:
 
 
 def targets(
-    tables: Sequence[CountsRelease], publics: Sequence[PublicCounts], found: Mapping[str, Histogram], total: float
+    tables: Sequence[CountsRelease], publics: Sequence[PublicCounts], histograms: Mapping[str, Histogram], total: float
 ) -> list[Target]:
     """What each public table says of two and more columns, its variance estimated from the tables that were asked.
 
@@ -117,7 +119,7 @@ def targets(
             released,
             [p for p in own if p.question.purpose != FINER],
             [p for p in own if p.question.purpose == FINER],
-            found,
+            histograms,
             total,
         )
     return out
@@ -127,20 +129,20 @@ def _of_table(
     released: Mapping[tuple, Answer],
     asked: Sequence[PublicCounts],
     finer: Sequence[PublicCounts],
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     total: float,
 ) -> list[Target]:
     """One public table's targets."""
     known = {_key(m): (m, v) for p in asked for m, v in _said(p)}
-    held = [(*released[k], _raked(v, m, found, total)) for k, (m, v) in known.items() if k in released]
+    held = [(*released[k], _raked(v, m, histograms, total)) for k, (m, v) in known.items() if k in released]
     if not held:
         return []
     least = total / asked[0].num_rows
-    alone = [_alone(m, found, total) for m, _, _ in held]
+    alone = [_alone(m, histograms, total) for m, _, _ in held]
     spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
     pairs = {m.columns: (m, s / shape(t)) for (m, _, t), s in zip(held, spread, strict=True) if len(m.bins) == 2}
     fine = [
-        _finer(Target(marginal=m, values=_raked(v, m, found, total), variance=v), *pairs[m.columns])
+        _finer(Target(marginal=m, values=_raked(v, m, histograms, total), variance=v), *pairs[m.columns])
         for p in finer
         for m, v in _said(p)
         if m.columns in pairs
@@ -182,17 +184,17 @@ def _posterior(target: Target, answers: Sequence[Answer]) -> Answer:
         inside = np.ix_(*(_parents(f, c) for f, c in zip(target.marginal.bins, marginal.bins, strict=True)))
         cells = np.arange(marginal.cells).reshape(marginal.shape)[inside].ravel()
         whole, unsure = (np.bincount(cells, weights=x.ravel(), minlength=marginal.cells) for x in (values, variance))
-        moved = variance / (unsure + marginal.sigma**2)[cells].reshape(values.shape)
-        values = values + moved * (counts.ravel() - whole)[cells].reshape(values.shape)
-        variance = variance * (1 - moved)
+        shifted = variance / (unsure + marginal.sigma**2)[cells].reshape(values.shape)
+        values = values + shifted * (counts.ravel() - whole)[cells].reshape(values.shape)
+        variance = variance * (1 - shifted)
     return replace(target.marginal, sigma=sqrt(float(variance.mean()))), values
 
 
-def _alone(marginal: Marginal, found: Mapping[str, Histogram], total: float) -> np.ndarray:
+def _alone(marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     """The table of independent columns, in rows."""
     table = np.array(total)
     for bins in marginal.bins:
-        table = np.multiply.outer(table, _margin(found[bins.column], bins, total) / total)
+        table = np.multiply.outer(table, _margin(histograms[bins.column], bins, total) / total)
     return table
 
 
@@ -226,17 +228,17 @@ def _as_fine(mass: np.ndarray, most: int) -> np.ndarray:
     return np.zeros(len(mass), dtype=np.int64)
 
 
-def finer_pairs(asked: Counts, found: Mapping[str, Histogram]) -> Counts:
+def finer_pairs(asked: Counts, histograms: Mapping[str, Histogram]) -> Counts:
     """All pairs asked, on bins as fine as a public table may tell of: ``CELLS`` cells together at most, about."""
     pairs = [m for m in asked.marginals if len(m.bins) == 2]
     names = dict.fromkeys(c for m in pairs for c in m.columns)
     most = min(FINEST, int(sqrt(CELLS / max(len(pairs), 1))))
     bins = {}
     for name in names:
-        groups = _as_fine(found[name].mass, most)
+        groups = _as_fine(histograms[name].mass, most)
         for other in (b for m in pairs for b in m.bins if b.column == name):
             groups = split(groups, other.groups)
-        h = found[name]
+        h = histograms[name]
         bins[name] = Bins(column=name, cells=h.cells, starts=h.starts, groups=groups)
     return Counts(
         purpose=FINER, marginals=tuple(Marginal(bins=tuple(bins[c] for c in m.columns), sigma=1.0) for m in pairs)
@@ -261,10 +263,10 @@ def _key(marginal: Marginal) -> tuple:
     return tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in marginal.bins)
 
 
-def _raked(public: np.ndarray, marginal: Marginal, found: Mapping[str, Histogram], total: float) -> np.ndarray:
+def _raked(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     """The public table with the private single columns: smoothed by independence, then fitted in proportion."""
-    margins = [_margin(found[b.column], b, total) for b in marginal.bins]
-    alone = _alone(marginal, found, total) / total
+    margins = [_margin(histograms[b.column], b, total) for b in marginal.bins]
+    alone = _alone(marginal, histograms, total) / total
     table = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
     for _ in range(RAKES):
         for axis, margin in enumerate(margins):
@@ -274,6 +276,6 @@ def _raked(public: np.ndarray, marginal: Marginal, found: Mapping[str, Histogram
     return table
 
 
-def _margin(found: Histogram, bins: Bins, total: float) -> np.ndarray:
-    mass = np.bincount(bins.groups, weights=found.mass, minlength=bins.size)
+def _margin(histogram: Histogram, bins: Bins, total: float) -> np.ndarray:
+    mass = np.bincount(bins.groups, weights=histogram.mass, minlength=bins.size)
     return mass * (total / max(mass.sum(), TINY))

@@ -38,18 +38,22 @@ class Redraws:
 
     centre: tuple[np.ndarray, np.ndarray]
     total: float
-    found: Mapping[str, Histogram]
+    histograms: Mapping[str, Histogram]
     tables: tuple[CountsRelease, ...]
     targets: tuple[Target, ...] = ()
 
     @classmethod
     def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "Redraws":
         """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
-        total, found, tables, targets = said(releases, setting)
-        problem, _ = layout.problem(found, layout.refine(found, tables, targets), tables, total, targets)
+        total, marginal_estimates, tables, targets = said(releases, setting)
+        problem, _ = layout.problem(
+            marginal_estimates, layout.refine(marginal_estimates, tables, targets), tables, total, targets
+        )
         probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
         centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
-        return cls(centre=centre, total=total, found=found, tables=tuple(tables), targets=tuple(targets))
+        return cls(
+            centre=centre, total=total, histograms=marginal_estimates, tables=tuple(tables), targets=tuple(targets)
+        )
 
     def models(self, many: int, *, rng: np.random.Generator, progress: Progress = lambda _: None) -> Iterator[Product]:
         """So many models, each fitted to the tables under noise of its own."""
@@ -68,28 +72,28 @@ class Redraws:
             )
             for r in self.tables
         ]
-        found = {n: _shaken(h, self.total, rng) for n, h in self.found.items()}
-        targets = [replace(t, values=_moved(t, rng)) for t in self.targets]
-        groups = layout.refine(found, tables, targets)
-        problem, spans = layout.problem(found, groups, tables, self.total, targets)
+        result = {n: _shaken(h, self.total, rng) for n, h in self.histograms.items()}
+        targets = [replace(t, values=_shaken_target(t, rng)) for t in self.targets]
+        groups = layout.refine(result, tables, targets)
+        problem, spans = layout.problem(result, groups, tables, self.total, targets)
         weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in found.items())
+        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items())
         return Product(total=self.total, weights=weights, axes=axes)
 
 
-def _moved(target: Target, rng: np.random.Generator) -> np.ndarray:
+def _shaken_target(target: Target, rng: np.random.Generator) -> np.ndarray:
     """A public table's cells, each as far off as the truth may be."""
     spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
-    moved: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
-    return moved
+    shifted: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
+    return shifted
 
 
-def _shaken(found: Histogram, total: float, rng: np.random.Generator) -> Histogram:
+def _shaken(histogram: Histogram, total: float, rng: np.random.Generator) -> Histogram:
     """Masses that stand out of the noise under noise drawn again; smaller ones, mostly smoothed, stay as they are."""
-    noise = np.where(found.mass > STANDS_OUT * found.sigma, found.sigma, 0.0)
-    return replace(found, mass=project(found.mass + noise * rng.standard_normal(len(noise)), total=total))
+    noise = np.where(histogram.mass > STANDS_OUT * histogram.sigma, histogram.sigma, 0.0)
+    return replace(histogram, mass=project(histogram.mass + noise * rng.standard_normal(len(noise)), total=total))
 
 
 def carried_on(

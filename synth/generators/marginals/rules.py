@@ -6,7 +6,7 @@ RATIOS = np.append(0.0, np.exp(np.arange(-3.0, 4.01, 0.25)))  # of a cell to wha
 ROUNDS = 30  # of expectation-maximisation
 EMPTY = 0.8  # probability at which a cell is taken to be empty
 SURE = 3.0  # standard deviations that the misfit of a function may reach
-TOLD = 3.0  # deviations above which a row of a table tells which cell is its own
+CLEAR = 3.0  # deviations above which a row of a table tells which cell is its own
 MOST = 0.5  # part of the rows, at least, that must be told in this way
 ALIKE = 0.9  # probability of its cell at which a line is told by its neighbours
 CHAIN = 12  # rounds in which it is learnt how often neighbours differ
@@ -31,19 +31,19 @@ def off_function(values: np.ndarray, sigma: float, rows: np.ndarray) -> np.ndarr
 
     Lines of which neither they nor their neighbours tell which cell is theirs are left.
     """
-    told = rows > TOLD * sigma
+    released = rows > CLEAR * sigma
     nothing = np.zeros(values.shape, dtype=bool)
-    if not told.any() or rows[told].sum() < MOST * rows.sum():
+    if not released.any() or rows[released].sum() < MOST * rows.sum():
         return nothing
-    own, sure = _own(values, sigma, rows, told)
+    own, sure = _own(values, sigma, rows, released)
     others = np.arange(values.shape[1])[None, :] != own[:, None]
     misfit = (np.where(others, values, values - rows[:, None]) / sigma) ** 2
-    if any(misfit[s].sum() > misfit[s].size + SURE * np.sqrt(2 * misfit[s].size) for s in (told, sure)):
+    if any(misfit[s].sum() > misfit[s].size + SURE * np.sqrt(2 * misfit[s].size) for s in (released, sure)):
         return nothing
     return others & sure[:, None]
 
 
-def _own(values: np.ndarray, sigma: float, rows: np.ndarray, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _own(values: np.ndarray, sigma: float, rows: np.ndarray, released: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The cell that holds each line's mass, and whether that is told: by the line, or by it and its neighbours.
 
     Lines are taken for a chain that keeps its cell from one to the next but for a part of the time, which is learnt:
@@ -52,15 +52,15 @@ def _own(values: np.ndarray, sigma: float, rows: np.ndarray, told: np.ndarray) -
     **Source**: Baum, Petrie, Soules and Weiss 1970.
     """
     own, size = values.argmax(1), values.shape[1]
-    if told.all() or size < 2 or len(values) < 2:
-        return own, told
+    if released.all() or size < 2 or len(values) < 2:
+        return own, released
     like = (values * rows[:, None] - rows[:, None] ** 2 / 2) / sigma**2
     like = np.exp(np.maximum(like - like.max(1, keepdims=True), -FAR))
     changes = 0.5
     for _ in range(CHAIN):
         belief, changes = _smoothed(like, changes)
     by_chain = belief.max(1) > ALIKE
-    return np.where(by_chain, belief.argmax(1), own), told | by_chain
+    return np.where(by_chain, belief.argmax(1), own), released | by_chain
 
 
 def _smoothed(like: np.ndarray, changes: float) -> tuple[np.ndarray, float]:
@@ -72,16 +72,16 @@ def _smoothed(like: np.ndarray, changes: float) -> tuple[np.ndarray, float]:
     for i in range(1, count):  # a line of a table each: some hundreds
         ahead[i] = like[i] * (moves + (stays - moves) * ahead[i - 1])
         ahead[i] /= ahead[i].sum()
-    kept = 0.0
+    retained = 0.0
     for i in range(count - 2, -1, -1):
         back = like[i + 1] * behind[i + 1]
         behind[i] = moves * back.sum() + (stays - moves) * back
         whole = float(ahead[i] @ behind[i])
-        kept += stays * float(ahead[i] @ back) / whole
+        retained += stays * float(ahead[i] @ back) / whole
         behind[i] /= whole
     belief = ahead * behind
-    found = 1 - kept / (count - 1)
-    return belief / belief.sum(1, keepdims=True), float(np.clip(found, 1 / count, 1 - 1 / size))
+    estimates = 1 - retained / (count - 1)
+    return belief / belief.sum(1, keepdims=True), float(np.clip(estimates, 1 / count, 1 - 1 / size))
 
 
 def empty(values: np.ndarray, sigma: float, *, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
@@ -92,12 +92,12 @@ def empty(values: np.ndarray, sigma: float, *, rows: np.ndarray, cols: np.ndarra
     expected = np.outer(rows, cols).ravel() / max(rows.sum(), 1e-9)
     energy = 0.5 * ((values.ravel()[:, None] - expected[:, None] * RATIOS) / sigma) ** 2
     like = np.exp(energy.min(1, keepdims=True) - energy)
-    told = expected / (expected + sigma)  # a cell that noise hides tells nothing of the prior
+    released = expected / (expected + sigma)  # a cell that noise hides tells nothing of the prior
     prior = np.full(len(RATIOS), 1 / len(RATIOS))
     for _ in range(ROUNDS):
         belief = like * prior
         belief /= belief.sum(1, keepdims=True)
-        prior = told @ belief / told.sum()
+        prior = released @ belief / released.sum()
     belief = like * prior
     sure = belief[:, 0] > EMPTY * belief.sum(1)
     return (sure & (expected > sigma)).reshape(values.shape)

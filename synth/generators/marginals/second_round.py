@@ -17,7 +17,7 @@ FEW_NAMES = 400  # the same of categories: neighbours tell each other's value wh
 
 
 def tables(
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     asked: CountsRelease,
     total: float,
     setting: Setting,
@@ -37,17 +37,17 @@ def tables(
         return None
     pairs = [m.columns for m in asked.question.marginals]
     wide = len(pairs) > plan.wide
-    chosen = _hiding(asked, found, total, plan) if wide else _determined(asked, found, plan)
+    chosen = _hiding(asked, histograms, total, plan) if wide else _determined(asked, histograms, plan)
     if not chosen:
         return again(asked.question, setting, share)
     names = sorted({n for p in chosen for n in p})
     base = setting.sigma(first) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: found[n] for n in names}, setting, total, base, plan, wide=wide)
+    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)
     if not wide:
         few = {n: FEW if setting.schema.columns[n].is_numeric else FEW_NAMES for n in names}
-        ladders = {n: _single(ladder, len(found[n].mass), few[n]) for n, ladder in ladders.items()}
+        ladders = {n: _single(ladder, len(histograms[n].mass), few[n]) for n, ladder in ladders.items()}
     sharper = replace(plan, least=plan.least * plan.closer)
-    marginals = spread(chosen, np.ones(len(chosen)), ladders, found, setting, share, sharper)
+    marginals = spread(chosen, np.ones(len(chosen)), ladders, histograms, setting, share, sharper)
     return Counts(purpose=PURPOSE, marginals=tuple(marginals))
 
 
@@ -61,21 +61,21 @@ def _single(ladder: Ladder, leaves: int, few: int) -> Ladder:
     )
 
 
-def _hiding(asked: CountsRelease, found: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
+def _hiding(asked: CountsRelease, histograms: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
     """The pairs that hide most; none if it hides evenly, single values everywhere, or nothing but noise."""
     answers = list(zip(asked.question.marginals, asked.values, strict=True))
-    scores = np.array([dependence(m, v, total) * merged(m, found) for m, v in answers])
+    scores = np.array([dependence(m, v, total) * merged(m, histograms) for m, v in answers])
     best = np.argsort(-scores)[: plan.chosen]
     if scores[best].sum() < plan.worth * np.maximum(scores, 0).sum():
         return []
     return [answers[i][0].columns for i in best if scores[i] > 0]
 
 
-def _determined(asked: CountsRelease, found: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
+def _determined(asked: CountsRelease, histograms: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
     """The pairs that nearly determine each other and hide much, those that hide most; each column once."""
     scores: dict[Pair, float] = {}
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
-        hidden = merged(marginal, found)
+        hidden = merged(marginal, histograms)
         if len(marginal.bins) != 2 or hidden <= plan.hidden:
             continue
         depends = denoised_dependence(values)

@@ -20,14 +20,14 @@ HIGHER = 3.0  # than the values around it: such a value is a case of its own
 
 
 def neighbours(
-    found: Mapping[str, Histogram],
+    histograms: Mapping[str, Histogram],
     groups: Mapping[str, np.ndarray],
     spans: Mapping[str, slice],
     sizes: Mapping[str, int],
 ) -> np.ndarray:
     """Every three groups, (3, K), that follow each other in a column of numbers.
 
-    ``found``: estimated counts by column. ``groups``: the group of each leaf, (L,). ``spans``: where a column's
+    ``histograms``: estimated counts by column. ``groups``: the group of each leaf, (L,). ``spans``: where a column's
     groups lie among all. ``sizes``: the number of positions that are values, of columns of numbers alone; those after
     them stand for what is no value. Single values that stand out are passed over: what is left and right of a zero are
     neighbours, the zero is nobody's.
@@ -42,31 +42,31 @@ def neighbours(
     """
     out = [np.zeros((3, 0), dtype=np.int64)]
     for name, size in sizes.items():
-        own = _in_order(found[name], groups[name], size)
+        own = _in_order(histograms[name], groups[name], size)
         if len(own):
             own = own + spans[name].start
             out.append(np.stack([own[:-2], own[1:-1], own[2:]]))
     return np.concatenate(out, axis=1)
 
 
-def _in_order(found: Histogram, groups: np.ndarray, size: int) -> np.ndarray:
+def _in_order(histogram: Histogram, groups: np.ndarray, size: int) -> np.ndarray:
     """The groups of a column on a scale, lowest first; none of a column that is on none."""
     leaves = np.bincount(groups)
-    values = np.bincount(groups, weights=found.starts < size) > 0
+    values = np.bincount(groups, weights=histogram.starts < size) > 0
     middle = np.bincount(groups, weights=np.arange(len(groups))) / leaves
-    kept = np.flatnonzero(values & ~_alone(found, groups))
-    kept = kept[np.argsort(middle[kept], kind="stable")]
-    return kept if (leaves[kept] > 1).sum() >= FEWEST else kept[:0]
+    retained = np.flatnonzero(values & ~_alone(histogram, groups))
+    retained = retained[np.argsort(middle[retained], kind="stable")]
+    return retained if (leaves[retained] > 1).sum() >= FEWEST else retained[:0]
 
 
-def _alone(found: Histogram, groups: np.ndarray) -> np.ndarray:
+def _alone(histogram: Histogram, groups: np.ndarray) -> np.ndarray:
     """Which groups are mostly single values that stand out of those around them, such as a zero or a limit."""
-    density = found.mass / found.widths
+    density = histogram.mass / histogram.widths
     padded = np.pad(density, 2, mode="reflect") if len(density) > 2 else np.full(len(density) + 4, np.inf)
     around = (padded[:-4] + padded[1:-3] + padded[3:-1] + padded[4:]) / 4
-    stands = (found.widths == 1) & (density > HIGHER * around)
-    alone = np.bincount(groups, weights=np.where(stands, found.mass, 0.0))
-    return np.asarray(alone > np.bincount(groups, weights=found.mass) / 2)
+    stands = (histogram.widths == 1) & (density > HIGHER * around)
+    alone = np.bincount(groups, weights=np.where(stands, histogram.mass, 0.0))
+    return np.asarray(alone > np.bincount(groups, weights=histogram.mass) / 2)
 
 
 class Bends:

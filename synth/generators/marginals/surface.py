@@ -99,12 +99,12 @@ class Surface:
 
     def plain_loss(self, logits: torch.Tensor, weights: torch.Tensor) -> float:
         """The mean loss by the noise alone, of all tables."""
-        found = logits.new_zeros(())
+        estimates = logits.new_zeros(())
         for own, share in zip(logits, torch.softmax(weights, -1), strict=True):
             views = self._views(self._shares(own[None].clamp(-40, 40))[0])
             for block in self.released[1]:
-                found += self._table(block, views, share[None], None)
-        return float(found) / len(logits)
+                estimates += self._table(block, views, share[None], None)
+        return float(estimates) / len(logits)
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Component weights (E, B) and group probabilities (E, G, B), which sum to one over a column."""
@@ -112,13 +112,13 @@ class Surface:
 
     def gradient(self, logits: torch.Tensor, weights: torch.Tensor):
         """The mean loss of the ensemble's tables, and each mixture's own gradient by logits and weights."""
-        found = [torch.empty_like(logits), torch.empty_like(weights)]
+        results = [torch.empty_like(logits), torch.empty_like(weights)]
 
         def keep(part: slice, gradients: Sequence[torch.Tensor]) -> None:
-            for whole, own in zip(found, gradients, strict=True):
+            for whole, own in zip(results, gradients, strict=True):
                 whole[part] = own
 
-        return self.step(logits, weights, keep), *found
+        return self.step(logits, weights, keep), *results
 
     def step(
         self,
@@ -183,10 +183,10 @@ class Surface:
             by_share += more
         if self.pull > 0:  # of a logarithm of probs over mass: held less its column's sum and the mass's
             apart = held.sub_(log_sums.index_select(1, self.column)).sub_(self.log_mass)
-            told = self._column_sums(probs * apart)
-            force = self.pull / (1 + torch.bmm(told, share[:, :, None]) / self.half)
+            released = self._column_sums(probs * apart)
+            force = self.pull / (1 + torch.bmm(released, share[:, :, None]) / self.half)
             by_probs.addcmul_((force * w).index_select(1, self.column), apart)
-            by_share += (force * told).sum(1)
+            by_share += (force * released).sum(1)
         by_logits = by_probs.mul_(probs)
         by_logits = by_logits.sub_(probs.mul_(self._column_sums(by_logits).index_select(1, self.column)))
         by_logits = by_logits if by_bends is None else by_logits.add_(by_bends)

@@ -27,9 +27,9 @@ def even(name: str, column: Column, total: float) -> Histogram:
     return _histogram(name, column, np.append(parts, others), weights, total)
 
 
-def is_even(found: Histogram) -> bool:
+def is_even(histogram: Histogram) -> bool:
     """Whether a histogram was made here."""
-    return found.sigma == inf
+    return histogram.sigma == inf
 
 
 def _histogram(name: str, column: Column, starts: np.ndarray, weights: np.ndarray, total: float) -> Histogram:

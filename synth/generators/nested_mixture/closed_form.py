@@ -256,14 +256,14 @@ def _weighed(mass: torch.Tensor, states: list[torch.Tensor], counts: Places) -> 
 def across(
     schema: Dataset,
     columns: Mapping[str, Columns],
-    found: Mapping[str, Level],
+    level_estimates: Mapping[str, Level],
     table: str,
     above: str,
     *,
     counted: bool = False,
 ) -> torch.Tensor:
     """A row's columns by those of its ancestor, (G, G_above); ``counted``: each row weighs as much as its parent."""
-    level, *higher = (found[t] for t in schema.upwards(table))
+    level, *higher = (level_estimates[t] for t in schema.upwards(table))
     way = schema.upwards(table)
     branch = way[way.index(above) - 1]  # the ancestor's child on the way down
     assert isinstance(level, Below)
@@ -273,7 +273,7 @@ def across(
         assert isinstance(mid, Below)
         each = whole / mid.weights.clamp_min(LEAST_WEIGHT)[:, None]
         whole, numbers = mid.joint @ each, mid.by_number @ each
-    plain = whole.T @ found[above].known
+    plain = whole.T @ level_estimates[above].known
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers.T[:, :1])
     return torch.cat([plain[:, : where.start], none, numbers.T, plain[:, where.stop :]], 1)

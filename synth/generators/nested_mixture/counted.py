@@ -41,13 +41,13 @@ class ByNumber:
 
     def __init__(self, schema: Dataset, releases: Sequence[LinkedRelease], purpose: str) -> None:
         self._schema = schema
-        self._found: dict[tuple[View, frozenset[str]], tuple[Marginal, np.ndarray]] = {}
+        self._tables: dict[tuple[View, frozenset[str]], tuple[Marginal, np.ndarray]] = {}
         for release in releases:
             if release.question.purpose != purpose:
                 continue
             for marginal, values in zip(release.question.marginals, release.values, strict=True):
                 names = frozenset(b.column for b in marginal.bins)
-                self._found[release.question.view, names] = (marginal, values)
+                self._tables[release.question.view, names] = (marginal, values)
 
     def counted(self, view: View, marginal: Marginal, values: np.ndarray) -> Counted | None:
         """A weighted table of two columns as one where rows count; None where nothing tells, or nothing differs."""
@@ -68,12 +68,12 @@ class ByNumber:
         """How many rows a weighed row of each bin stands for."""
         above, name, other = placed(column)
         seen: View = view if view == "steps" else "rows"
-        told = column if seen == "steps" or not other else place(above, name)
-        found = self._found.get((seen, frozenset((told, number))))
-        if found is None:
+        released = column if seen == "steps" or not other else place(above, name)
+        entry = self._tables.get((seen, frozenset((released, number))))
+        if entry is None:
             return None
-        marginal, values = found
-        first = next(i for i, b in enumerate(marginal.bins) if b.column == told)
+        marginal, values = entry
+        first = next(i for i, b in enumerate(marginal.bins) if b.column == released)
         by_number = _joined(values if first == 0 else values.T, marginal.bins[first].groups, groups)
         many = np.arange(by_number.shape[1])
         each = {"rows": many, "steps": many - 1, "siblings": many * (many - 1)}[view]

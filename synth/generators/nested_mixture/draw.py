@@ -73,26 +73,26 @@ class Draw:
         if table in self.model.later and self._key(table).order is None:  # places of rows that are in no order
             rank = rank[np.lexsort((rng.random(len(parent)), parent))]
         if table not in self.model.turns:
-            found = _picked(state, owner, rng)
+            result = _picked(state, owner, rng)
             if table in self.model.later:
                 later = self.model.later[table]
                 for place, one in enumerate(later, 1):
                     rows = np.flatnonzero(rank == place if place < len(later) else rank >= place)
-                    found[rows] = _picked(one, owner[rows], rng)
+                    result[rows] = _picked(one, owner[rows], rng)
             if table in self.model.last:
                 rows = np.flatnonzero(rank + 1 == number[parent])
-                found[rows] = _picked(self.model.last[table], owner[rows], rng)
-            return base + found
-        found = np.zeros(len(parent), dtype=np.int64)
+                result[rows] = _picked(self.model.last[table], owner[rows], rng)
+            return base + result
+        result = np.zeros(len(parent), dtype=np.int64)
         turn = self.model.turns[table].reshape(-1, size)
         for place in range(int(number.max(initial=0))):
             rows = np.flatnonzero(rank == place)
-            found[rows] = (
+            result[rows] = (
                 _picked(state, owner[rows], rng)
                 if place == 0
-                else _picked(turn, owner[rows] * size + found[rows - 1], rng)
+                else _picked(turn, owner[rows] * size + result[rows - 1], rng)
             )
-        return base + found
+        return base + result
 
     def _key(self, table: str) -> Key:
         key = self.model.schema.key_above(table)
@@ -142,11 +142,11 @@ class _Others:
         at = {a.column: j for j, a in enumerate(self.product.axes)}
 
         def again(column: str, rows: np.ndarray, *, allowed: Any, least: np.ndarray | None = None) -> np.ndarray:
-            found = ours(column, rows, allowed=allowed, least=least)
+            result = ours(column, rows, allowed=allowed, least=least)
             chosen = np.flatnonzero(self.follows[rows, at[column]])
             part = None if least is None else least[chosen]
-            found[chosen] = theirs(column, rows[chosen], allowed=allowed, least=part)
-            return found
+            result[chosen] = theirs(column, rows[chosen], allowed=allowed, least=part)
+            return result
 
         return again
 
@@ -157,8 +157,8 @@ def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> n
     ends /= np.maximum(ends[:, -1:], 1e-300)
     size = probs.shape[1]
     flat = (ends + np.arange(len(ends))[:, None]).reshape(-1)  # rises from line to line: one search finds all
-    found = np.searchsorted(flat, rng.random(len(lines)) + lines, side="right") - lines * size
-    return np.clip(found, 0, size - 1)
+    result = np.searchsorted(flat, rng.random(len(lines)) + lines, side="right") - lines * size
+    return np.clip(result, 0, size - 1)
 
 
 def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *, evened: bool) -> np.ndarray:

@@ -69,14 +69,14 @@ def blocks(
     """All that was measured, one matrix for each view of each pair of tables."""
     total = known[schema.root].total
     folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
-    found: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
+    result: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
 
     def lay(key: _Place, rows: slice, cols: slice, values: np.ndarray, sigma: Any, *, part: float = 1.0) -> None:
         table, view, above, folded, _ = key
         size = folds[table].columns.size if folded else columns[table].size
         shape = (1 if view in ("one-way", "first") else size, size if folded else columns[above].size)
         shape = (size, cols.stop) if view in BY_NUMBER else shape
-        y, precision = found.setdefault(key, (np.zeros(shape), np.zeros(shape)))
+        y, precision = result.setdefault(key, (np.zeros(shape), np.zeros(shape)))
         y[rows, cols] = values / total
         precision[rows, cols] = part * (total / sigma) ** 2
 
@@ -108,7 +108,7 @@ def blocks(
         Block(
             table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None, counted=c
         )
-        for (t, v, a, f, c), (y, p) in found.items()
+        for (t, v, a, f, c), (y, p) in result.items()
     ]
 
 
@@ -201,14 +201,14 @@ def centre(known: Known, columns: Columns) -> np.ndarray:
 def loss_of(
     schema: Dataset,
     columns: Mapping[str, Columns],
-    found: Mapping[str, Level],
+    level_estimates: Mapping[str, Level],
     measured: Sequence[Block],
     softened: Sequence[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of squared residuals of each block, (len(measured),): in units of noise, and weighed as ``softened``."""
     plain, weighed = [], []
     for i, block in enumerate(measured):
-        off = (_of_model(schema, columns, found, block) - block.y) ** 2
+        off = (_of_model(schema, columns, level_estimates, block) - block.y) ** 2
         plain.append((block.precision * off).sum())
         weighed.append(plain[-1] if softened is None else (softened[i] * off).sum())
     return torch.stack(plain), torch.stack(weighed)
@@ -220,15 +220,15 @@ def soft(block: Block, *, chance: float, total: float) -> torch.Tensor:
 
 
 def _of_model(
-    schema: Dataset, columns: Mapping[str, Columns], found: Mapping[str, Level], block: Block
+    schema: Dataset, columns: Mapping[str, Columns], level_estimates: Mapping[str, Level], block: Block
 ) -> torch.Tensor:
     """What the model says of a block."""
-    level = found[block.table]
+    level = level_estimates[block.table]
     if block.view in BY_NUMBER:
         assert isinstance(level, Below)
         return level.paired_numbers(far=block.view == BY_NUMBER[1])
     if block.above != block.table:
-        return across(schema, columns, found, block.table, block.above, counted=block.counted)
+        return across(schema, columns, level_estimates, block.table, block.above, counted=block.counted)
     if block.view == "one-way":
         return level.one_way[None]
     if block.view == "rows":
@@ -275,12 +275,12 @@ def fit(
     few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
     softened = [soft(b, chance=options.chance, total=total) for b in measured]
     for step in range(options.steps):
-        found = levels(schema, columns, logits)
-        plain, loss = loss_of(schema, columns, found, measured, softened)
+        result = levels(schema, columns, logits)
+        plain, loss = loss_of(schema, columns, result, measured, softened)
         seen = torch.where(few, loss, plain).detach()
         unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
-        away = options.pull * dependence(found, columns, middle, half=options.half)
-        away = total * (away + options.smooth * uneven(found, middle))
+        away = options.pull * dependence(result, columns, middle, half=options.half)
+        away = total * (away + options.smooth * uneven(result, middle))
         gradients = torch.autograd.grad(unmet @ loss + away, variables, materialize_grads=True)
         if step % CHECK == 0:
             progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))

@@ -71,19 +71,19 @@ class Nested(Method):
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
         schema = _tree(setting)
-        found = _as_measured(releases, schema, setting, self.plan)
-        columns = {t: Columns.of(k) for t, k in found.items()}
-        measured = fitting.blocks(releases, schema, found, columns, device)
+        result = _as_measured(releases, schema, setting, self.plan)
+        columns = {t: Columns.of(k) for t, k in result.items()}
+        measured = fitting.blocks(releases, schema, result, columns, device)
 
         def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
-            def told(progress: Progress) -> NestedMixture:
+            def released(progress: Progress) -> NestedMixture:
                 logits = fitting.fit(
-                    schema, found, columns, measured, self.options, rng=rng, device=device, progress=progress
+                    schema, result, columns, measured, self.options, rng=rng, device=device, progress=progress
                 )
-                _rake(schema, found, columns, logits)
-                return _model(schema, found, columns, levels(schema, columns, logits))
+                _rake(schema, result, columns, logits)
+                return _model(schema, result, columns, levels(schema, columns, logits))
 
-            return told
+            return released
 
         models = side_by_side([fitted(own) for own in rng.spawn(self.options.fits)], progress)
         progress(1.0)
@@ -97,16 +97,16 @@ def _tree(setting: Setting) -> Dataset:
 
 
 def _model(
-    schema: Dataset, found: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
+    schema: Dataset, known_tables: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
 ) -> NestedMixture:
     """What one fit found, as it is drawn from."""
-    root = found[schema.root].total
+    root = known_tables[schema.root].total
     tables, direct, lean, shared = {}, {}, {}, {}
     for table, level in fitted.items():
-        told = (found[table], columns[table])
-        tables[table] = _product(*told, level.probs, level.weights, root)
+        released = (known_tables[table], columns[table])
+        tables[table] = _product(*released, level.probs, level.weights, root)
         if isinstance(level, Below):
-            direct[table] = _product(*told, level.direct, level.mass.sum(1), root)
+            direct[table] = _product(*released, level.direct, level.mass.sum(1), root)
             at = [s.start for s in columns[table].slices.values()]
             lean[table], shared[table] = _array(level.lean)[at], _array(level.shared)[at]
     below = schema.downwards[1:]
@@ -126,9 +126,9 @@ def _as_measured(
     releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, plan: asking.Plan
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
-    found = known(releases, schema, setting, noise=0.0, grain=plan.grain)
-    sharp = {t: sharpen(k.histograms, _pairs_within(releases, t), k.total) for t, k in found.items()}
-    groups: dict[str, dict[str, np.ndarray]] = {t: {} for t in found}
+    result = known(releases, schema, setting, noise=0.0, grain=plan.grain)
+    sharp = {t: sharpen(k.histograms, _pairs_within(releases, t), k.total) for t, k in result.items()}
+    groups: dict[str, dict[str, np.ndarray]] = {t: {} for t in result}
     for release in releases:
         if release.question.purpose == asking.PURPOSE:
             for marginal in release.question.marginals:
@@ -138,31 +138,31 @@ def _as_measured(
                         groups[table][column] = bins.groups  # the finest
     return {
         t: Known(total=k.total, histograms=sharp[t], groups={n: groups[t].get(n, g) for n, g in k.groups.items()})
-        for t, k in found.items()
+        for t, k in result.items()
     }
 
 
 def _pairs_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
     """Tables of two columns of one table, as those of a single table."""
-    found = []
+    results = []
     for release in releases:
         asked = release.question
         if (asked.table, asked.view, asked.purpose) != (table, "rows", asking.PURPOSE):
             continue
         own = [i for i, m in enumerate(asked.marginals) if all(placed(b.column)[0] == table for b in m.bins)]
         part = replace(asked, marginals=tuple(asked.marginals[i] for i in own))
-        found.append(plain(LinkedRelease(question=part, values=tuple(release.values[i] for i in own))))
-    return found
+        results.append(plain(LinkedRelease(question=part, values=tuple(release.values[i] for i in own))))
+    return results
 
 
 def _rake(
-    schema: Dataset, found: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
+    schema: Dataset, known_tables: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
 ) -> None:
     """Scales each one-way of the model to its best estimate, from the root down; changes the logits of columns."""
     for table in schema.downwards:
         level, given = levels(schema, columns, logits)[table], logits[table]
         for name, where in columns[table].slices.items():
-            mass = np.bincount(found[table].groups[name], weights=found[table].histograms[name].mass)
+            mass = np.bincount(known_tables[table].groups[name], weights=known_tables[table].histograms[name].mass)
             weights, probs = level.weights, level.probs[:, where]
             if isinstance(level, Below):
                 lean = level.lean[where.start]
@@ -177,11 +177,11 @@ def _rake(
                 given.direct[:, where] = scaled[len(given.columns) :]
 
 
-def _product(found: Known, columns: Columns, probs: torch.Tensor, weights: torch.Tensor, roots: float) -> Product:
+def _product(result: Known, columns: Columns, probs: torch.Tensor, weights: torch.Tensor, roots: float) -> Product:
     shares, mass = _array(probs).astype(float), _array(weights).astype(float)
     whole = float(mass.sum())
     each = mass / whole if whole > 0 else np.full(len(mass), 1 / len(mass))  # no root has a row: any weights do
-    axes = tuple(axis(found.histograms[n], found.groups[n], shares[:, s]) for n, s in columns.slices.items())
+    axes = tuple(axis(result.histograms[n], result.groups[n], shares[:, s]) for n, s in columns.slices.items())
     return Product(total=roots * whole, weights=each, axes=axes)
 
 

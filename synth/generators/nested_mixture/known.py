@@ -33,9 +33,9 @@ class Known:
 
     def bins(self, table: str, column: str, *, other: bool = False, coarse: bool = False) -> Bins:
         """The column's bins for a linked question."""
-        found, groups = self.histograms[column], self.coarse if coarse else self.groups
+        results, groups = self.histograms[column], self.coarse if coarse else self.groups
         name = place(table, column, other=other)
-        return Bins(column=name, cells=found.cells, starts=found.starts, groups=groups[column])
+        return Bins(column=name, cells=results.cells, starts=results.starts, groups=groups[column])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def known(
     releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, *, noise: float, grain: Grain
 ) -> dict[str, Known]:
     """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
-    found = {}
+    result = {}
     for table in schema.downwards:
         own = replace(setting, schema=schema.as_measured(table), public_rows=None)
         total, histograms = histogram.estimate(one_ways(releases, table), own)
@@ -88,10 +88,10 @@ def known(
             for n, h in histograms.items()
         }
         coarse = {n: merge_bins(histograms[n].mass, g, least=total / grain.pairs) for n, g in groups.items()}
-        found[table] = Known(total=total, histograms=histograms, groups=groups, coarse=coarse)
-    return found
+        result[table] = Known(total=total, histograms=histograms, groups=groups, coarse=coarse)
+    return result
 
 
-def _groups(found: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
-    most = grain.ordered if setting.schema.columns[found.column].is_numeric else grain.most
-    return merge(found.mass, least=max(grain.least * noise * grain.other_bins, total / most))
+def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
+    most = grain.ordered if setting.schema.columns[result.column].is_numeric else grain.most
+    return merge(result.mass, least=max(grain.least * noise * grain.other_bins, total / most))

@@ -69,8 +69,8 @@ def measure(ask: Ask, schema: Dataset, setting: Setting, plan: Plan, *, progress
     left = SAFE * (1 - sum(setting.share(m.sigma) for r in releases for m in r.question.marginals))
     many = len(wanted(schema, known(releases, schema, setting, noise=0.0, grain=plan.grain), plan))
     noise = setting.sigma(left) * np.sqrt(max(many, 1))
-    found = known(releases, schema, setting, noise=noise, grain=plan.grain)
-    asked = questions(schema, wanted(schema, found, plan), setting, plan, share=left)
+    result = known(releases, schema, setting, noise=noise, grain=plan.grain)
+    asked = questions(schema, wanted(schema, result, plan), setting, plan, share=left)
     releases += [ask(q) for q in asked]
     if not asked:  # of so few roots no column has two bins beside the noise of pairs: what is left counts columns again
         for table in schema.downwards:
@@ -101,27 +101,27 @@ def _as_single(
 
 def _weights(schema: Dataset, plan: Plan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
-    found = {}
+    result = {}
     for table in schema.downwards:
         columns = schema.as_measured(table).columns.values()
         cells = [oneway_queries.TREE_CELLS if oneway_queries.is_tree(c) else c.cells for c in columns]
-        found[table] = float(sum(c ** (2 / 3) for c in cells))
-    others = sum(found.values()) - found[schema.root]
-    found[schema.root] = max(found[schema.root], others * plan.root / (1 - plan.root))
-    return found
+        result[table] = float(sum(c ** (2 / 3) for c in cells))
+    others = sum(result.values()) - result[schema.root]
+    result[schema.root] = max(result[schema.root], others * plan.root / (1 - plan.root))
+    return result
 
 
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
 
 
-def wanted(schema: Dataset, found: Mapping[str, Known], plan: Plan) -> list[Wanted]:
+def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: Plan) -> list[Wanted]:
     """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     out: list[Wanted] = []
     for table in schema.downwards:
-        for view, weight, columns in _listed(schema, found, plan, table):
+        for view, weight, columns in _listed(schema, known_tables, plan, table):
             coarse = len(columns) == 2 and coarsely(view, *columns)
-            bins = tuple(found[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
+            bins = tuple(known_tables[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
             weight *= plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
             alike = len(columns) == 2 and columns[0][:2] == columns[1][:2]
             out.append(Wanted(table=table, view=view, bins=bins, weight=weight * (plan.same if alike else 1.0)))
@@ -137,17 +137,17 @@ def coarsely(view: str, first: Column, second: Column) -> bool:
 
 
 def _listed(
-    schema: Dataset, found: Mapping[str, Known], plan: Plan, table: str
+    schema: Dataset, known_tables: Mapping[str, Known], plan: Plan, table: str
 ) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
     """(view, weight, columns) of every table about one table's rows."""
 
-    def told(name: str, *, other: bool = False) -> list[Column]:
-        return [(name, n, other) for n, size in found[name].sizes.items() if size > 1]
+    def released(name: str, *, other: bool = False) -> list[Column]:
+        return [(name, n, other) for n, size in known_tables[name].sizes.items() if size > 1]
 
-    own, other = told(table), told(table, other=True)
+    own, other = released(table), released(table, other=True)
     yield from (("rows", 1.0, pair) for pair in combinations(own, 2))
     for above in schema.upwards(table)[1:]:
-        yield from (("rows", plan.across, pair) for pair in product(own, told(above)))
+        yield from (("rows", plan.across, pair) for pair in product(own, released(above)))
     key = schema.key_above(table)
     if key is None:
         return
@@ -171,14 +171,14 @@ def questions(schema: Dataset, asked: Sequence[Wanted], setting: Setting, plan: 
     root = np.array([w.table == schema.root for w in asked])
     _at_least(weight, root & ~np.array([_about_number(schema, w) for w in asked]), root, plan.own)
     _at_least(weight, root, np.ones_like(root), plan.root)
-    found: dict[tuple[str, View], list[Marginal]] = {}
+    result: dict[tuple[str, View], list[Marginal]] = {}
     for one, part in zip(asked, share * weight / weight.sum(), strict=True):
         if one.weight > 0:
             marginal = Marginal(bins=one.bins, sigma=setting.sigma(part))
-            found.setdefault((one.table, one.view), []).append(marginal)
+            result.setdefault((one.table, one.view), []).append(marginal)
     return [
         Linked(purpose=PURPOSE, table=table, view=view, most=most_entries(schema, table, view), marginals=tuple(m))
-        for (table, view), m in found.items()
+        for (table, view), m in result.items()
     ]
 
 

@@ -74,8 +74,8 @@ class NestedMixture:
         about: dict[str, Any] = {"tables": {}, "ordered": list(self.turns)}
         arrays: dict[str, np.ndarray] = {}
         for i, (name, product) in enumerate(self.tables.items()):
-            told, own = product.state()
-            about["tables"][name] = told
+            released, own = product.state()
+            about["tables"][name] = released
             arrays |= {f"table{i}.{n}": a for n, a in own.items()}
             if name in self.states:
                 arrays[f"table{i}.state"] = self.states[name]
@@ -84,21 +84,21 @@ class NestedMixture:
                 arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
                 arrays[f"table{i}.lean"] = self.lean[name]
             more = {"shared": self.shared, "later": self.later, "last": self.last, "turn": self.turns}
-            arrays |= {f"table{i}.{n}": found[name] for n, found in more.items() if name in found}
+            arrays |= {f"table{i}.{n}": item[name] for n, item in more.items() if name in item}
         return about, arrays
 
     @staticmethod
     def from_state(schema: Dataset, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
         tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
-        for i, (name, told) in enumerate(about["tables"].items()):
+        for i, (name, released) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
-            tables[name] = Product.from_state(told, own)
+            tables[name] = Product.from_state(released, own)
             if name != schema.root:
                 states[name] = np.asarray(own["state"])
             if "lean" in own:
                 parts = {n.removeprefix("direct."): a for n, a in own.items() if n.startswith("direct.")}
-                direct[name], lean[name] = Product.from_state(told, parts), np.asarray(own["lean"])
+                direct[name], lean[name] = Product.from_state(released, parts), np.asarray(own["lean"])
             if "shared" in own:
                 shared[name] = np.asarray(own["shared"])
             if "later" in own:
@@ -107,7 +107,7 @@ class NestedMixture:
                 last[name] = np.asarray(own["last"])
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
-        found = NestedMixture(
+        result = NestedMixture(
             schema=schema,
             tables=tables,
             states=states,
@@ -118,9 +118,9 @@ class NestedMixture:
             lean=lean,
             shared=shared,
         )
-        for problem in found._problems():
+        for problem in result._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
-        return found
+        return result
 
     def _problems(self) -> Iterator[str]:
         if set(self.tables) != set(self.schema.tables):

@@ -25,8 +25,8 @@ class Places:
     @property
     def turns(self) -> dict[int, list[int]]:
         """By place those of the rows that may follow one in it."""
-        found = {k: np.flatnonzero(after).tolist() for k, after in enumerate(self.pairs.sum(0))}
-        return {k: after for k, after in found.items() if after}
+        result = {k: np.flatnonzero(after).tolist() for k, after in enumerate(self.pairs.sum(0))}
+        return {k: after for k, after in result.items() if after}
 
 
 @lru_cache

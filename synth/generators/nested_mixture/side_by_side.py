@@ -29,12 +29,12 @@ def side_by_side(
     done, losses, stopped = np.zeros(len(parts)), np.full(len(parts), np.nan), False
 
     def telling(i: int) -> Progress:
-        def told(share: float) -> None:
+        def released(share: float) -> None:
             if stopped:
                 raise _Stopped
             done[i], losses[i] = share, np.nan if (loss := getattr(share, "loss", None)) is None else loss
 
-        return told
+        return released
 
     def mean() -> Share:
         known = losses[np.isfinite(losses)]

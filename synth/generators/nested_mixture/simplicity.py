@@ -16,7 +16,7 @@ else:
 
 
 def dependence(
-    found: Mapping[str, Level], columns: Mapping[str, Columns], middle: Mapping[str, torch.Tensor], *, half: float
+    levels: Mapping[str, Level], columns: Mapping[str, Columns], middle: Mapping[str, torch.Tensor], *, half: float
 ) -> torch.Tensor:
     """What components tell, in nats of a root: the sum of h log(1 + I/h), h being ``half``.
 
@@ -25,7 +25,7 @@ def dependence(
     counts in full, strong dependence less and less. Privacy: released answers only. **Source**: as ``fit_mixture.fit``.
     """
     parts: list[torch.Tensor] = []
-    for table, level in found.items():
+    for table, level in levels.items():
         member = _members(columns[table], level.probs)
         own = (level.weights @ _apart(level.probs, middle[table])) @ member
         if isinstance(level, Below):
@@ -35,8 +35,8 @@ def dependence(
             own = (1 - lean) * own + lean * above
             parts.append(_of_components(level, mass))
         parts.append(own)
-    told = torch.cat(parts).clamp_min(0)
-    return (half * torch.log1p(told / half)).sum()
+    released = torch.cat(parts).clamp_min(0)
+    return (half * torch.log1p(released / half)).sum()
 
 
 def _members(columns: Columns, like: torch.Tensor) -> torch.Tensor:

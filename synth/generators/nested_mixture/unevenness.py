@@ -28,16 +28,16 @@ class Unevenness:
     @classmethod
     def of(cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Unevenness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
-        found = {}
-        for table, told in known.items():
+        result = {}
+        for table, released in known.items():
             facts = schema.as_measured(table).columns
             sizes = {n: facts[n].size for n in columns[table].slices if facts[n].is_numeric}
-            three = neighbours(told.histograms, told.groups, columns[table].slices, sizes)
+            three = neighbours(released.histograms, released.groups, columns[table].slices, sizes)
             if three.shape[1]:
-                found[table] = torch.as_tensor(three, device=device)
-        return cls(three=found)
+                result[table] = torch.as_tensor(three, device=device)
+        return cls(three=result)
 
-    def __call__(self, found: Mapping[str, Level], middle: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def __call__(self, levels: Mapping[str, Level], middle: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Half the sum over components and ``three`` of w c b**2, of roots' worth of rows; a number.
 
         w is the component's weight; b by how much its density over the column's own, ``middle`` (G,), bends, all as
@@ -46,7 +46,7 @@ class Unevenness:
         """
         whole = torch.zeros(())
         for table, three in self.three.items():
-            level, base = found[table], middle[table]
+            level, base = levels[table], middle[table]
             whole = whole + _bends(level.probs, level.weights, three, base)
             if isinstance(level, Below):
                 whole = whole + _bends(level.direct, level.mass.sum(1), three, base)

@@ -61,9 +61,9 @@ def measure(
 
 def grouped(releases: Sequence[Any], setting: Setting, *, bins: int) -> dict[str, Bins]:
     """Each column's bins: categories and short ranges value by value, long ones in about ``bins`` of equal weight."""
-    found = _numbers(releases, setting)
+    result = _numbers(releases, setting)
     return {
-        name: _even(found[name], column.size, bins) if name in found else Bins.each(name, column.cells)
+        name: _even(result[name], column.size, bins) if name in result else Bins.each(name, column.cells)
         for name, column in setting.schema.measured().items()
     }
 
@@ -78,17 +78,17 @@ def _numbers(releases: Sequence[Any], setting: Setting) -> dict[str, Histogram]:
     return estimate(counted, replace(setting, schema=setting.schema.model_copy(update={"columns": columns})))[1]
 
 
-def _even(found: Histogram, size: int, most: int) -> Bins:
+def _even(histogram: Histogram, size: int, most: int) -> Bins:
     """At most ``most`` bins of about equal weight for numbers, heavy ones alone; one for each missing code."""
-    number = found.starts < size
-    mass = found.mass[number]
+    number = histogram.starts < size
+    mass = histogram.mass[number]
     low, high = 0.0, max(float(mass.sum()), 1.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if merge(mass, least=middle).max() + 1 > most else (low, middle)
     owner = merge(mass, least=high)
     groups = np.concatenate([owner, owner.max() + 1 + np.arange(np.count_nonzero(~number))])
-    return Bins(column=found.column, cells=found.cells, starts=found.starts, groups=groups)
+    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=groups)
 
 
 def fit(
@@ -129,12 +129,12 @@ def as_product(
 
     Memory: 4 bytes for each record and bin, at most 200 MB.
     """
-    found = _numbers(releases, setting)
+    result = _numbers(releases, setting)
     count = int(max(min(total, RECORDS, CELLS / sum(b.size for b in bins.values())), 1))
     records = draw(count, rng)
     axes = []
     for name, column in setting.schema.measured().items():
-        histogram = found.get(name) or _flat(name, column.cells)
+        histogram = result.get(name) or _flat(name, column.cells)
         if name not in bins:
             mass = histogram.mass / histogram.mass.sum()
             axes.append(axis(histogram, np.arange(len(mass)), np.tile(mass, (count, 1))))

@@ -86,11 +86,11 @@ def _joined(tables: Mapping[int, np.ndarray], most: int) -> tuple[list[_Part], l
     bins: list[list[int]] = []
     for axis in sorted(tables, key=lambda axis: (-len(tables[axis]), axis)):  # first fit, the largest first
         fits = (b for b in bins if prod(len(tables[a]) for a in (*b, axis)) <= most)
-        found = next(fits, None)
-        if found is None:
+        result = next(fits, None)
+        if result is None:
             bins.append([axis])
         else:
-            found.append(axis)
+            result.append(axis)
     parts = [_Part(axes=tuple(b), sizes=tuple(len(tables[a]) for a in b)) for b in bins]
     return parts, [_outer_sum([tables[a] for a in b]) for b in bins]
 

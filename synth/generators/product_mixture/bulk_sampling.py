@@ -173,9 +173,9 @@ class Search:
         even = rng.random(len(groups))
         part = (even * self._parts).astype(np.int32)
         part += groups * np.int32(self._parts)
-        found: np.ndarray = self._guide.take(part, mode="clip")
-        several = np.flatnonzero(found < 0)
+        result: np.ndarray = self._guide.take(part, mode="clip")
+        several = np.flatnonzero(result < 0)
         own = groups[several]
         sought = np.searchsorted(self._steps, own + even[several], side="right")
-        found[several] = np.minimum(sought, self._last[own])  # the sum may be rounded up to the next group
-        return found
+        result[several] = np.minimum(sought, self._last[own])  # the sum may be rounded up to the next group
+        return result

@@ -38,10 +38,10 @@ class Head:
 
     def order(self, codes: np.ndarray) -> np.ndarray:
         """Rows (n,) sorted by their group on the axis that tells most of the class, then on the next one, and so on."""
-        told = sorted(
+        released = sorted(
             self.pulls, key=lambda j: float((self.pulls[j] - self.pulls[j].mean(1, keepdims=True)).var(0).sum())
         )
-        return np.lexsort([codes[:, j] for j in told])
+        return np.lexsort([codes[:, j] for j in released])
 
 
 def draw_in_turn(

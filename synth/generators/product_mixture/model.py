@@ -56,7 +56,7 @@ class Product:
         """
         where = where or {}
         if self._headed & where.keys():
-            component, codes, views = self._kept(num_rows, where, rng)
+            component, codes, views = self._retained(num_rows, where, rng)
         else:
             component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
             draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
@@ -138,20 +138,20 @@ class Product:
             n: p for n, p in where.items() if n in self._headed
         }
 
-    def _kept(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
+    def _retained(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
         """Rows of which each was kept with the probability that its class meets the condition."""
-        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        retained: list[tuple[np.ndarray, np.ndarray]] = []
         rate = 1.0
-        while (missing := num_rows - sum(len(c) for c, _ in kept)) > 0:
+        while (missing := num_rows - sum(len(c) for c, _ in retained)) > 0:
             asked = int(min(max(1000, 1.2 * missing / rate), CANDIDATES))
             component, codes, chance = self._met(asked, where, rng)
             rate = float(chance.mean())
             if rate < RARE:
                 return self.codes(num_rows, rng=rng, where=where)
             picked = rng.permutation(np.flatnonzero(rng.random(asked) < chance))[:missing]
-            kept.append((component[picked], codes[picked]))
+            retained.append((component[picked], codes[picked]))
         views = self._restrict(where)[1]
-        return np.concatenate([c for c, _ in kept]), np.concatenate([c for _, c in kept]), views
+        return np.concatenate([c for c, _ in retained]), np.concatenate([c for _, c in retained]), views
 
     def _redraw(
         self, component: np.ndarray, where: Mapping[str, np.ndarray], rng: np.random.Generator

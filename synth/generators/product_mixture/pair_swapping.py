@@ -68,9 +68,9 @@ def _swap(codes, column: int, pair, error: np.ndarray, weight: np.ndarray, size:
     _move(error, lost, won, size)
     gain = (weight[lost] * before[0]).sum() - (weight[won] * before[1]).sum()
     joint = (weight[won] * (error[won] - before[1])).sum() - (weight[lost] * (error[lost] - before[0])).sum()
-    kept = rng.random(len(first)) < gain / max(joint, 1e-12)
-    _move(error, won[~kept], lost[~kept], size)
-    rows, partners = first[kept], second[kept]
+    retained = rng.random(len(first)) < gain / max(joint, 1e-12)
+    _move(error, won[~retained], lost[~retained], size)
+    rows, partners = first[retained], second[retained]
     codes[rows, column], codes[partners, column] = codes[partners, column], codes[rows, column]
 
 

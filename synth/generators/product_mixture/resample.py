@@ -61,5 +61,5 @@ def _invert(total: np.ndarray, row: np.ndarray, target: np.ndarray) -> np.ndarra
     """For each row the leaf in whose cumulative mass its target falls: one search over all components' laws."""
     scale = total[:, -1].max() + 1.0
     flat = (total[:, 1:] + scale * np.arange(len(total))[:, None]).ravel()
-    found = np.searchsorted(flat, target + scale * row, side="right") - row * (total.shape[1] - 1)
-    return np.clip(found, 0, total.shape[1] - 2)
+    result = np.searchsorted(flat, target + scale * row, side="right") - row * (total.shape[1] - 1)
+    return np.clip(result, 0, total.shape[1] - 2)

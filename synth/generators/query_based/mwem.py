@@ -100,7 +100,7 @@ class Mwem(Method):
         for i in range(rounds):
             progress(i / rounds)
             weights = Weights(bins, releases, setting, sweeps=sweeps)
-            at = self._worst(ask, weights, [p for p in pairs if p not in weights.told], setting, left, releases)
+            at = self._worst(ask, weights, [p for p in pairs if p not in weights.measured], setting, left, releases)
             marginal = Marginal(bins=tuple(bins[n] for n in at), sigma=one.sigma(left * (1 - self.choices)))
             releases.append(ask(Counts(purpose=PURPOSE[2], marginals=(marginal,))))
         progress(1.0)
@@ -157,8 +157,8 @@ class Mwem(Method):
         progress: Progress,
     ) -> Product:
         """The weights that follow all measured tables, as records drawn from them."""
-        told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
-        counted = {b.column: b for r in told for m in r.question.marginals for b in m.bins}
+        released = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
+        counted = {b.column: b for r in released for m in r.question.marginals for b in m.bins}
         bins = grouped(releases, setting, bins=self._most(setting.schema)) | counted
         weights = Weights(bins, releases, setting)
         progress(1.0)
@@ -177,9 +177,9 @@ class Weights:
     ) -> None:
         self.bins = dict(bins)
         names = list(self.bins)
-        told = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in (*PURPOSE, TOTAL)]
-        answers = [(m, v) for r in told for m, v in zip(r.question.marginals, r.values, strict=True)]
-        self.told = {m.columns for m, _ in answers if len(m.columns) == 2}
+        released = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in (*PURPOSE, TOTAL)]
+        answers = [(m, v) for r in released for m, v in zip(r.question.marginals, r.values, strict=True)]
+        self.measured = {m.columns for m, _ in answers if len(m.columns) == 2}
         sums = np.array([float(v.sum()) for _, v in answers])
         precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
         noisy = max(float(sums @ precision / precision.sum()), 1.0) if answers else 1.0

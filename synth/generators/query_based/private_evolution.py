@@ -69,11 +69,11 @@ class PrivateEvolution(WithOneWays):
         now = people.fresh(most)
         for number in range(self.rounds):
             progress(number / self.rounds)
-            told = ask(
+            released = ask(
                 Nearest(purpose=PURPOSE, bins=ground.bins, candidates=now, distances=people.distances, sigma=sigma)
             )
-            releases.append(told)
-            parents = people.chosen(told, max(most // (1 + self.variations), 1))
+            releases.append(released)
+            parents = people.chosen(released, max(most // (1 + self.variations), 1))
             change = self.change * (1 - 0.8 * number / self.rounds)
             children = people.varied(np.repeat(parents, self.variations, axis=0), change)
             now = np.unique(np.concatenate([parents, children]), axis=0)
@@ -94,23 +94,23 @@ class PrivateEvolution(WithOneWays):
         rounds = [r for r in releases if isinstance(r, NearestRelease)]
         if not rounds:
             return common.independent(releases, setting)
-        told = rounds[-1]
-        made = common.again(releases, setting, told.question.bins)
-        weights = votes(told)
-        kept, bins = weights > 0, told.question.bins
-        rows = [np.eye(b.size)[codes] for b, codes in zip(bins, told.question.candidates[kept].T, strict=True)]
+        released = rounds[-1]
+        made = common.again(releases, setting, released.question.bins)
+        weights = votes(released)
+        retained, bins = weights > 0, released.question.bins
+        rows = [np.eye(b.size)[codes] for b, codes in zip(bins, released.question.candidates[retained].T, strict=True)]
         progress(1.0)
         probs = common.blurred(made, bins, np.concatenate(rows, axis=1), blur=self.blur)
-        return common.product(made, bins, probs, weights[kept])
+        return common.product(made, bins, probs, weights[retained])
 
 
-def votes(told: NearestRelease) -> np.ndarray:
+def votes(release: NearestRelease) -> np.ndarray:
     """Votes that stand out of their noise, the others zero; alike where none does.
 
     Privacy: released answers only.
     """
-    found = np.where(told.values > told.question.sigma, told.values, 0).astype(float)
-    return found if found.any() else np.ones(len(found))
+    estimates = np.where(release.values > release.question.sigma, release.values, 0).astype(float)
+    return estimates if estimates.any() else np.ones(len(estimates))
 
 
 class Population:
@@ -136,11 +136,11 @@ class Population:
         """Candidates (at most count, columns), columns independent, each once."""
         return np.unique(self._drawn(count), axis=0)
 
-    def chosen(self, told: NearestRelease, count: int) -> np.ndarray:
+    def chosen(self, release: NearestRelease, count: int) -> np.ndarray:
         """Parents, as often as their votes deserve, each once."""
-        weights = votes(told)
+        weights = votes(release)
         picked = self.rng.choice(len(weights), size=count, p=weights / weights.sum())
-        return told.question.candidates[np.unique(picked)]
+        return release.question.candidates[np.unique(picked)]
 
     def varied(self, parents: np.ndarray, change: float) -> np.ndarray:
         """Each with this part of its columns drawn anew, a number's often to a neighbouring group; one at least."""

@@ -75,8 +75,8 @@ def ratio(real: torch.Tensor, made: torch.Tensor, *, ridge: float) -> torch.Tens
         ridges = ridge * torch.eye(real.shape[1], device=real.device, dtype=real.dtype)
         factors = [torch.linalg.cholesky(k + ridges, upper=True) for k in _kernels(real, real, scale)]
     sums = [share * k.sum(2, keepdim=True) for k in _kernels(real, made, scale)]
-    found = sum(torch.cholesky_solve(s, f, upper=True) for s, f in zip(sums, factors, strict=True))
-    return torch.as_tensor(found).squeeze(2).clamp_min(0.0) / len(sums)
+    result = sum(torch.cholesky_solve(s, f, upper=True) for s, f in zip(sums, factors, strict=True))
+    return torch.as_tensor(result).squeeze(2).clamp_min(0.0) / len(sums)
 
 
 def wasserstein(real: torch.Tensor, made: torch.Tensor) -> torch.Tensor:

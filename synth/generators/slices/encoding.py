@@ -25,17 +25,17 @@ def weights(names: list[str], target: str | None, *, boost: float = TARGET) -> d
     return dict(zip(names, (plain / sqrt(float(plain @ plain)) * (1 - EMPTY)).tolist(), strict=True))
 
 
-def merged(found: Mapping[str, Histogram], total: float, setting: Setting, *, sigma: float) -> Encoding:
+def merged(histograms: Mapping[str, Histogram], total: float, setting: Setting, *, sigma: float) -> Encoding:
     """Bins merged by the noisy one-ways until they stand out of noise of ``sigma``: the encoding of two stages."""
-    names = [n for n, h in found.items() if len(h.mass) > 1]
+    names = [n for n, h in histograms.items() if len(h.mass) > 1]
     weight = weights(names, setting.schema.target)
     noise = sigma * sqrt(len(names)) / sqrt(total)
     least = min(COARSE * sqrt(noise), COARSEST) * total
     simplex = 0 < setting.signed <= setting.sensitivity
     blocks = []
     for name in names:
-        groups = _halved(found[name].mass, merge(found[name].mass, least=least))
-        bins = Bins(column=name, cells=found[name].cells, starts=found[name].starts, groups=groups)
+        groups = _halved(histograms[name].mass, merge(histograms[name].mass, least=least))
+        bins = Bins(column=name, cells=histograms[name].cells, starts=histograms[name].starts, groups=groups)
         corners = simplex and bins.size <= FEW
         blocks.append(Block(bins=bins, table=weight[name] * (_simplex(bins.size) if corners else np.eye(bins.size))))
     return Encoding(blocks=tuple(blocks))
@@ -69,17 +69,17 @@ def binned(schema: Schema) -> Encoding:
     return Encoding(blocks=tuple(blocks))
 
 
-def scaled(schema: Schema, found: Mapping[str, Histogram] | None = None) -> Encoding:
+def scaled(schema: Schema, histograms: Mapping[str, Histogram] | None = None) -> Encoding:
     """As the published algorithm has it: categories one-hot, a number one coordinate in [0, 1], equal weights.
 
-    ``found``: one-ways that were asked before; bins are then their leaves.
+    ``histograms``: one-ways that were asked before; bins are then their leaves.
     """
     columns = _columns(schema)
     weight = weights(list(columns), None)
     blocks = []
     for name, column in columns.items():
-        if found is not None:
-            starts = found[name].starts
+        if histograms is not None:
+            starts = histograms[name].starts
             bins = Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
         else:
             bins = _parts(name, column, MOST_STEPS if column.is_numeric else column.cells)

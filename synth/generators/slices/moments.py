@@ -55,11 +55,11 @@ def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: floa
     turn = np.eye(len(mean)) - np.outer(mean, left)
     spread = 0.0 if release.question.groups is None else size
     noise = turn @ (spread * np.outer(mean, mean) + sigma**2 * np.eye(len(mean))) @ turn.T
-    found = sum(_products(p - middle, left, mean) for p in chunks(values)) / groups - noise
+    result = sum(_products(p - middle, left, mean) for p in chunks(values)) / groups - noise
     ends = np.cumsum([0] + [e.shape[1] for e in tables])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     parts = [_column(e, m, size, noise[s, s]) for e, m, s in zip(tables, masses, spans, strict=True)]
-    return _assembled(found, spans, parts, groups)
+    return _assembled(result, spans, parts, groups)
 
 
 def _products(centred: np.ndarray, left: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -95,52 +95,52 @@ def _column(table: np.ndarray, mass: np.ndarray, size: float, noise: np.ndarray)
     return inverse @ basis @ scale, back
 
 
-def _assembled(found: np.ndarray, spans: list[slice], parts, groups: int) -> Moments:
+def _assembled(result: np.ndarray, spans: list[slice], parts, groups: int) -> Moments:
     ends = np.cumsum([0] + [w.shape[1] for w, _ in parts])
     rows = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     matrix = np.zeros((ends[-1], ends[-1]))
     for i, (a, _) in enumerate(parts):
         for j, (b, _) in enumerate(parts):
             if i != j:
-                matrix[rows[i], rows[j]] = a.T @ found[spans[i], spans[j]] @ b
+                matrix[rows[i], rows[j]] = a.T @ result[spans[i], spans[j]] @ b
     return Moments(matrix=matrix, spans=rows, back=[b for _, b in parts], groups=groups)
 
 
-def shrunk(found: Moments, pools: np.ndarray) -> np.ndarray:
+def shrunk(result: Moments, pools: np.ndarray) -> np.ndarray:
     """The matrix with pairs drawn to zero: independence, where nothing but noise is seen.
 
     ``pools`` (columns, columns): a pool's number for each pair. The factor is a pool's, not a pair's: choosing
     pairs by what they show lets noise in. It asks for more than the noise's expected square.
     **Source**: James and Stein 1961; positive part, the noise variance known.
     """
-    out = np.zeros_like(found.matrix)
-    if found.groups < FEWEST:
+    out = np.zeros_like(result.matrix)
+    if result.groups < FEWEST:
         return out
     for pool in np.unique(pools):
         pairs = [(i, j) for i, j in zip(*np.nonzero(pools == pool), strict=True) if i < j]
-        parts = [found.matrix[found.spans[i], found.spans[j]] for i, j in pairs]
-        factor = _factor(parts, found.groups)
+        parts = [result.matrix[result.spans[i], result.spans[j]] for i, j in pairs]
+        factor = _factor(parts, result.groups)
         for (i, j), part in zip(pairs, parts, strict=True):
-            out[found.spans[i], found.spans[j]] = factor * part
-            out[found.spans[j], found.spans[i]] = factor * part.T
+            out[result.spans[i], result.spans[j]] = factor * part
+            out[result.spans[j], result.spans[i]] = factor * part.T
     return out
 
 
-def thinned(found: Moments) -> np.ndarray:
+def thinned(result: Moments) -> np.ndarray:
     """The matrix with each pair's directions drawn to zero by what noise alone makes of the largest of them.
 
     For a release of single records: its noise hides all but a few directions of a few pairs, and a factor common to
     pairs would pay for these with all others.
     **Source**: singular values of a matrix of noise, about sqrt(a) + sqrt(b) (Geman 1980).
     """
-    out = np.zeros_like(found.matrix)
-    if found.groups < FEWEST:
+    out = np.zeros_like(result.matrix)
+    if result.groups < FEWEST:
         return out
-    for a, b in combinations(found.spans, 2):
-        left, sizes, right = np.linalg.svd(found.matrix[a, b], full_matrices=False)
-        edge = EDGE * sum(sqrt(n) for n in found.matrix[a, b].shape) / sqrt(found.groups)
-        kept = sizes * np.maximum(1 - (edge / np.maximum(sizes, 1e-300)) ** 2, 0.0)
-        out[a, b] = (left * kept) @ right
+    for a, b in combinations(result.spans, 2):
+        left, sizes, right = np.linalg.svd(result.matrix[a, b], full_matrices=False)
+        edge = EDGE * sum(sqrt(n) for n in result.matrix[a, b].shape) / sqrt(result.groups)
+        retained = sizes * np.maximum(1 - (edge / np.maximum(sizes, 1e-300)) ** 2, 0.0)
+        out[a, b] = (left * retained) @ right
         out[b, a] = out[a, b].T
     return out
 
@@ -154,7 +154,7 @@ def _factor(parts: Sequence[np.ndarray], groups: int) -> float:
 
 
 def mixture(
-    found: Moments,
+    result: Moments,
     matrix: np.ndarray,
     masses: Sequence[np.ndarray],
     *,
@@ -165,22 +165,22 @@ def mixture(
     """Weights (B,) and each column's probabilities (B, bins) of a mixture with these one-ways and covariances."""
     if not matrix.any():
         return np.ones(1), [m[None, :] for m in masses]
-    problem, spans = _problem(found, matrix, masses)
+    problem, spans = _problem(result, matrix, masses)
     weights, probs = fitting.fit(problem, OPTIONS, rng=rng, device=device, progress=progress)
     return weights, [rake(weights, probs[:, s], m) for s, m in zip(spans, masses, strict=True)]
 
 
-def _problem(found: Moments, matrix: np.ndarray, masses: Sequence[np.ndarray]) -> tuple[fitting.Problem, list[slice]]:
+def _problem(result: Moments, matrix: np.ndarray, masses: Sequence[np.ndarray]) -> tuple[fitting.Problem, list[slice]]:
     ends = np.cumsum([0] + [len(m) for m in masses])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     mass, groups = np.concatenate(masses), np.arange(ends[-1])
     goal, precision = np.outer(mass, mass), np.zeros((len(mass), len(mass)))
-    noise = [_noise((b**2).sum(1)) for b in found.back]
+    noise = [_noise((b**2).sum(1)) for b in result.back]
     for i, a in enumerate(spans):
         for j, b in enumerate(spans):
             if i != j:
-                goal[a, b] += found.back[i] @ matrix[found.spans[i], found.spans[j]] @ found.back[j].T
-                precision[a, b] = 0.5 * found.groups / np.outer(noise[i], noise[j])
+                goal[a, b] += result.back[i] @ matrix[result.spans[i], result.spans[j]] @ result.back[j].T
+                precision[a, b] = 0.5 * result.groups / np.outer(noise[i], noise[j])
     laid = fitting.Problem(
         column=np.repeat(np.arange(len(masses)), [len(m) for m in masses]),
         mass=mass,

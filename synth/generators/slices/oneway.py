@@ -29,7 +29,7 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
     total = max(rows * release.question.rate, 1.0)
     sums, squares, shares = _sums(release, total)
     noise = max(len(release.values), 1) * release.question.sigma**2
-    found = {n: _blank(n, c.cells, whole) for n, c in schema.measured().items()}
+    result = {n: _blank(n, c.cells, whole) for n, c in schema.measured().items()}
     start = 0
     for i, (block, table) in enumerate(zip(release.question.encoding.blocks, release.question.tables, strict=True)):
         span = slice(start, start + block.width)
@@ -39,14 +39,14 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
             mass = total * shares[i]
         else:
             mass = _mass(table, sums[span], square, total, noise)
-        found[block.bins.column] = Histogram(
+        result[block.bins.column] = Histogram(
             column=block.bins.column,
             cells=block.bins.cells,
             starts=block.bins.starts,
             mass=mass[block.bins.groups] * (whole / total),
             sigma=1.0,
         )
-    return whole, found
+    return whole, result
 
 
 def _sums(release: SlicesRelease, total: float) -> tuple[np.ndarray, np.ndarray | None, list[np.ndarray] | None]:
@@ -93,8 +93,8 @@ def _likeliest(
         value = height - price @ seen + noise / 2 * price @ price
         return value, flat.T @ np.concatenate(shares) - seen + noise * price
 
-    found = optimize.minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
-    return _exponential(flat @ found.x, ends, stiff)[1]
+    solution = optimize.minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", options=DUAL)
+    return _exponential(flat @ solution.x, ends, stiff)[1]
 
 
 def _exponential(scores: np.ndarray, ends: np.ndarray, stiff: list[float]) -> tuple[float, list[np.ndarray]]:

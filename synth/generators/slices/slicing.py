@@ -108,10 +108,10 @@ class Slicing(Method):
         self.check_options()
         counts = [r for r in releases if isinstance(r, CountsRelease)]
         slices = next((r for r in releases if isinstance(r, SlicesRelease)), None)
-        total, found = _alone(counts, slices, setting)
+        total, histograms = _alone(counts, slices, setting)
         if slices is None:
-            return _product(total, found, {}, np.ones(1))
-        masses = masses_of(slices, found)
+            return _product(total, histograms, {}, np.ones(1))
+        masses = masses_of(slices, histograms)
         fit = self._moments if self.loss == "moments" else self._network
         weights, probs = fit(slices, masses, total, setting, rng=rng, device=device, progress=progress)
         if any(r.question.purpose != ROWS for r in counts):
@@ -119,7 +119,7 @@ class Slicing(Method):
         progress(1.0)
         blocks = slices.question.encoding.blocks
         return _product(
-            total, found, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}, weights
+            total, histograms, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}, weights
         )
 
     def check_together(self) -> None:
@@ -164,11 +164,11 @@ class Slicing(Method):
         counts = oneway_queries.measure(ask, setting, share=share, whole=alone)
         if alone:
             return [*counts]
-        total, found = estimate(counts, setting)
+        total, histograms = estimate(counts, setting)
         left = SAFE * (1 - oneway_queries.spent(counts, setting))
         sigma = setting.sigma(left)
-        encoding = slicing_encoding.merged(found, total, setting, sigma=sigma)
-        masses = [np.bincount(b.bins.groups, weights=found[b.bins.column].mass) / total for b in encoding.blocks]
+        encoding = slicing_encoding.merged(histograms, total, setting, sigma=sigma)
+        masses = [np.bincount(b.bins.groups, weights=histograms[b.bins.column].mass) / total for b in encoding.blocks]
         signed = not encoding.non_negative
         sigma = setting.sigma(left, signed=signed)
         groups = self._number(total, encoding, masses, sigma)
@@ -183,9 +183,9 @@ class Slicing(Method):
                 "options groups=records, directions=gaussian and rate need a public row count: "
                 "choose relation zero_out or replace_one"
             )
-        counts, rows, found = self._first(ask, setting)
+        counts, rows, result = self._first(ask, setting)
         spent = oneway_queries.spent(counts, setting)
-        encoding = self._public(setting.schema, found)
+        encoding = self._public(setting.schema, result)
         sigma = setting.sigma(SAFE * (1 - spent)) if self.gaussian else self._sigma(setting, encoding, spent)
         masses = [np.full(b.bins.size, 1 / b.bins.size) for b in encoding.blocks]
         question = Slices(
@@ -209,10 +209,10 @@ class Slicing(Method):
         count = ask(_rows(setting))
         return [count], float(count.values[0].sum()), None
 
-    def _public(self, schema: Schema, found: Mapping[str, Histogram] | None) -> Encoding:
+    def _public(self, schema: Schema, histograms: Mapping[str, Histogram] | None) -> Encoding:
         """The encoding of one stage: on public bins, or on those of one-ways that were asked."""
         if self._encoding == "scaled":
-            return slicing_encoding.scaled(schema, found)
+            return slicing_encoding.scaled(schema, histograms)
         return slicing_encoding.binned(schema)
 
     def _sigma(self, setting: Setting, encoding: Encoding, spent: float) -> float:
@@ -255,13 +255,13 @@ class Slicing(Method):
             raise UsageError("option loss 'moments': needs slices of all rows, not of a sample; choose kl")
         if len(slices.values) < slicing_moments.FEWEST:
             return np.ones(1), [m[None, :] for m in masses]
-        found = slicing_moments.moments(slices, masses, total=total)
+        result = slicing_moments.moments(slices, masses, total=total)
         if slices.question.groups is None:
-            matrix = slicing_moments.thinned(found)
+            matrix = slicing_moments.thinned(result)
         else:
             held = np.array([b.bins.column == setting.schema.target for b in slices.question.encoding.blocks])
-            matrix = slicing_moments.shrunk(found, (held[:, None] | held).astype(int))
-        return slicing_moments.mixture(found, matrix, masses, rng=rng, device=device, progress=progress)
+            matrix = slicing_moments.shrunk(result, (held[:, None] | held).astype(int))
+        return slicing_moments.mixture(result, matrix, masses, rng=rng, device=device, progress=progress)
 
     def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
         """A trained network, as a mixture of the distributions that it makes of many draws."""
@@ -294,11 +294,11 @@ class Slicing(Method):
         return ceil(self.epochs * slices.question.rate * len(slices.values) / self.batch)
 
 
-def masses_of(slices: SlicesRelease, found: Mapping[str, Histogram]) -> list[np.ndarray]:
+def masses_of(slices: SlicesRelease, histograms: Mapping[str, Histogram]) -> list[np.ndarray]:
     """Estimated share of each bin, column by column."""
     out = []
     for block in slices.question.encoding.blocks:
-        mass = np.bincount(block.bins.groups, weights=found[block.bins.column].mass, minlength=block.bins.size)
+        mass = np.bincount(block.bins.groups, weights=histograms[block.bins.column].mass, minlength=block.bins.size)
         out.append(mass / mass.sum())
     return out
 
@@ -322,10 +322,10 @@ def _alone(
     return slicing_oneway.rows_and_histograms(slices, setting.schema, rows=rows)
 
 
-def _product(total: float, found: Mapping[str, Histogram], learnt: Mapping, weights: np.ndarray) -> Product:
+def _product(total: float, histograms: Mapping[str, Histogram], learnt: Mapping, weights: np.ndarray) -> Product:
     """The mixture; columns that no slice shows are drawn by their one-ways."""
     axes = []
-    for name, histogram in found.items():
+    for name, histogram in histograms.items():
         leaves = np.arange(len(histogram.mass))
         alone = np.repeat(histogram.mass[None, :] / histogram.mass.sum(), len(weights), 0)
         axes.append(axis(histogram, *learnt.get(name, (leaves, alone))))

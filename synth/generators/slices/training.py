@@ -35,15 +35,15 @@ Distance = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
-    bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``kept``: the share of records
-    that were sampled, the others being zero rows."""
+    bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``retained``: the share of
+    records that were sampled, the others being zero rows."""
 
     values: Values
     directions: torch.Tensor | None
     table: torch.Tensor
     sigma: float
     size: float
-    kept: float
+    retained: float
     rng: np.random.Generator
 
 
@@ -89,7 +89,7 @@ def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, de
         table=real(wide(release.question.tables)),
         sigma=release.question.sigma,
         size=0.0 if release.question.groups is None else total * release.question.rate / len(release.values),
-        kept=release.question.rate,
+        retained=release.question.rate,
         rng=rng,
     )
 
@@ -163,8 +163,8 @@ def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) 
         turn = turn / turn.norm(dim=0)
         real, fake = values @ turn, (rows + noise) @ turn
     else:
-        kept = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
-        order = torch.as_tensor(goal.rng.permutation(values.shape[1])[:kept], device=values.device)
+        retained = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
+        order = torch.as_tensor(goal.rng.permutation(values.shape[1])[:retained], device=values.device)
         real, fake = values.index_select(1, order), (rows @ goal.directions + noise).index_select(1, order)
     width = min(k, real.shape[1])
     return real.reshape(batch, -1, width).transpose(0, 1), fake.reshape(batch, -1, width).transpose(0, 1)
@@ -174,8 +174,8 @@ def summed_rows(made: Network, goal: Target, batch: int) -> torch.Tensor:
     """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
     if goal.size == 0:
         drawn = made.drawn(made.hidden(batch), hard=True) @ goal.table
-        if goal.kept < 1:
-            drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.kept, device=drawn.device)
+        if goal.retained < 1:
+            drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.retained, device=drawn.device)
         return drawn
     owner = torch.as_tensor(np.repeat(np.arange(batch), goal.rng.poisson(goal.size, batch)), device=goal.table.device)
     drawn = made.drawn(made.hidden(len(owner)), hard=True)
@@ -198,7 +198,7 @@ def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], tor
         for p, w in zip(probs.split(made.sizes, 1), wave.split(made.sizes, 0), strict=True):
             whole = whole * torch.complex(p @ w.real, p @ w.imag)
         law = torch.as_tensor(whole).mean(0)
-        law = torch.exp(goal.size * (law - 1)) if goal.size else 1 - goal.kept + goal.kept * law
+        law = torch.exp(goal.size * (law - 1)) if goal.size else 1 - goal.retained + goal.retained * law
         off = law * hushed[chosen] - seen[chosen]
         return (off.real**2 + off.imag**2).sum() * (len(goal.values) / AT_ONCE)
 

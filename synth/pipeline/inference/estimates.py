@@ -61,14 +61,14 @@ def estimates(
     if not isinstance(model, Product):
         raise UsageError(f"estimates: are for releases of mixture, and this one is of {stored.method}")
     drawn = model.sample(ROWS, rng=np.random.default_rng(0))
-    told, known = [], {}
+    reported, known = [], {}
     for one in asked:
         if one.columns not in known:
             known[one.columns] = _rows(one.columns, stored, drawn, model.total)
         z = float(special.ndtri((1 + level) / 2))
-        found = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
-        told += [{"ask": one.words, **_plain(i)} for i in found]
-    return told
+        result = _answered(one, known[one.columns], stored.setting.schema, z=z, related=related)
+        reported += [{"ask": one.words, **_plain(i)} for i in result]
+    return reported
 
 
 def _rows(
@@ -102,8 +102,14 @@ def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, re
     return [replace(i, bounded=i.name not in hidden) for i in fitted]
 
 
-def _plain(found: Interval) -> dict[str, Any]:
-    rests = found.parts["unmeasured"] ** 2 > found.parts["noise"] ** 2 + found.parts["sampling"] ** 2
-    told = {"name": found.name, "estimate": found.estimate, "low": found.low, "high": found.high, **found.parts}
-    warned = {MODEL: rests, EMPTY: not found.bounded, LOOSE: not found.identified}
-    return told | {"warnings": [words for words, here in warned.items() if here]}
+def _plain(interval: Interval) -> dict[str, Any]:
+    rests = interval.parts["unmeasured"] ** 2 > interval.parts["noise"] ** 2 + interval.parts["sampling"] ** 2
+    reported = {
+        "name": interval.name,
+        "estimate": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        **interval.parts,
+    }
+    warned = {MODEL: rests, EMPTY: not interval.bounded, LOOSE: not interval.identified}
+    return reported | {"warnings": [words for words, here in warned.items() if here]}

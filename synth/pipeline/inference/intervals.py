@@ -59,14 +59,16 @@ class Errors:
         return {n: float(max(direction @ c @ direction, 0.0) ** 0.5) for n, c in named.items()}
 
 
-def coefficients(rows: WeightedRows, found: Estimated, *, z: float, related: float) -> list[Interval]:
+def coefficients(rows: WeightedRows, estimated: Estimated, *, z: float, related: float) -> list[Interval]:
     """Estimate and z deviations to either side; neither for those that the release does not identify."""
-    errors = Errors.of(rows, found.scores, related=related)
+    errors = Errors.of(rows, estimated.scores, related=related)
     half = z * np.sqrt(np.maximum(np.diag(errors.all), 0.0))
-    identified = told(rows, found.there, z=z, related=related) & (half < found.limits)
+    identified = is_informed(rows, estimated.there, z=z, related=related) & (half < estimated.limits)
     identified[0] = identified.all()  # the constant is the outcome where all columns are zero
     out = []
-    for name, value, h, known, unit in zip(found.names, found.values, half, identified, np.eye(len(half)), strict=True):
+    for name, value, h, known, unit in zip(
+        estimated.names, estimated.values, half, identified, np.eye(len(half)), strict=True
+    ):
         if known:
             out.append(
                 Interval(
@@ -100,22 +102,22 @@ def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: f
         scores = np.stack([np.where(there, numbers, 0.0), there], axis=1) * rows.survey[:, None]
         errors = Errors.of(rows, scores, related=related)
         ends = term.ends(schema)
-        found = _ratio(rows, scores, errors.all, ends, z=z)
-        parts = errors.parts(np.array([1.0, -found.middle]) / found.size)
+        result = _ratio(rows, scores, errors.all, ends, z=z)
+        parts = errors.parts(np.array([1.0, -result.middle]) / result.size)
         out.append(
             Interval(
                 name=name,
-                estimate=found.middle,
-                low=found.low,
-                high=found.high,
+                estimate=result.middle,
+                low=result.low,
+                high=result.high,
                 parts=parts,
-                bounded=found.low > ends[0] or found.high < ends[1],
+                bounded=result.low > ends[0] or result.high < ends[1],
             )
         )
     return out
 
 
-def told(rows: WeightedRows, there: np.ndarray, *, z: float, related: float) -> bool:
+def is_informed(rows: WeightedRows, there: np.ndarray, *, z: float, related: float) -> bool:
     """Whether the number of these rows can be told from none."""
     scores = (there * rows.survey)[:, None]
     return float((rows.weights @ scores)[0]) > z * float(Errors.of(rows, scores, related=related).all[0, 0]) ** 0.5

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synth.pipeline.inference.intervals import Errors, Interval, told
+from synth.pipeline.inference.intervals import Errors, Interval, is_informed
 from synth.pipeline.inference.weighted_rows import WeightedRows
 from synth.schema.table import Schema
 
@@ -17,7 +17,7 @@ def quantile(rows: WeightedRows, column: str, level: float, schema: Schema, *, z
     known, places = schema.columns[column], rows.positions[column]
     edges = _edges(places, known.size)
     there = places < known.size
-    clear = told(rows, there, z=z, related=related)
+    clear = is_informed(rows, there, z=z, related=related)
     scores = np.where(there[:, None], (places[:, None] < edges) - level, 0.0) * rows.survey[:, None]
     size = max(float((rows.weights if clear else rows.start) @ (there * rows.survey)), 1.0)
     share = level + (rows.weights if clear else rows.start) @ scores / size

@@ -68,9 +68,9 @@ class Features:
 
 def moments(features: Sequence[Features], positions: Mapping[str, np.ndarray]) -> np.ndarray:
     """(N, p), whose means are held: features, and their products over every two columns."""
-    told = [f.of_rows(positions[f.name]) for f in features]
-    pairs = [a * b for (one, _), (other, _) in combinations(told, 2) for a in one for b in other]
-    return np.stack([*(x for own, alone in told for x in (*own, *alone)), *pairs], axis=1)
+    reported = [f.of_rows(positions[f.name]) for f in features]
+    pairs = [a * b for (one, _), (other, _) in combinations(reported, 2) for a in one for b in other]
+    return np.stack([*(x for own, alone in reported for x in (*own, *alone)), *pairs], axis=1)
 
 
 def many(features: Sequence[Features]) -> int:
@@ -105,18 +105,18 @@ def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray) -> n
         move = np.linalg.solve(bend, slope)
         gain = float(slope @ move)
         tried = ((b - length * move, at(b - length * move), length) for length in LENGTHS)
-        found = next((t for t in tried if t[1][0] <= value - t[2] * gain / 4), None)
-        if found is None or gain < ENOUGH:
+        result = next((t for t in tried if t[1][0] <= value - t[2] * gain / 4), None)
+        if result is None or gain < ENOUGH:
             break
-        b, (value, w), _ = found
+        b, (value, w), _ = result
     return b
 
 
 def weights(x: np.ndarray, d: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(N,) d exp(x b), which sum to 1."""
     push = x @ b
-    found = d * np.exp(push - push.max())
-    return np.asarray(found / found.sum())
+    result = d * np.exp(push - push.max())
+    return np.asarray(result / result.sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,8 +179,8 @@ class Tilted:
             for at in range(0, size, BLOCK):
                 x, d, rows = self._candidates(min(size - at, BLOCK), rng)
                 b = tilt(x, d, goal, self.ridge)  # from none: other rows' tilt may leave one of these all the weight
-                kept = self._kept(weights(x, d, b), rows, min(size - at, BLOCK), rng)
-                blocks.append({n: p[kept] for n, p in rows.items()})
+                retained = self._retained(weights(x, d, b), rows, min(size - at, BLOCK), rng)
+                blocks.append({n: p[retained] for n, p in rows.items()})
             made = {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
             mean = np.array([f.of_rows(made[f.name])[0][-1].mean() for f in self.features if f.spread])
             yield made, (mean - goal[means]) / spread
@@ -206,9 +206,9 @@ class Tilted:
             d = np.append(d * (1 - self.mixed), np.full(extra, self.mixed / extra))
         return moments(self.features, rows), d, rows
 
-    def _kept(self, w: np.ndarray, rows: Positions, size: int, rng: np.random.Generator) -> np.ndarray:
+    def _retained(self, w: np.ndarray, rows: Positions, size: int, rng: np.random.Generator) -> np.ndarray:
         """Rows drawn by their weights at even steps, from rows in the order of their values, then shuffled."""
         order = np.lexsort([rng.random(len(w)), *(rows[f.name] for f in self.features)])
         steps = np.diff(np.floor(np.append(0.0, np.cumsum(w[order])) / w.sum() * size + rng.random()).astype(np.int64))
-        kept = np.repeat(order, steps)
-        return rng.permutation(kept)[:size]
+        retained = np.repeat(order, steps)
+        return rng.permutation(retained)[:size]

@@ -36,7 +36,7 @@ class Table:
 def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
     """All released counts, summed to these columns; equal groupings are averaged by their precision. Of no column at
     all the number of rows is left. Tables have independent noise."""
-    found: dict[tuple[Any, ...], list[Table]] = {}
+    result: dict[tuple[Any, ...], list[Table]] = {}
     counted = [r for r in releases if isinstance(r, CountsRelease)]
     for marginal, values in [a for r in counted for a in zip(r.question.marginals, r.values, strict=True)]:
         dropped = tuple(i for i, b in enumerate(marginal.bins) if b.column not in columns)
@@ -46,12 +46,12 @@ def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
         counts = np.asarray(values.sum(axis=dropped), dtype=float).reshape(-1)
         variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
-        found.setdefault(key, []).append(Table(bins=bins, counts=counts, variance=variance))
-    kept, cells = [], 0
-    for one in sorted(map(_averaged, found.values()), key=lambda t: t.counts.size):
+        result.setdefault(key, []).append(Table(bins=bins, counts=counts, variance=variance))
+    retained, cells = [], 0
+    for one in sorted(map(_averaged, result.values()), key=lambda t: t.counts.size):
         cells += one.counts.size
-        kept += [one] if cells <= MOST_CELLS else []
-    return kept
+        retained += [one] if cells <= MOST_CELLS else []
+    return retained
 
 
 def _averaged(same: Sequence[Table]) -> Table:
@@ -73,7 +73,7 @@ class WeightedRows:
     start: np.ndarray
     weights: np.ndarray
     survey: np.ndarray
-    _told: Any  # (N, cells), which cell a row counts in, over its noise
+    _counted: Any  # (N, cells), which cell a row counts in, over its noise
     _free: np.ndarray
     _solve: Any
 
@@ -96,36 +96,36 @@ class WeightedRows:
         start = np.where(np.arange(size) < ROWS, total / ROWS, 0.0)
         free = LOOSE * np.where(np.arange(size) < ROWS + SUPPORT, 1.0, RARE)
         noise = np.concatenate([np.full(t.counts.size, t.variance**0.5) for t in counted])
-        told = sparse.hstack([_cells(t.bins, positions, size) for t in counted]).tocsr() @ sparse.diags(1 / noise)
-        gram = (told.T @ sparse.diags(free) @ told).toarray()
+        reported = sparse.hstack([_cells(t.bins, positions, size) for t in counted]).tocsr() @ sparse.diags(1 / noise)
+        gram = (reported.T @ sparse.diags(free) @ reported).toarray()
         factor = linalg.cho_factor(gram + np.eye(len(noise)), overwrite_a=True)
 
         def solve(x: np.ndarray) -> np.ndarray:
             return np.asarray(linalg.cho_solve(factor, x))
 
-        gap = np.concatenate([t.counts for t in counted]) / noise - told.T @ start
-        weights = start + free * (told @ solve(gap))
+        gap = np.concatenate([t.counts for t in counted]) / noise - reported.T @ start
+        weights = start + free * (reported @ solve(gap))
         return cls(
             positions=positions,
             start=start,
             weights=weights,
             survey=np.ones(size),
-            _told=told,
+            _counted=reported,
             _free=free,
             _solve=solve,
         )
 
     def surveyed(self, survey: np.ndarray) -> "WeightedRows":
         """The same where rows count by survey weights (N,), missing ones not at all; their unit does not matter."""
-        found = np.where(np.isfinite(survey), survey, 0.0)
-        mean = float(self.start @ found) / max(float(self.start.sum()), 1.0)
-        return replace(self, survey=found / mean if mean > 0 else found)
+        result = np.where(np.isfinite(survey), survey, 0.0)
+        mean = float(self.start @ result) / max(float(self.start.sum()), 1.0)
+        return replace(self, survey=result / mean if mean > 0 else result)
 
     def by_counts(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How much each standardised noise moves the weighted sums of ``scores`` (N, k): (cells, k); and what of the
         scores no count tells of, (N, k)."""
-        moves = self._solve(self._told.T @ (self._free[:, None] * scores))
-        return moves, scores - self._told @ moves
+        moves = self._solve(self._counted.T @ (self._free[:, None] * scores))
+        return moves, scores - self._counted @ moves
 
 
 def _cells(bins: Sequence[Bins], positions: Mapping[str, np.ndarray], size: int) -> Any:

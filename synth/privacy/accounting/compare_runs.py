@@ -103,8 +103,8 @@ def rdp(rho: float, delta: float) -> float:
     4.73
     """
     a = ORDERS
-    found = rho * a + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
-    return float(max(0.0, found.min()))
+    result = rho * a + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
+    return float(max(0.0, result.min()))
 
 
 def compose(runs: Sequence[Run]) -> Composite:
@@ -148,12 +148,12 @@ def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
     Privacy: public only: the ledger's lines.
     """
     spends = [e for e in lines if e.kind == "spend" and e.dataset == dataset]
-    told = [e.question.get("mu") for e in spends]
+    reported = [e.question.get("mu") for e in spends]
     if not spends:
         reason: str | None = "no run is charged"
     elif len({(e.relation, e.unit) for e in spends}) > 1:
         reason = "relations or units differ, so the guarantees do not add up to one"
-    elif any(not isinstance(mu, int | float) for mu in told):
+    elif any(not isinstance(mu, int | float) for mu in reported):
         reason = "a run does not tell its noise, so only the plain sum is known"
     else:
         reason = None

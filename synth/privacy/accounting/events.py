@@ -68,8 +68,8 @@ class Event:
 
     def plain(self) -> dict[str, Any]:
         """The event as JSON data; what has its usual value is left out."""
-        told = {STORED_AS.get(f.name, f.name): getattr(self, f.name) for f in fields(self)} | {"kind": self.kind}
-        return {key: told[key] for key, usual in STORED.items() if key in told and told[key] != usual}
+        reported = {STORED_AS.get(f.name, f.name): getattr(self, f.name) for f in fields(self)} | {"kind": self.kind}
+        return {key: reported[key] for key, usual in STORED.items() if key in reported and reported[key] != usual}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,9 +236,9 @@ def event(plain: Mapping[str, Any]) -> Event:
     kind = KINDS.get(str(plain.get("kind", GAUSSIAN)))
     if kind is None:
         raise ValueError(f"an event needs a known kind, got {plain.get('kind')!r}")
-    told = {key: TYPES.get(key, float)(plain[key]) for key in STORED if key in plain and key != "kind"}
+    reported = {key: TYPES.get(key, float)(plain[key]) for key in STORED if key in plain and key != "kind"}
     own = {STORED_AS.get(f.name, f.name): f.name for f in fields(kind)}
-    for key, value in told.items():
+    for key, value in reported.items():
         if key not in own and value != STORED[key]:
             raise ValueError(f"an event of kind {kind.kind} has no {key}")
-    return kind(**{own[key]: value for key, value in told.items() if key in own})
+    return kind(**{own[key]: value for key, value in reported.items() if key in own})

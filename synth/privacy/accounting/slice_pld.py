@@ -108,5 +108,5 @@ def epsilon(laws: Sequence[Law], delta: float, *, mu_elsewhere: float = 0.0) -> 
     for shift, ratio, rate, count in laws:
         one = distribution(shift, ratio=ratio, rate=rate)
         whole = whole.compose(one if count == 1 else one.self_compose(count))
-    found = float(whole.get_epsilon_for_delta(delta))
-    return found if isfinite(found) else inf
+    result = float(whole.get_epsilon_for_delta(delta))
+    return result if isfinite(result) else inf

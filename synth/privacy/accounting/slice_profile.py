@@ -120,8 +120,8 @@ def gaussian_delta(epsilon: np.ndarray | float, mu: np.ndarray | float) -> np.nd
         size = np.abs(epsilon)
         first = special.log_ndtr(mu / 2 - size / mu)
         ratio = size + special.log_ndtr(-mu / 2 - size / mu) - first
-        found = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
-    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * found, found)
+        result = np.where(ratio < 0, np.exp(first) * -np.expm1(np.minimum(ratio, 0.0)), 0.0)
+    return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * result, result)
 
 
 def _convex(epsilon: float, mu: np.ndarray) -> np.ndarray:
@@ -192,12 +192,12 @@ def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, 
     Privacy: public only.
     """
     r, weight = shift.nodes
-    found = np.empty(len(grid))
+    result = np.empty(len(grid))
     for i, epsilon in enumerate(grid):
         mu = ratio * r
         values = gaussian_delta(epsilon, mu) if rate == 1 else _thinned(epsilon, mu, rate, removed=removed)
-        found[i] = weight @ values
-    return np.minimum(found * (1 + ROUNDED) + 2 * TAIL, 1.0)
+        result[i] = weight @ values
+    return np.minimum(result * (1 + ROUNDED) + 2 * TAIL, 1.0)
 
 
 def epsilon_at(delta_: float, shift: Shift, *, ratio: float, **composed: Any) -> float:

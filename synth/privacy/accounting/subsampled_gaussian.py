@@ -81,8 +81,8 @@ def epsilon(laws: tuple[Law, ...], delta: float, *, mu_elsewhere: float = 0.0, i
                 1 / (ratio * (1 + replaced)), sampling_prob=rate, value_discretization_interval=interval
             )
         whole = whole.compose(one if steps == 1 else one.self_compose(steps))
-    found = float(whole.get_epsilon_for_delta(delta))
-    return found if isfinite(found) else inf
+    result = float(whole.get_epsilon_for_delta(delta))
+    return result if isfinite(result) else inf
 
 
 def _replaced(ratio: float, rate: float, interval: float) -> pld.PrivacyLossDistribution:
@@ -135,8 +135,8 @@ def least_sigma(reached: Callable[[float], float], goal: float, *, near: float =
         low, high, step = max(low / step, LEAST_NOISE), low, step * step
 
     def off(point: float) -> float:
-        found = reached(exp(point))
-        return log(found / goal) if isfinite(found) else 10.0
+        result = reached(exp(point))
+        return log(result / goal) if isfinite(result) else 10.0
 
     sigma = exp(optimize.brentq(off, log(low), log(high), xtol=close))
     while reached(sigma) > goal:

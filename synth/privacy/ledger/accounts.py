@@ -109,7 +109,7 @@ def derive(
 
     Errors: InputError for altered lines; LookupError where what was before cannot be trusted.
     """
-    found: dict[str, Account] = {}
+    result: dict[str, Account] = {}
     forms: dict[str, str] = {}
     for line in db.execute(LINES, (since,)):
         spelling = line["dataset"]
@@ -118,13 +118,13 @@ def derive(
         if spelling not in forms:
             forms[spelling] = names.canonical(spelling)
         form = forms[spelling]
-        if form not in found:
+        if form not in result:
             begun = Account(name=form) if before is None else before(form)
             if begun is None:
                 raise LookupError
-            found[form] = begun
-        found[form].take(line)
-    return found
+            result[form] = begun
+        result[form].take(line)
+    return result
 
 
 def follow(db: sqlite3.Connection) -> None:
@@ -143,7 +143,7 @@ def follow(db: sqlite3.Connection) -> None:
     try:
         if not _complete(db):
             raise LookupError
-        _save(db, derive(db, since=end[0], before=lambda form: _kept(db, form, end=end[0])).values())
+        _save(db, derive(db, since=end[0], before=lambda form: _stored(db, form, end=end[0])).values())
         _mark_end(db)
     except LookupError:  # what was kept is damaged: from the lines again
         rebuild(db)
@@ -169,8 +169,8 @@ def problem(db: sqlite3.Connection) -> str | None:
     end = _end(db)
     if end is None or not _holds(db, end):
         return "the last lines were removed: the accounts tell of more"
-    kept = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
-    if not _complete(db) or (end == _last(db) and kept != derive(db)):
+    retained = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
+    if not _complete(db) or (end == _last(db) and retained != derive(db)):
         return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
     present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
     for name, sql in {**TABLES, **INDEXES}.items():
@@ -184,16 +184,16 @@ def problem(db: sqlite3.Connection) -> str | None:
 def of(db: sqlite3.Connection, dataset: str) -> Account:
     """The dataset's account, an empty one where it has no line. Errors: InputError for altered lines."""
     form = names.canonical(dataset)
-    if _current(db) and (kept := _kept(db, form)) is not None:
-        return kept
+    if _current(db) and (retained := _stored(db, form)) is not None:
+        return retained
     return derive(db).get(form, Account(name=form))
 
 
 def every(db: sqlite3.Connection) -> list[Account]:
     """All accounts, by name. Errors: InputError for altered lines."""
-    kept = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
-    sound = [account for account in kept if account is not None]
-    return sorted(sound if len(sound) == len(kept) else derive(db).values(), key=lambda a: a.name)
+    retained = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
+    sound = [account for account in retained if account is not None]
+    return sorted(sound if len(sound) == len(retained) else derive(db).values(), key=lambda a: a.name)
 
 
 def spellings(db: sqlite3.Connection) -> list[str]:
@@ -218,11 +218,11 @@ def _current(db: sqlite3.Connection) -> bool:
 
 def _complete(db: sqlite3.Connection) -> bool:
     """Whether no account was removed or put in."""
-    told = db.execute("SELECT accounts FROM account_end").fetchone()[0]
-    return bool(told == db.execute("SELECT count(*) FROM account").fetchone()[0])
+    reported = db.execute("SELECT accounts FROM account_end").fetchone()[0]
+    return bool(reported == db.execute("SELECT count(*) FROM account").fetchone()[0])
 
 
-def _kept(db: sqlite3.Connection, form: str, *, end: int = 1 << 62) -> Account | None:
+def _stored(db: sqlite3.Connection, form: str, *, end: int = 1 << 62) -> Account | None:
     """The account of that form up to line ``end``, an empty one for a new name; None where it cannot be trusted."""
     row = db.execute("SELECT * FROM account WHERE name = ?", (form,)).fetchone()
     if row is not None:
@@ -235,19 +235,19 @@ def _row(db: sqlite3.Connection, row: sqlite3.Row, *, end: int = 1 << 62) -> Acc
     """An account as it was kept; None where its seal is broken, or where its dataset has a later line."""
     try:
         plain = {name: row[name] for name in COLUMNS}
-        told = tuple(json.loads(plain["spellings"]))
-        if row["seal"] != _seal(db, plain) or _latest(db, told, end) != plain["last"]:
+        reported = tuple(json.loads(plain["spellings"]))
+        if row["seal"] != _seal(db, plain) or _latest(db, reported, end) != plain["last"]:
             return None
         figures = {what: Decimal(plain[what]) for what in ("epsilon", "delta")}
-        return Account(**{**plain, **figures, "spellings": told})
+        return Account(**{**plain, **figures, "spellings": reported})
     except (ValueError, TypeError, ArithmeticError, IndexError, RecursionError, sqlite3.InterfaceError):
         return None
 
 
 def _latest(db: sqlite3.Connection, spelt: tuple[str, ...], end: int) -> int:
     sql = "SELECT max(number) FROM ledger WHERE dataset = ? AND number <= ?"
-    found = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
-    return max((number for number in found if number is not None), default=0)
+    result = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
+    return max((number for number in result if number is not None), default=0)
 
 
 def _seal(db: sqlite3.Connection, plain: dict[str, Any]) -> str:

@@ -118,8 +118,8 @@ def check(db: sqlite3.Connection, path: Path) -> None:
 
 def last(db: sqlite3.Connection) -> tuple[int, str] | None:
     """Number and hash of the last line."""
-    found = db.execute(LAST).fetchone()
-    return (int(found["number"]), str(found["hash"])) if found else None
+    result = db.execute(LAST).fetchone()
+    return (int(result["number"]), str(result["hash"])) if result else None
 
 
 def advance(db: sqlite3.Connection, path: Path) -> None:

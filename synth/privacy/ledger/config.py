@@ -21,10 +21,10 @@ WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": T
 
 def cap_required() -> bool:
     """Whether the variable or the file demands a cap; either is enough. Errors: InputError for an unreadable rule."""
-    told = os.environ.get(SWITCH, "").strip().lower()
-    if told not in WORDS:
+    reported = os.environ.get(SWITCH, "").strip().lower()
+    if reported not in WORDS:
         raise InputError(f"{SWITCH}: must be yes or no")
-    return WORDS[told] or _in_file()
+    return WORDS[reported] or _in_file()
 
 
 def _in_file() -> bool:

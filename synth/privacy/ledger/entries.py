@@ -135,12 +135,12 @@ def asked(db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: s
     if dataset is None:
         return where
     if isinstance(dataset, str):
-        found = [accounts.of(db, names.checked(dataset, "dataset"))]
+        results = [accounts.of(db, names.checked(dataset, "dataset"))]
     else:
         forms = {names.canonical(names.checked(one, "dataset")) for one in dataset}
-        found = [account for account in accounts.every(db) if account.name in forms]
-    if kind is not None or sum(account.lines for account in found) < count(db):
-        where["dataset"] = [spelling for account in found for spelling in account.spellings]
+        results = [account for account in accounts.every(db) if account.name in forms]
+    if kind is not None or sum(account.lines for account in results) < count(db):
+        where["dataset"] = [spelling for account in results for spelling in account.spellings]
     return where
 
 
@@ -193,8 +193,8 @@ def _begin(db: sqlite3.Connection, where: Mapping[str, Where], skip: int) -> int
     test, values = _test(where)
     looked = db.execute(f"SELECT number FROM ledger WHERE {test}", values)
     looked.row_factory = None
-    found = sorted(number for (number,) in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
-    return found[-1 - skip] if skip < len(found) else 0
+    result = sorted(number for (number,) in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
+    return result[-1 - skip] if skip < len(result) else 0
 
 
 def count(db: sqlite3.Connection, **where: Where) -> int:
@@ -233,11 +233,11 @@ def matching(db: sqlite3.Connection, **where: Where) -> list[sqlite3.Row]:
 def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:
     """A line as a record, its question read from JSON. Errors: InputError for a line that was damaged or altered."""
     try:
-        found = Entry(**{**dict(line), "question": json.loads(line["question"])})
-        sound = isinstance(found.question, dict) and isfinite(found.epsilon) and isfinite(found.delta)
-        sound = sound and all(isinstance(getattr(found, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
+        result = Entry(**{**dict(line), "question": json.loads(line["question"])})
+        sound = isinstance(result.question, dict) and isfinite(result.epsilon) and isfinite(result.delta)
+        sound = sound and all(isinstance(getattr(result, n), str) for n in ("time", "kind", "run", "dataset", "hash"))
     except (ValueError, TypeError, LookupError, RecursionError):
         sound = False
     if not sound:
         raise InputError(DAMAGED)
-    return found
+    return result

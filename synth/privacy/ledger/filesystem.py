@@ -61,10 +61,10 @@ def check(path: Path) -> None:
     There two machines may both believe that they hold the lock, and spend one budget twice. Setting
     ``SYNTH_LEDGER_NETWORK=allow`` vouches that one machine alone uses the ledger.
     """
-    found = kind(path)
-    if found is not None and os.environ.get(SWITCH) != "allow":
+    result = kind(path)
+    if result is not None and os.environ.get(SWITCH) != "allow":
         raise InputError(
-            f"ledger {path}: it lies on a network file system ({found}), whose locks do not keep two machines from "
+            f"ledger {path}: it lies on a network file system ({result}), whose locks do not keep two machines from "
             f"spending one budget twice; put it on a local disk, or set {SWITCH}=allow where one machine alone uses it"
         )
 
@@ -90,12 +90,12 @@ def magic(path: Path) -> int | None:
     """What statfs(2) calls the type of the file system, None where that cannot be had (not Linux)."""
     if not sys.platform.startswith("linux"):
         return None
-    told = ctypes.create_string_buffer(512)  # more than any layout of struct statfs takes
+    reported = ctypes.create_string_buffer(512)  # more than any layout of struct statfs takes
     try:
-        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), told)
+        failed = ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), reported)
     except (OSError, AttributeError):
         return None
-    return None if failed else ctypes.c_ulong.from_buffer(told).value & 0xFFFFFFFF
+    return None if failed else ctypes.c_ulong.from_buffer(reported).value & 0xFFFFFFFF
 
 
 def mount_type(path: Path, *, table: Path = Path("/proc/self/mountinfo")) -> str:

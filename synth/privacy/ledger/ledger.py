@@ -109,10 +109,10 @@ class Ledger:
                 raise UsageError(reason)
             if reason := ledger_policy.contradiction(db, account, facts):
                 raise UsageError(reason)
-            told = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
+            reported = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
             held = next(iter(account.spellings), dataset)
             line = entries.append(
-                db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=told, **people, **facts
+                db, kind="policy", run=str(uuid.uuid4()), dataset=held, question=reported, **people, **facts
             )
         return Policy.of(line)
 
@@ -158,8 +158,8 @@ class Ledger:
             reason = ledger_policy.refusal(db, account, spend, required=required)
             if reason is None:
                 return entries.append(db, kind="spend", question=spend.question, **line, **charge)
-            told = {"requested": charge, "reason": reason, "question": spend.question}
-            entries.append(db, kind="refusal", question=told, **line)
+            reported = {"requested": charge, "reason": reason, "question": spend.question}
+            entries.append(db, kind="refusal", question=reported, **line)
         raise BudgetError(reason)
 
     def outcome(self, run: str, *, state: str, detail: dict[str, Any]) -> Entry:
@@ -173,9 +173,9 @@ class Ledger:
             charged = entries.matching(db, run=run, kind="spend")
             if not charged:
                 raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
-            told = {"state": state, "detail": detail}
+            reported = {"state": state, "detail": detail}
             return entries.append(
-                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=told, actor=user()
+                db, kind="outcome", run=run, dataset=charged[0]["dataset"], question=reported, actor=user()
             )
 
     def charge(self, run: str) -> Entry | None:
@@ -201,8 +201,8 @@ class Ledger:
     def marked(self) -> list[str]:
         """The datasets of which a mark of rows is kept."""
         with sqlite.connection(self.path) as db:
-            found = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
-            return sorted(str(line["dataset"]) for line in found)
+            result = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
+            return sorted(str(line["dataset"]) for line in result)
 
     def twins(self, digest: bytes, *, dataset: str, among: Collection[str], alike: row_marks.Alike) -> list[str]:
         """Datasets ``among`` these to which rows like ``digest``'s were charged, unless that was settled before.
@@ -214,8 +214,8 @@ class Ledger:
         with sqlite.reading(self.path) as db:
             known = {account.name: account.spellings for account in accounts.every(db)}
             others = known.keys() & {names.canonical(one) for one in among} - {form}
-            told = [known[one] for one in sorted(others)]
-            return row_marks.twins(db, key, digest, own=known.get(form, ()), among=told, alike=alike)
+            reported = [known[one] for one in sorted(others)]
+            return row_marks.twins(db, key, digest, own=known.get(form, ()), among=reported, alike=alike)
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
@@ -243,17 +243,17 @@ class Ledger:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
         with sqlite.reading(self.path) as db:
             where = entries.asked(db, dataset, kind)
-            found = entries.page(db, where, size=size, skip=size * (number - 1))
+            result = entries.page(db, where, size=size, skip=size * (number - 1))
             if isinstance(dataset, str) and kind is None:
-                return found, accounts.of(db, dataset).lines
-            return found, entries.count(db, **where)
+                return result, accounts.of(db, dataset).lines
+            return result, entries.count(db, **where)
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
         with sqlite.reading(self.path) as db:
             one = None if dataset is None else name(dataset, "dataset")
-            found = accounts.every(db) if one is None else [accounts.of(db, one)]
-            return [ledger_policy.total(db, account) for account in found if account.known]
+            result = accounts.every(db) if one is None else [accounts.of(db, one)]
+            return [ledger_policy.total(db, account) for account in result if account.known]
 
     def verify(self, head: str | None = None) -> Verification:
         """Whether every line is there, unaltered and in order, and the exported ``head`` is among them.

@@ -45,10 +45,10 @@ def caps(max_epsilon: float | None, max_delta: float) -> dict[str, float | None]
     """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
     if max_epsilon is None:
         return {"max_epsilon": None, "max_delta": None}
-    found = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
-    if found["max_epsilon"] == 0:
+    result = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
+    if result["max_epsilon"] == 0:
         raise UsageError("max_epsilon 0: must be above 0")
-    return {**found}
+    return {**result}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +171,9 @@ def newest(db: sqlite3.Connection, account: Account) -> Policy | None:
     Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
     a policy is set that was meant for all of them.
     """
-    found = [e for s in account.spellings if (e := entries.newest(db, dataset=s, kind="policy")) is not None]
+    results = [e for s in account.spellings if (e := entries.newest(db, dataset=s, kind="policy")) is not None]
     held: Policy | None = None
-    for line in sorted(found, key=lambda e: -e.number):
+    for line in sorted(results, key=lambda e: -e.number):
         policy = Policy.of(line)
         held = policy if held is None else _stricter(held, policy)
         if line.question.get(EVERY):

@@ -45,7 +45,7 @@ def restore(path: str | Path, backup: str | Path) -> Restored:
     if _holds(path, backup):
         raise UsageError(f"ledger {path}: it verifies and holds every line of {backup}; there is nothing to restore")
     mark, mark_lost = _mark(path)
-    checkpoint.write(path, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _told(path))))
+    checkpoint.write(path, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(path))))
     aside = _fill(path, backup)
     charged = _charge(path)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
@@ -63,13 +63,13 @@ def _mark(path: Path) -> tuple[Mark, bool]:
 
 def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Spent]:
     """By dataset the larger epsilon and the larger delta of two accounts."""
-    found = dict(one)
+    result = dict(one)
     for name, b in other.items():
-        a = found.get(name, b)
-        found[name] = Spent(
+        a = result.get(name, b)
+        result[name] = Spent(
             epsilon=max(a.epsilon, b.epsilon), delta=max(a.delta, b.delta), relation=a.relation, unit=a.unit
         )
-    return found
+    return result
 
 
 def _checked(backup: Path) -> int:
@@ -78,10 +78,10 @@ def _checked(backup: Path) -> int:
     with sqlite.connection(backup) as db:
         if not sqlite.is_ledger(db, backup):
             raise InputError(f"backup {backup}: not a ledger file; name another file")
-    found = hash_chain.verify(backup)
-    if not found.ok:
-        raise InputError(f"backup {backup}: it does not verify ({found.problem}); use another copy")
-    return found.lines
+    result = hash_chain.verify(backup)
+    if not result.ok:
+        raise InputError(f"backup {backup}: it does not verify ({result.problem}); use another copy")
+    return result.lines
 
 
 def _holds(path: Path, backup: Path) -> bool:
@@ -96,7 +96,7 @@ def _holds(path: Path, backup: Path) -> bool:
         return False
 
 
-def _told(path: Path) -> dict[str, Spent]:
+def _sums(path: Path) -> dict[str, Spent]:
     """The sums of whatever the present file still holds."""
     if not path.exists():
         return {}
@@ -141,9 +141,9 @@ def _charge(path: Path) -> dict[str, tuple[float, float]]:
     charged = {}
     with sqlite.connection(path) as db, sqlite.locked(db):
         head = checkpoint.last(db)
-        told = checkpoint.read(path).spent  # read under the lock: spends that came in between are in it
+        reported = checkpoint.read(path).spent  # read under the lock: spends that came in between are in it
         held = checkpoint.sums(db)
-        for name, known in sorted(told.items()):
+        for name, known in sorted(reported.items()):
             epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
             if epsilon or delta:
                 question = {"restored": {"backup_head": head[1] if head else entries.START}}
@@ -173,5 +173,5 @@ def _missing(known: Spent, held: Spent, what: str) -> float:
     short: Decimal = EXACT.subtract(getattr(known, what), getattr(held, what))
     if short <= 0:
         return 0.0
-    found = float(short)
-    return found if Decimal(repr(found)) >= short else nextafter(found, inf)
+    result = float(short)
+    return result if Decimal(repr(result)) >= short else nextafter(result, inf)

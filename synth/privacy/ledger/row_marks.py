@@ -42,9 +42,9 @@ def sealed(db: sqlite3.Connection, key: bytes, mark: bytes, *, dataset: str, apa
     """What a line keeps of a mark. ``apart``: somebody said that its persons are in no other dataset."""
     before = 0
     if (last := entries.newest_question(db, dataset=dataset, kind=KIND)) is not None:
-        found = opened(key, *last)
-        same = found is not None and (found.mark, found.apart) == (mark, apart)
-        before = found.before if found is not None and same else last[0]
+        result = opened(key, *last)
+        same = result is not None and (result.mark, result.apart) == (mark, apart)
+        before = result.before if result is not None and same else last[0]
     salt = secrets.token_bytes(SALT)
     plain = bytes([apart]) + before.to_bytes(NUMBER, "big") + mark
     return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
@@ -59,10 +59,10 @@ def opened(key: bytes, number: int, question: dict[str, Any]) -> Opened | None:
     if form not in (FORM, WITHOUT_BEFORE):
         return None
     try:
-        kept = a2b_base64(str(question["fingerprint"]), strict_mode=True)
+        retained = a2b_base64(str(question["fingerprint"]), strict_mode=True)
     except (KeyError, ValueError):
         return None
-    plain = _hidden(key, kept[:SALT], kept[SALT:])
+    plain = _hidden(key, retained[:SALT], retained[SALT:])
     apart, rest = plain[:1] == b"\1", plain[1:]
     if form == WITHOUT_BEFORE:
         return Opened(rest, apart, number - 1)
@@ -77,17 +77,17 @@ def twins(
 
     ``own``: the spellings of the dataset that is about to be charged; ``among``: those of every other one.
     """
-    if any(o.apart and alike(o.mark, mark) for _, o in _kept(db, key, own) if o is not None):
+    if any(o.apart and alike(o.mark, mark) for _, o in _marks(db, key, own) if o is not None):
         return []
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
 
-    def like(question: dict[str, Any], found: Opened | None) -> bool:
-        return question.get("fingerprint") == old if found is None else alike(found.mark, mark)
+    def like(question: dict[str, Any], result: Opened | None) -> bool:
+        return question.get("fingerprint") == old if result is None else alike(result.mark, mark)
 
-    return sorted(one[0] for one in among if any(like(*kept) for kept in _kept(db, key, one)))
+    return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one)))
 
 
-def _kept(
+def _marks(
     db: sqlite3.Connection, key: bytes, spellings: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], Opened | None]]:
     """The marks of a dataset, newest first, without those that repeat the next older one."""
@@ -95,9 +95,9 @@ def _kept(
         line = entries.newest_question(db, dataset=dataset, kind=KIND)
         while line is not None:
             number, question = line
-            found = opened(key, number, question)
-            yield question, found
-            before = number - 1 if found is None else found.before
+            result = opened(key, number, question)
+            yield question, result
+            before = number - 1 if result is None else result.before
             line = entries.newest_question(db, dataset=dataset, kind=KIND, up_to=before) if before else None
 
 

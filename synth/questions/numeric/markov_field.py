@@ -93,11 +93,11 @@ class MarkovRandomField:
             return reduced(self._known[at], clique, (name, *(w for w in wanted if w != name)))
         assert carried is not None
         shared = tuple(c for c in self._tree.shared(before, at) if c != name)
-        kept = (*shared, *(w for w in wanted if w not in shared))
-        joint = reduced(self._known[at], clique, kept)
-        given = joint / np.maximum(joint.sum(axis=tuple(range(len(shared), len(kept))), keepdims=True), 1e-300)
+        retained = (*shared, *(w for w in wanted if w not in shared))
+        joint = reduced(self._known[at], clique, retained)
+        given = joint / np.maximum(joint.sum(axis=tuple(range(len(shared), len(retained))), keepdims=True), 1e-300)
         return np.einsum(
-            carried, [len(self.sizes), *shared], given, list(kept), [len(self.sizes), *wanted], optimize=True
+            carried, [len(self.sizes), *shared], given, list(retained), [len(self.sizes), *wanted], optimize=True
         )
 
     @staticmethod
@@ -218,14 +218,14 @@ def _triangulated(sizes: tuple[int, ...], cliques: Sequence[Clique]) -> list[Cli
         for a, b in combinations(clique, 2):
             near[a].add(b)
             near[b].add(a)
-    found = []
+    results = []
     while near:
         leaving = min(near, key=lambda i: (sizes[i] * prod(sizes[j] for j in near[i]), i))
         around = near.pop(leaving)
-        found.append(tuple(sorted({leaving, *around})))
+        results.append(tuple(sorted({leaving, *around})))
         for a in around:
             near[a] = (near[a] | around) - {a, leaving}
-    return found
+    return results
 
 
 def _maximal(cliques: Sequence[Clique]) -> list[Clique]:
@@ -245,12 +245,12 @@ def tree_cells(sizes: Sequence[int], cliques: Sequence[Clique]) -> int:
     return Tree(tuple(sizes), cliques).cells
 
 
-def reduced(table: np.ndarray, clique: Clique, kept: Sequence[int]) -> np.ndarray:
+def reduced(table: np.ndarray, clique: Clique, retained: Sequence[int]) -> np.ndarray:
     """The table of a clique summed to the kept columns, in their order."""
     axes = {c: i for i, c in enumerate(clique)}
-    over = tuple(i for c, i in axes.items() if c not in kept)
-    left = [c for c in clique if c in kept]
-    return table.sum(axis=over).transpose([left.index(k) for k in kept])
+    over = tuple(i for c, i in axes.items() if c not in retained)
+    left = [c for c in clique if c in retained]
+    return table.sum(axis=over).transpose([left.index(k) for k in retained])
 
 
 def _spread_out(table: np.ndarray, columns: Clique, clique: Clique) -> np.ndarray:
@@ -260,11 +260,11 @@ def _spread_out(table: np.ndarray, columns: Clique, clique: Clique) -> np.ndarra
     return table.transpose(order).reshape([next(shape) if c in columns else 1 for c in clique])
 
 
-def _log_sum(table: np.ndarray, clique: Clique, kept: Clique) -> np.ndarray:
+def _log_sum(table: np.ndarray, clique: Clique, retained: Clique) -> np.ndarray:
     """log of sums of exponentials over all but the kept columns, which stand in the clique's order."""
-    over = tuple(i for i, c in enumerate(clique) if c not in kept)
+    over = tuple(i for i, c in enumerate(clique) if c not in retained)
     top = table.max(axis=over, keepdims=True)
-    return np.log(np.exp(table - top).sum(axis=over)) + top.reshape([table.shape[clique.index(c)] for c in kept])
+    return np.log(np.exp(table - top).sum(axis=over)) + top.reshape([table.shape[clique.index(c)] for c in retained])
 
 
 def _conditional(joint: np.ndarray, given: list[np.ndarray], count: int, rng: np.random.Generator) -> np.ndarray:

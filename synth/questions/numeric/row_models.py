@@ -69,8 +69,8 @@ class Flow(nn.Module):
         """Groups (n, columns) of rows drawn at standard normal ``draws`` (n, columns)."""
         with torch.no_grad():
             places = torch.special.ndtr(self.transform().inv(draws)).double().numpy()
-        found = [np.searchsorted(e[:-1], u, side="right") for e, u in zip(self.ends, places.T, strict=True)]
-        return np.stack(found, axis=1)
+        results = [np.searchsorted(e[:-1], u, side="right") for e, u in zip(self.ends, places.T, strict=True)]
+        return np.stack(results, axis=1)
 
 
 class Denoiser(nn.Module):

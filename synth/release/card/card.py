@@ -91,8 +91,8 @@ def whose(about: Mapping[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Installed versions of the libraries that the guarantee and the table rest on."""
-    found = {name: _installed(name) for name in LIBRARIES}
-    return {name: told for name, told in found.items() if told is not None}
+    result = {name: _installed(name) for name in LIBRARIES}
+    return {name: reported for name, reported in result.items() if reported is not None}
 
 
 @cache
@@ -113,11 +113,11 @@ def _published(column: Column) -> dict[str, Any]:
 
 def _merged(events: Sequence[Event]) -> list[Event]:
     """Equal events as one with their number, in the order in which they were first asked."""
-    found: dict[Event, Event] = {}
+    result: dict[Event, Event] = {}
     for e in events:
         key = replace(e, count=1)
-        found[key] = replace(e, count=e.count + (found[key].count if key in found else 0))
-    return list(found.values())
+        result[key] = replace(e, count=e.count + (result[key].count if key in result else 0))
+    return list(result.values())
 
 
 def _mechanism(event: Event) -> str:

@@ -47,16 +47,16 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
     about["selection"] = selection(how)
     if how not in COUNTED:
         return about
-    kept = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
+    retained = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
     before = {name: about[name] for name in TOTALS}
     about["selection"] |= {
         "of_which_this_run": before,
-        "charges": kept,
+        "charges": retained,
         "tables": sorted(set(tables)),
         "statement": STATEMENT,
     }
     for name in TOTALS:
-        more = [c["delta" if name == "delta" else "epsilon"] for c in kept]
+        more = [c["delta" if name == "delta" else "epsilon"] for c in retained]
         about[name] = exact([before[name], *more])
     if about["delta"] >= 1:
         raise UsageError(
@@ -91,8 +91,8 @@ def pays(line: Any, learnt: Mapping[str, Any]) -> bool:
 def own(card: Mapping[str, Any]) -> dict[str, Any]:
     """The card as it was before anything was said of a choice: the guarantee of its run alone."""
     about = dict(card)
-    told = about.get("selection") or {}
-    if isinstance(before := told.get("of_which_this_run"), dict):
+    reported = about.get("selection") or {}
+    if isinstance(before := reported.get("of_which_this_run"), dict):
         about |= {name: before[name] for name in TOTALS if name in before}
         about["meaning"] = meaning(about["epsilon"], about=whose(about), relation=about["relation"])
     if "selection" in about:
@@ -111,26 +111,29 @@ def exact(figures: Sequence[float]) -> float:
 
 def counted_elsewhere(about: Mapping[str, Any]) -> tuple[float, float]:
     """Epsilon and delta of all that the card counts beside its own run."""
-    kept = (about.get("selection") or {}).get("charges") or []
-    return exact([c["epsilon"] for c in kept]), exact([c["delta"] for c in kept])
+    retained = (about.get("selection") or {}).get("charges") or []
+    return exact([c["epsilon"] for c in retained]), exact([c["delta"] for c in retained])
 
 
 def problems(about: Mapping[str, Any]) -> Iterator[str]:
     """Yields a sentence for whatever in the card's statement of a choice does not hold."""
-    told = about["selection"]
-    how, kept = told["how"], told.get("charges")
-    if how in MUST and kept is None:
-        yield f"it was {told['in_words']}, but it counts its own run alone; state the choice again with `synth.bundle`"
-    if kept is None:
+    reported = about["selection"]
+    how, retained = reported["how"], reported.get("charges")
+    if how in MUST and retained is None:
+        yield (
+            f"it was {reported['in_words']}, but it counts its own run alone; "
+            "state the choice again with `synth.bundle`"
+        )
+    if retained is None:
         return
-    numbers = [c["number"] for c in kept]
+    numbers = [c["number"] for c in retained]
     if len(set(numbers)) < len(numbers) or about["ledger_entry"]["number"] in numbers:
         yield "it counts a line of the ledger twice"
-    if how == "private" and sum(c["what"] == CHOICE for c in kept) != 1:
+    if how == "private" and sum(c["what"] == CHOICE for c in retained) != 1:
         yield "it says that a paid selection chose it, but does not count what that cost, once"
-    if how not in COUNTED and kept:
-        yield f"it counts other candidates, yet says: {told['in_words']}"
-    before = told.get("of_which_this_run") or {}
+    if how not in COUNTED and retained:
+        yield f"it counts other candidates, yet says: {reported['in_words']}"
+    before = reported.get("of_which_this_run") or {}
     for name, more in zip(("epsilon", "delta"), counted_elsewhere(about), strict=True):
         whole = exact([before.get(name, 0.0), more])
         if abs(whole - about[name]) > TOLERANCE * whole:
@@ -139,14 +142,14 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
 
 def in_words(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Rows for a page: what of the sum is the run's own, the other candidates' and the choice's."""
-    told = about.get("selection") or {}
-    kept = told.get("charges")
-    if not kept:
+    reported = about.get("selection") or {}
+    retained = reported.get("charges")
+    if not retained:
         return []
-    before = told["of_which_this_run"]
+    before = reported["of_which_this_run"]
     rows = [("of which this run", f"epsilon {before['epsilon']:g}, delta {before['delta']:g}")]
     for what, words in ((RUN, "of which other candidates"), (CHOICE, "of which the choice")):
-        part = [c for c in kept if c["what"] == what]
+        part = [c for c in retained if c["what"] == what]
         if part:
             lines = ", ".join(str(c["number"]) for c in part)
             rows.append(

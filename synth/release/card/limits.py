@@ -41,7 +41,7 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
 
     Privacy: public only.
     """
-    told = [
+    reported = [
         f"A guess of 50:50 {what} can rise to at most {share(sure)} by all that is here, but for a probability of "
         f"{accident:.2g}, with which the protection may fail."
         for what, sure, accident in guesses(card)
@@ -53,7 +53,7 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
     else:
         most = card["max_rows_of_a_unit"]
         about = f"What is protected is a person ({card['unit']}), of whom at most {most} rows were used."
-    return [*told, about]
+    return [*reported, about]
 
 
 def share(probability: float) -> str:

@@ -37,7 +37,7 @@ HAZARDS = (
 
 def complete(card: Mapping[str, Any]) -> dict[str, Any]:
     """The card with every statement. Those that it makes are kept, but for the invariants, which follow from it."""
-    told = {
+    reported = {
         "variant": "Approximate DP",
         "tuning": {
             "charged": True,
@@ -56,15 +56,15 @@ def complete(card: Mapping[str, Any]) -> dict[str, Any]:
         "and messages do not depend on values outside the public facts, and no answer follows the order of the rows.",
         "hazards": list(HAZARDS),
     }
-    return {**dict(card), **{k: v for k, v in told.items() if k not in card}, "invariants": _invariants(card)}
+    return {**dict(card), **{k: v for k, v in reported.items() if k not in card}, "invariants": _invariants(card)}
 
 
 def selection(how: str) -> dict[str, Any]:
     """How a release was chosen among candidates. Errors: UsageError for an unknown way."""
     if how not in CHOICES:
         raise UsageError(f"selection {how!r}: say one of {', '.join(CHOICES)}")
-    told = {"how": how, "in_words": CHOICES[how], "covered": None if how == "unstated" else how != "scores"}
-    return told if how != "scores" else {**told, "mark": UNCOVERED}
+    reported = {"how": how, "in_words": CHOICES[how], "covered": None if how == "unstated" else how != "scores"}
+    return reported if how != "scores" else {**reported, "mark": UNCOVERED}
 
 
 def uncovered(card: Mapping[str, Any]) -> bool:
@@ -91,15 +91,15 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         if names:
             what = "kind, bounds, categories and missing codes"
             out.append({"what": what, "of": names, "vouched": VOUCHED[source]})
-    for name, told in card.get("vouched_alone", {}).items():
-        bounds = told.get("bounds")
+    for name, reported in card.get("vouched_alone", {}).items():
+        bounds = reported.get("bounds")
         what = (
-            f"a list of {told['values']} values, published word for word"
+            f"a list of {reported['values']} values, published word for word"
             if bounds is None
             else "bounds {} to {}".format(*bounds)
         )
-        what += f" although {told['why_alone']}"
-        out.append({"what": what, "of": [name], "vouched": told["reason"]})
+        what += f" although {reported['why_alone']}"
+        out.append({"what": what, "of": [name], "vouched": reported["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
     if card.get("constraints"):
@@ -175,9 +175,9 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _invariant(told: Mapping[str, Any]) -> str:
-    named = f" of {', '.join(told['of'])}" if "of" in told else ""
-    return f"{told['what']}{named} ({told['vouched']})"
+def _invariant(reported: Mapping[str, Any]) -> str:
+    named = f" of {', '.join(reported['of'])}" if "of" in reported else ""
+    return f"{reported['what']}{named} ({reported['vouched']})"
 
 
 def _split(about: Mapping[str, Any]) -> str:
@@ -187,11 +187,11 @@ def _split(about: Mapping[str, Any]) -> str:
 
 def _chosen(about: Mapping[str, Any]) -> str:
     """What of the sum is the run's own, where other candidates are counted."""
-    told = about["selection"]
-    if not told.get("charges"):
+    reported = about["selection"]
+    if not reported.get("charges"):
         return ""
-    own = told["of_which_this_run"]
-    return f" Of which this run: epsilon {own['epsilon']:g}, delta {own['delta']:g}. {told['statement']}"
+    own = reported["of_which_this_run"]
+    return f" Of which this run: epsilon {own['epsilon']:g}, delta {own['delta']:g}. {reported['statement']}"
 
 
 def shares(about: Mapping[str, Any]) -> dict[str, float]:

@@ -165,8 +165,8 @@ def _reserve_problems(about: Mapping[str, Any]) -> Iterator[str]:
     set_aside = about["accountant"]["delta_reserved_for_thresholds"]
     if failing > set_aside * (1 + TOLERANCE):
         yield f"thresholds may fail with probability {failing:.3g}, but only {set_aside:.3g} of delta is set aside"
-    kept = about["accountant"]["delta_reserved_for_sampler"]
-    if abs(kept - (own - set_aside) * DELTA_SLACK) > TOLERANCE * own:
+    retained = about["accountant"]["delta_reserved_for_sampler"]
+    if abs(retained - (own - set_aside) * DELTA_SLACK) > TOLERANCE * own:
         yield "the part of delta kept for the noise generator is not that of its accountant"
 
 
@@ -239,5 +239,5 @@ def _with_laplace(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> floa
         )
         made = made.self_compose(m["count"])
         whole = made if whole is None else whole.compose(made)
-    found = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_SLACK))) if whole is not None else 0.0
-    return found / (1 - EPSILON_SLACK) if isfinite(found) else inf
+    result = float(whole.get_epsilon_for_delta(delta * (1 - DELTA_SLACK))) if whole is not None else 0.0
+    return result / (1 - EPSILON_SLACK) if isfinite(result) else inf

@@ -105,7 +105,7 @@ def _record_set(table: OfTable) -> dict[str, Any]:
             "@type": "cr:Field",
             "@id": f"{name}/{n}",
             "name": n,
-            "description": _told(column),
+            "description": _described(column),
             "dataType": CROISSANT_TYPES.get(column.type, "sc:Text"),
             "source": {"fileObject": {"@id": table.file}, "extract": {"column": n}},
             **({"references": {"field": {"@id": f"{above}/{referred[n]}"}}} if n in referred else {}),
@@ -298,7 +298,7 @@ def _cited(f: Facts) -> str:
     return f"{who}{f.name}. {f.of('Synthetic table', 'Synthetic tables')}, {f.published[:4]}."
 
 
-def _told(column: Column) -> str:
+def _described(column: Column) -> str:
     return f"{column.description}; {kind_of(column)}" if column.description else kind_of(column)
 
 
@@ -326,5 +326,5 @@ def _column(name: str, column: Column) -> dict[str, Any]:
     base: dict[str, Any] = {"base": CSVW_TYPES.get(column.type, "string")}
     if column.type in ("integer", "float"):
         base |= {"minimum": str(column.min), "maximum": str(column.max)}
-    out = {"name": name, "titles": name, "dc:description": _told(column), "datatype": base, "required": not codes}
+    out = {"name": name, "titles": name, "dc:description": _described(column), "datatype": base, "required": not codes}
     return {**out, "null": codes} if codes else out

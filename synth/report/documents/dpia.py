@@ -36,7 +36,7 @@ def english(f: Facts) -> Document:
                         "What is done?",
                         f"{f.description} Measured of the private {f.of('table', 'tables')}: {f.measured}.",
                     ),
-                    fact("Which data?", f"Columns {', '.join(f.schema.kept().columns)}."),
+                    fact("Which data?", f"Columns {', '.join(f.schema.retained().columns)}."),
                     f.stated("For which purpose?", "intended_use", "State the purpose."),
                     f.stated("Who is responsible?", "curators", "Name the controller."),
                     ask(
@@ -128,7 +128,7 @@ def german(f: Facts) -> Document:
                 "Beschreibung der Verarbeitung",
                 (
                     fact("Was geschieht?", made),
-                    fact("Welche Daten?", f"Spalten: {', '.join(f.schema.kept().columns)}."),
+                    fact("Welche Daten?", f"Spalten: {', '.join(f.schema.retained().columns)}."),
                     f.stated("Zu welchem Zweck?", "intended_use", "Den Zweck angeben."),
                     f.stated("Wer ist verantwortlich?", "curators", "Den Verantwortlichen nennen."),
                     ask(

@@ -321,7 +321,7 @@ def people(f: Facts) -> Document:
                         f"the {f.of('table shows', 'tables show')} it, and someone who knows your job may guess that "
                         "you do too. That would be the same without your data.",
                     ),
-                    fact("Which information is in it?", ", ".join(f.schema.kept().columns)),
+                    fact("Which information is in it?", ", ".join(f.schema.retained().columns)),
                 ),
             ),
             (

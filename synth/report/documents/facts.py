@@ -69,7 +69,7 @@ class Facts:
     @property
     def tables(self) -> tuple[OfTable, ...]:
         """The synthetic tables: here one."""
-        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.kept()),)
+        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.retained()),)
 
     def of(self, one: str, several: str) -> str:
         """The words for one table, or those for several."""
@@ -94,12 +94,12 @@ class Facts:
     @property
     def description(self) -> str:
         """In a sentence or two."""
-        told = (
+        message = (
             f"{self.extent}; {MADE_UP}. Made from {self.of('a private table', 'private tables')} by the method "
             f"{self.card['method']} with differential privacy, epsilon {self.card['epsilon']:g}, delta "
             f"{self.card['delta']:g}."
         )
-        return f"{self.own['description']} {told}" if self.own.get("description") else told
+        return f"{self.own['description']} {message}" if self.own.get("description") else message
 
     @property
     def extent(self) -> str:
@@ -111,7 +111,7 @@ class Facts:
         """As ``extent``, in German."""
         return (
             f"eine synthetische Tabelle mit {self.card['rows']['synthetic']} Zeilen und "
-            f"{len(self.schema.kept().columns)} Spalten"
+            f"{len(self.schema.retained().columns)} Spalten"
         )
 
     @property
@@ -122,8 +122,8 @@ class Facts:
     @property
     def curators(self) -> list[str]:
         """Names of who publishes; empty where nobody said."""
-        told = self.own.get("curators") or []
-        return [told] if isinstance(told, str) else [str(n) for n in told]
+        reported = self.own.get("curators") or []
+        return [reported] if isinstance(reported, str) else [str(n) for n in reported]
 
     @property
     def unit(self) -> str:
@@ -196,8 +196,8 @@ class Facts:
 
     def stated(self, question: str, fact: str, wanted: str) -> Line:
         """A line that the deployment's fact answers, or that waits for the steward."""
-        told = self.own.get(fact)
-        text = ", ".join(told) if isinstance(told, list | tuple) else str(told or "")
+        reported = self.own.get(fact)
+        text = ", ".join(reported) if isinstance(reported, list | tuple) else str(reported or "")
         return Line(question=question, answer=text or wanted, open=not text)
 
 
@@ -220,7 +220,7 @@ class RelatedFacts(Facts):
             name=table,
             file=f"{table}.csv",
             rows=rows,
-            schema=self.related.tables[table].kept(),
+            schema=self.related.tables[table].retained(),
             keys=tuple(below[0].referred) if below else (),
             above=above,
         )
@@ -231,20 +231,20 @@ class RelatedFacts(Facts):
     @property
     def extent(self) -> str:
         """Rows and columns."""
-        told = [
+        reported = [
             f"{t} of {self._rows(t):,} rows and {len(self.related.tables[t].columns)} columns"
             for t in self.related.downwards
         ]
-        return f"Synthetic tables that belong together, {', '.join(told)}"
+        return f"Synthetic tables that belong together, {', '.join(reported)}"
 
     @property
     def ausmass(self) -> str:
         """As ``extent``, in German."""
-        told = [
-            f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].kept().columns)} Spalten"
+        reported = [
+            f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].retained().columns)} Spalten"
             for t in self.related.downwards
         ]
-        return f"verbundene synthetische Tabellen, {', '.join(told)},"
+        return f"verbundene synthetische Tabellen, {', '.join(reported)},"
 
     @property
     def unit(self) -> str:
@@ -270,11 +270,11 @@ class RelatedFacts(Facts):
     @property
     def measured(self) -> str:
         """What was asked of the private rows, in words."""
-        found: dict[str, set[frozenset[str]]] = {}
+        result: dict[str, set[frozenset[str]]] = {}
         for r in self.counted:
             for m in r.question.marginals:
-                found.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
-        return ", ".join(f"{what.format(len(tables))}" for what, tables in found.items())
+                result.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
+        return ", ".join(f"{what.format(len(tables))}" for what, tables in result.items())
 
 
 def _asked(question: Linked, columns: Sequence[str]) -> str:
@@ -299,8 +299,8 @@ def kind_of(column: Column) -> str:
     if column.type == "identifier":
         return "identifier: a fresh key for each synthetic row"
     if column.is_numeric:
-        told = f"{column.type}, {column.min} to {column.max}"
+        message = f"{column.type}, {column.min} to {column.max}"
     else:
         names = list(column.categories or ())
-        told = f"{column.type}, {len(names)} values" + (f": {', '.join(names)}" if len(names) <= 12 else "")
-    return told + ("; may be missing" if column.missing_codes else "")
+        message = f"{column.type}, {len(names)} values" + (f": {', '.join(names)}" if len(names) <= 12 else "")
+    return message + ("; may be missing" if column.missing_codes else "")

@@ -94,13 +94,13 @@ def record_name(kind: str, facts: Facts) -> str:
 
 def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
     """What documents and records are made of. ``files``: the parts that they describe."""
-    told = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
+    reported = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
     if isinstance(stored.schema, Schema):
-        return Facts(card=card, schema=stored.schema, releases=stored.releases, files=told)
+        return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
     return RelatedFacts(
         card=card,
         schema=Schema.model_construct(columns=stored.schema.all_columns),
         releases=stored.releases,
-        files=told,
+        files=reported,
         related=stored.schema,
     )

@@ -30,49 +30,54 @@ def marked(path: Path) -> Path:
     return path if IN_NAME in path.stem else path.with_name(f"{path.stem}.{IN_NAME}.html")
 
 
-def render(found: Examination, *, about: dict[str, Any]) -> str:
+def render(examination: Examination, *, about: dict[str, Any]) -> str:
     """The page. ``about``: the release card."""
-    ordered = found.comparison.worst_first()
-    columns = [_column(one, found.comparison.columns.index(one.column)) for one in ordered[:COLUMNS]]
-    together = pairs.pairs(found)
+    ordered = examination.comparison.worst_first()
+    columns = [_column(one, examination.comparison.columns.index(one.column)) for one in ordered[:COLUMNS]]
+    together = pairs.pairs(examination)
     anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
     return html.render(
         "steward.html",
         title="Steward's report",
         mark=MARK,
         small=SMALL_MARK,
-        found=found,
+        result=examination,
         about=about,
         figures=[
-            [f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"] for f in found.figures
+            [f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"]
+            for f in examination.figures
         ],
-        stacks=_stacks(found),
+        stacks=_stacks(examination),
         columns=columns,
-        verdict=verdict.data(found, anchors=anchors),
+        verdict=verdict.data(examination, anchors=anchors),
         more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]],
         pairs=together,
-        correlations=pairs.correlations(found),
-        associations=pairs.associations(found),
-        scores=_scores(found),
-        own_scores=_own_scores(found),
-        weighting=_weighting(found),
-        shapes=_shapes(found),
-        **subgroups.data(found),
-        **risks.data(found, about),
+        correlations=pairs.correlations(examination),
+        associations=pairs.associations(examination),
+        scores=_scores(examination),
+        own_scores=_own_scores(examination),
+        weighting=_weighting(examination),
+        shapes=_shapes(examination),
+        **subgroups.data(examination),
+        **risks.data(examination, about),
     )
 
 
-def _stacks(found: Examination) -> list[tuple[str, str, str]]:
+def _stacks(examination: Examination) -> list[tuple[str, str, str]]:
     """For each distance that can be taken apart: its title, its chart, and the chart in words."""
-    known = [f for f in found.figures if f.parts is not None]
+    known = [f for f in examination.figures if f.parts is not None]
     top = max((f.value or 0.0 for f in known), default=0.0)
     return [
-        (f"{f.label}: {percent(f.value)}", svg_charts.stacked(f.parts or (0, 0, 0), top=top, words=_told(f)), _told(f))
+        (
+            f"{f.label}: {percent(f.value)}",
+            svg_charts.stacked(f.parts or (0, 0, 0), top=top, words=_parts(f)),
+            _parts(f),
+        )
         for f in known
     ]
 
 
-def _told(f: Figure) -> str:
+def _parts(f: Figure) -> str:
     sampling, noise, bias = f.parts or (0.0, 0.0, 0.0)
     return f"{percent(sampling)} sampling, {percent(noise)} noise, {percent(bias)} bias: {f.reading}"
 
@@ -97,37 +102,37 @@ def _column(one: OneWay, place: int) -> dict[str, Any]:
     }
 
 
-def _scores(found: Examination) -> list[list[str]]:
+def _scores(examination: Examination) -> list[list[str]]:
     return [
         [s.label, figure(s.synthetic), figure(s.real), figure(s.floor), "higher" if s.higher_is_better else "lower"]
-        for s in (found.utility.scores if found.utility else ())
+        for s in (examination.utility.scores if examination.utility else ())
     ]
 
 
-def _own_scores(found: Examination) -> list[list[str]]:
+def _own_scores(examination: Examination) -> list[list[str]]:
     """What packages of the installation say, a line for each figure; one that failed is told as failed."""
     return [
         [name if name == s.name else f"{s.name}: {name}", value, s.package]
-        for s in found.own_scores
+        for s in examination.own_scores
         for name, value in (
             [(s.name, f"failed ({s.fault})")] if s.fault else [(n, figure(v)) for n, v in s.values.items()]
         )
     ]
 
 
-def _weighting(found: Examination) -> dict[str, Any] | None:
+def _weighting(examination: Examination) -> dict[str, Any] | None:
     """Weighted distances of the columns, the worst first; None where the schema names no weight."""
-    told, floor, c = found.comparison.weighted, found.weighted_floor, found.comparison
-    if told is None or floor is None:
+    reported, floor, c = examination.comparison.weighted, examination.weighted_floor, examination.comparison
+    if reported is None or floor is None:
         return None
     once = dict(zip(c.columns, np.diag(c.pairs).tolist(), strict=True))  # in the same groups
-    worst = sorted(told.columns, key=lambda n: -told.columns[n])
-    lines = [[n, percent(told.columns[n]), percent(once[n]), percent(floor.columns[n])] for n in worst]
-    return {"by": told.by, "means": told.means, "lines": lines}
+    worst = sorted(reported.columns, key=lambda n: -reported.columns[n])
+    lines = [[n, percent(reported.columns[n]), percent(once[n]), percent(floor.columns[n])] for n in worst]
+    return {"by": reported.by, "means": reported.means, "lines": lines}
 
 
-def _shapes(found: Examination) -> list[tuple[str, str]]:
+def _shapes(examination: Examination) -> list[tuple[str, str]]:
     """SDMetrics' score of each column, the worst first."""
-    quality = found.comparison.quality
+    quality = examination.comparison.quality
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1]) if quality else []
     return [(name, percent(score)) for name, score in worst]

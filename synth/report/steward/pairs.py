@@ -40,9 +40,9 @@ class Pairs:
     listed: list[tuple[str, str]]
 
 
-def pairs(found: Examination) -> Pairs | None:
+def pairs(examination: Examination) -> Pairs | None:
     """What the report shows of pairs; None where there is one column only."""
-    c = found.comparison
+    c = examination.comparison
     if len(c.columns) < 2:
         return None
     worst = sorted(combinations(range(len(c.columns)), 2), key=lambda p: -c.pairs[p])
@@ -90,19 +90,19 @@ def _pair(c: Comparison, i: int, j: int) -> Pair:
     return Pair(title=f"{a} by {b}", anchor=pair_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic])
 
 
-def correlations(found: Examination) -> list[Drawn]:
+def correlations(examination: Examination) -> list[Drawn]:
     """Charts of Pearson correlations of numbers and dates in both tables and of their difference; none below two."""
-    alike = found.similarity[0]
+    alike = examination.similarity[0]
     if len(alike.names) < 2:
         return []
     return [_correlation(name, m) for name, m in chart_data.correlations(alike.names, *alike.correlations).items()]
 
 
-def associations(found: Examination) -> list[Drawn]:
+def associations(examination: Examination) -> list[Drawn]:
     """Charts of how strongly columns of any kind go together, in both tables and their difference; none below two."""
-    if len(found.comparison.columns) < 2:
+    if len(examination.comparison.columns) < 2:
         return []
-    charts = found.comparison.association_charts()
+    charts = examination.comparison.association_charts()
     return [_correlation(name, m, what="Associations") for name, m in charts.items()]
 
 

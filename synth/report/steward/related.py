@@ -11,8 +11,7 @@ from synth.evaluate import examination
 from synth.evaluate.examination import Limits
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
-from synth.evaluate.related_fidelity import Across, compare_related
-from synth.evaluate.related_fidelity import plain as told_plainly
+from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.release import folder as folders
 from synth.report import html, svg_charts
 from synth.report.html import percent
@@ -71,7 +70,7 @@ def examine(
     stored = folders.load_release(folder, tree=True)
     schema = stored.schema
     _check_target(schema, target)
-    found = compare_related(forest(real, schema), forest(folder, schema), schema)
+    comparison = compare_related(forest(real, schema), forest(folder, schema), schema)
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
     words: dict[str, str] = {}
     pages, verdicts = [], {}
@@ -82,9 +81,9 @@ def examine(
             paths[name] = at
             words[name], verdicts[table] = alone
             pages.append((table, at.name))
-    words["report"] = render(found, schema, about=stored.card, pages=pages)
-    told = {**told_plainly(found), "tables": {t: said.plain() for t, said in verdicts.items()}}
-    words["report_json"] = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    words["report"] = render(comparison, schema, about=stored.card, pages=pages)
+    reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
+    words["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
     return Pages(paths=paths, words=words)
 
 
@@ -108,16 +107,16 @@ def _alone(
 ) -> tuple[str, Uses] | None:
     """A table's report and verdict, None where one side has no row: all rows of the real file, as a run on it alone."""
     try:
-        found = examination.examine(
+        result = examination.examine(
             place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target, limits=limits
         )
     except EmptyTableError:
         return None
-    page = steward.render(found, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
-    return page, found.verdict
+    page = steward.render(result, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
+    return page, result.verdict
 
 
-def render(found: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
+def render(across: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
     """The page across tables."""
     return html.render(
         "related_steward.html",
@@ -127,10 +126,10 @@ def render(found: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequ
         about=about,
         picture=picture(schema),
         pages=pages,
-        uses=lines(found.verdict),
-        tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in found.rows.items()],
-        numbers=[_numbers(n) for n in found.numbers],
-        groups=[(title, *found.mean(title), _lines(pairs)) for title, pairs in found.pairs.items()],
+        uses=lines(across.verdict),
+        tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in across.rows.items()],
+        numbers=[_numbers(n) for n in across.numbers],
+        groups=[(title, *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
     )
 
 

@@ -31,21 +31,21 @@ EXPLAINED = (
 )
 
 
-def data(found: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
+def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     """What the template shows; nothing where no attack was made."""
-    told = found.risks
-    chapter: dict[str, Any] = {"shadowed": [_shadow(s) for s in found.shadows]} if found.shadows else {}
-    if told is None:
+    reported = examination.risks
+    chapter: dict[str, Any] = {"shadowed": [_shadow(s) for s in examination.shadows]} if examination.shadows else {}
+    if reported is None:
         return chapter
-    real, held, made = told.rows
+    real, held, made = reported.rows
     others = "no held-out rows" if held is None else f"{held:,} held-out rows"
     return chapter | {
-        "attacked": _lines(told.findings),
+        "attacked": _lines(reported.findings),
         "told_risks": [
             *EXPLAINED,
-            ("quasi-identifiers", ", ".join(told.known)),
+            ("quasi-identifiers", ", ".join(reported.known)),
             ("rows", f"{real:,} of the run, {others}, {made:,} synthetic ones"),
-            ("membership", _membership(about, tried=bool(found.shadows))),
+            ("membership", _membership(about, tried=bool(examination.shadows))),
         ],
     }
 

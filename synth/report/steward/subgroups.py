@@ -9,14 +9,14 @@ from synth.evaluate.subgroups import Subgroup
 from synth.report.html import figure, percent
 
 
-def data(found: Examination) -> dict[str, Any]:
+def data(examination: Examination) -> dict[str, Any]:
     """What the templates of groups and of copies show, by name."""
     return {
-        "lost": [s for s in found.subgroups if s.synthetic_share == 0],
-        "groups": [(n, [_row(s) for s in m]) for n, m in groupby(found.subgroups, key=lambda s: s.column)],
-        "copies": _copies(found),
+        "lost": [s for s in examination.subgroups if s.synthetic_share == 0],
+        "groups": [(n, [_row(s) for s in m]) for n, m in groupby(examination.subgroups, key=lambda s: s.column)],
+        "copies": _copies(examination),
         "quantiles": [f"{100 * q:g} % below" for q in QUANTILES],
-        "distances": [[n, *(figure(v) for v in told)] for n, told in found.nearness.distances.items()],
+        "distances": [[n, *(figure(v) for v in reported)] for n, reported in examination.nearness.distances.items()],
     }
 
 
@@ -25,8 +25,8 @@ def _row(s: Subgroup) -> list[str]:
     return [s.group, f"{s.real_rows:,}", *(percent(share) for share in shares)]
 
 
-def _copies(found: Examination) -> list[tuple[str, str]]:
-    near = found.nearness
+def _copies(examination: Examination) -> list[tuple[str, str]]:
+    near = examination.nearness
     rows = [
         ("synthetic rows equal to a real row", percent(near.copies, 2)),
         ("real rows equal to another real row", percent(near.copies_floor, 2)),

@@ -7,9 +7,9 @@ from synth.evaluate.examination import Examination
 from synth.report.publishable import lines
 
 
-def data(found: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
+def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
     """What the template shows of the verdict. ``anchors``: of the cards that are on the page."""
-    said, columns = found.verdict, found.comparison.columns
+    said, columns = examination.verdict, examination.comparison.columns
 
     def place(name: str, distance: float, anchor: str = "") -> tuple[str, float, str]:
         return name, distance, anchor if anchor in anchors else ""

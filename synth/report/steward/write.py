@@ -50,7 +50,7 @@ def examine(
     if shadow_runs:
         stage("shadow")
         attacked = membership(stored, draws=shadow_runs, seed=(limits or Limits()).seed)
-    found = examination.examine(
+    result = examination.examine(
         real,
         folder / "synthetic.csv",
         stored.setting.schema,
@@ -62,7 +62,7 @@ def examine(
         limits=limits,
         stage=stage,
     )
-    return replace(found, shadows=attacked)
+    return replace(result, shadows=attacked)
 
 
 def membership(stored: bundle.StoredRelease, *, draws: int, seed: int = 0) -> tuple[shadows.Shadow, ...]:
@@ -88,7 +88,7 @@ def forecast(release: str | Path) -> dict[str, float | None]:
     stored = bundle.load_release(release)
     try:
         rows = stored.setting.public_rows or max(1, round(bundle.load_model(release).model.total))
-        told = plan.plan(
+        reported = plan.plan(
             stored.setting.schema,
             rows=rows,
             epsilon=float(stored.card["epsilon"]),
@@ -99,11 +99,11 @@ def forecast(release: str | Path) -> dict[str, float | None]:
         )
     except SynthError:
         return {}
-    return {"one_way": told.error_one_way or None, "two_way": told.error_two_way}
+    return {"one_way": reported.error_one_way or None, "two_way": reported.error_two_way}
 
 
-def write(found: Examination, release: str | Path, out: str | Path) -> dict[str, str]:
-    """Writes what ``examine`` ``found`` as a page and its JSON.
+def write(result: Examination, release: str | Path, out: str | Path) -> dict[str, str]:
+    """Writes what ``examine`` ``result`` as a page and its JSON.
 
     Both are marked in name and content, and readable by their owner alone.
 
@@ -114,9 +114,9 @@ def write(found: Examination, release: str | Path, out: str | Path) -> dict[str,
     page, folder = steward.marked(Path(out)), folder_of(release)
     if folder.resolve() in page.resolve().parents:
         raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
-    told = {"card": about(folder).get("ledger_entry"), **examination.plain(found)}
-    private_text(page, steward.render(found, about=about(folder)))
-    private_text(page.with_suffix(".json"), json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    reported = {"card": about(folder).get("ledger_entry"), **examination.plain(result)}
+    private_text(page, steward.render(result, about=about(folder)))
+    private_text(page.with_suffix(".json"), json.dumps(reported, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 

@@ -36,13 +36,13 @@ def host(name: str) -> str:
     if plain in OWN_NAMES or plain.startswith(("/", "@")) or plain == socket.gethostname().lower():
         return "localhost"
     try:
-        found = ipaddress.ip_address(plain)
+        result = ipaddress.ip_address(plain)
     except ValueError:
         try:
-            found = ipaddress.ip_address(socket.inet_aton(plain))  # 127.1, 0x7f000001 and their like
+            result = ipaddress.ip_address(socket.inet_aton(plain))  # 127.1, 0x7f000001 and their like
         except OSError:
             return plain
-    mapped = getattr(found, "ipv4_mapped", None) or found
+    mapped = getattr(result, "ipv4_mapped", None) or result
     return "localhost" if mapped.is_loopback or mapped.is_unspecified else str(mapped)
 
 

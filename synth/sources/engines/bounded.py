@@ -30,7 +30,7 @@ class Bound:
         if self.most < 1:
             raise ValueError("at least one row of each person is kept")
 
-    def kept(self, positions: Sequence[str], relation: str, dialect: Dialect) -> str:
+    def retained(self, positions: Sequence[str], relation: str, dialect: Dialect) -> str:
         """A relation of the kept rows: their positions as p0, p1, ..., all of which the numbers go by."""
         names = [f"p{i}" for i in range(len(positions))]
         marked = ", ".join(f"{sql} AS {n}" for sql, n in zip(positions, names, strict=True))

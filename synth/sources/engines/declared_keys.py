@@ -39,9 +39,9 @@ def declared_keys(engine: Engine) -> list[Reference]:
 
 def grouped(rows: Iterable[tuple]) -> list[Reference]:
     """References from rows of (key's number, child, its column, parent, its column), a key's columns in order."""
-    found: dict[tuple, list[tuple[str, str]]] = {}
+    result: dict[tuple, list[tuple[str, str]]] = {}
     for number, child, column, parent, other in rows:
-        found.setdefault((number, child, parent), []).append((column, other))
+        result.setdefault((number, child, parent), []).append((column, other))
     return [
         Reference(
             child=child,
@@ -50,5 +50,5 @@ def grouped(rows: Iterable[tuple]) -> list[Reference]:
             parent_columns=tuple(o for _, o in pairs),
             declared=True,
         )
-        for (_, child, parent), pairs in found.items()
+        for (_, child, parent), pairs in result.items()
     ]

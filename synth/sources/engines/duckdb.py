@@ -93,11 +93,11 @@ def parquet_files(path: Path) -> list[Path]:
     """The file, or those of a folder in the order of their names. Errors: InputError when a folder has none."""
     if not is_folder(path):
         return [path]
-    found = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
-    found = [p for p in found if not p.name.startswith((".", "_"))]
-    if not found:
+    result = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
+    result = [p for p in result if not p.name.startswith((".", "_"))]
+    if not result:
         raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
-    return found
+    return result
 
 
 def kind_of(kind: pa.DataType) -> Kind | None:
@@ -116,9 +116,9 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
 
     ``types``: of the files' columns. Errors: InputError when the data are damaged.
     """
-    told = {n: _told(c, n, types.field(n).type) for n, c in schema.measured().items()}
-    lists = {n: texts for n, (_, texts) in told.items() if texts}
-    chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(told.values())]
+    reported = {n: _expression(c, n, types.field(n).type) for n, c in schema.measured().items()}
+    lists = {n: texts for n, (_, texts) in reported.items() if texts}
+    chosen = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(reported.values())]
     chosen += [f"{_other(n, t)} AS o{i}" for i, (n, t) in enumerate(lists.items())]
     chosen += [f"{DUCKDB.identifier(n)} AS r{i}" for i, n in enumerate(raw)]
     where = paths[0].parent if len(paths) > 1 else paths[0]
@@ -126,17 +126,17 @@ def batches(paths: Sequence[Path], types: pa.Schema, schema: Schema, *, raw: Seq
     try:
         with con.sql(f"SELECT {', '.join(chosen)} FROM {VIEW}").to_arrow_reader(BATCH) as reader:
             for part in reader:
-                yield _batch(part, schema, told, lists, raw)
+                yield _batch(part, schema, reported, lists, raw)
     except (duckdb.Error, pa.ArrowException, OSError):
         raise InputError(f"{where}: {files.DAMAGED}") from None
     finally:
         con.close()
 
 
-def _told(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:
+def _expression(column: Column, name: str, kind: pa.DataType) -> tuple[str, list[str] | None]:
     """What to ask of a column: an expression, and the texts it enumerates if it does."""
-    found = kind_of(kind)
-    sql = position(column, name, found, DUCKDB) if found else None
+    result = kind_of(kind)
+    sql = position(column, name, result, DUCKDB) if result else None
     if sql is not None:
         return f"CAST(COALESCE({sql}, {LOST}) AS {_narrow(column.cells)})", None
     words = pt.is_string(kind) or pt.is_large_string(kind)
@@ -167,14 +167,14 @@ def _other(name: str, texts: list[str]) -> str:
 def _batch(
     part: pa.RecordBatch,
     schema: Schema,
-    told: dict[str, tuple[str, list[str] | None]],
+    reported: dict[str, tuple[str, list[str] | None]],
     lists: dict[str, list[str]],
     raw: Sequence[str],
 ) -> Batch:
     others = {n: part.column(f"o{i}") for i, n in enumerate(lists)}
     table: dict[str, Any] = {n: pa.chunked_array([part.column(f"r{i}")]) for i, n in enumerate(raw)}
     codes = {}
-    for i, (name, (_, texts)) in enumerate(told.items()):
+    for i, (name, (_, texts)) in enumerate(reported.items()):
         cells = part.column(f"c{i}")
         if texts is None:
             codes[name] = cells.to_numpy(zero_copy_only=False)
@@ -188,9 +188,9 @@ def _batch(
 def _listed(column: Column, cells: np.ndarray, texts: list[str], others: pa.Array, name: str) -> np.ndarray:
     """Positions of enumerated texts; the codec reads the empty cell, and texts that are none of them."""
     lookup = codec.known(column, np.array([*texts, ""], dtype=object))[0]
-    found = lookup[np.where(cells < 0, len(texts), cells)]
+    result = lookup[np.where(cells < 0, len(texts), cells)]
     rest = np.flatnonzero(cells == OTHER)
     if len(rest):
         values, index = encode(others.take(pa.array(rest)), name=name)
-        found[rest] = codec.known(column, values)[0][index]
-    return found
+        result[rest] = codec.known(column, values)[0][index]
+    return result

@@ -55,11 +55,11 @@ class Engine:
     @property
     def _parts(self) -> SplitResult:
         try:
-            found = urlsplit(self.address if ":" in self.address else f"{self.address}:")
-            _ = found.port  # it is only looked at now
+            result = urlsplit(self.address if ":" in self.address else f"{self.address}:")
+            _ = result.port  # it is only looked at now
         except ValueError:
             raise UsageError(f"`source=`: the address cannot be read; write {KNOWN}") from None
-        return found
+        return result
 
     @property
     def dialect(self) -> Dialect:
@@ -110,13 +110,13 @@ class Engine:
             "password": _plain(parts.password),
             "database": unquote(parts.path.lstrip("/")) or None,
         }
-        found = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
-        with found.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
+        result = ibis.postgres.connect(**{n: v for n, v in given.items() if v is not None}, **options)
+        with result.con.cursor() as cursor:  # dates as text are those of ISO 8601, whatever the server's manners
             cursor.execute("SET datestyle TO ISO, YMD")
             if not self.writing:
                 cursor.execute("SET default_transaction_read_only = on")
-        found.con.commit()
-        return found
+        result.con.commit()
+        return result
 
     def _duckdb(self, ibis: Any) -> Any:
         path = unquote(self._parts.path)
@@ -126,24 +126,24 @@ class Engine:
         con = duckdb_closed.connected(**({"memory_limit": MEMORY} if self.writing else {}))
         if path:
             duckdb_closed.attach(con, Path(path), writing=self.writing)
-        found = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
+        result = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
         duckdb_closed.close_off(con, self.files)
-        return found
+        return result
 
     def _spark(self, ibis: Any) -> Any:
         from pyspark.sql import SparkSession
 
-        found = SparkSession.getActiveSession()
-        if found is None:
-            found = (
+        result = SparkSession.getActiveSession()
+        if result is None:
+            result = (
                 SparkSession.builder.appName("facsimile")
                 .config("spark.ui.enabled", "false")
                 .config("spark.ui.showConsoleProgress", "false")
                 .config("spark.log.level", "OFF")  # its log quotes cells that cannot be read
                 .getOrCreate()
             )
-        found.conf.set("spark.sql.session.timeZone", "UTC")
-        return ibis.pyspark.connect(found)
+        result.conf.set("spark.sql.session.timeZone", "UTC")
+        return ibis.pyspark.connect(result)
 
     def beside(self, path: Path) -> Self:
         """This engine with leave to read a Parquet file, or those of a folder."""
@@ -164,12 +164,12 @@ class Engine:
             if self.dialect.name == "postgres":
                 with self.backend.con.cursor() as cursor:
                     cursor.execute(query)
-                    while found := cursor.fetchmany(FETCH):
-                        yield found
+                    while result := cursor.fetchmany(FETCH):
+                        yield result
             elif self.dialect.name == "duckdb":
                 cursor = self.backend.con.execute(query)
-                while found := cursor.fetchmany(FETCH):
-                    yield found
+                while result := cursor.fetchmany(FETCH):
+                    yield result
             else:
                 for batch in self.backend.raw_sql(query).toArrow().to_batches():
                     yield list(zip(*(c.to_pylist() for c in batch.columns), strict=True))

@@ -19,7 +19,7 @@ from synth.sources.rows import block_counts
 from synth.sources.rows.block_counts import Plan
 
 MOST_BINS = 400  # columns of bins of a query: PostgreSQL has room for 1,664, and tables beyond take another pass
-TOLD = "k bigint, n bigint"
+ANSWER = "k bigint, n bigint"
 KEYS = {"postgres": "unnest(ARRAY[{0}])", "spark": "explode(array({0}))"}
 # PostgreSQL would else put each use of a position in the place of its name, and reckon it once for every use
 BARRIER = {"postgres": " OFFSET 0"}
@@ -50,7 +50,7 @@ def has_python(engine: Engine) -> bool:
     """Whether Spark's executors can run Python on Arrow's batches: asked of one row that is nobody's."""
     session = engine.backend._session
     try:
-        session.range(1).mapInArrow(_sent(Plan((), ())), TOLD).collect()
+        session.range(1).mapInArrow(_sent(Plan((), ())), ANSWER).collect()
     except Exception:  # no interpreter, or one without numpy or pyarrow
         return False
     return True
@@ -64,7 +64,7 @@ def mapped(engine: Engine, query: str, plan: Plan) -> tuple[np.ndarray, np.ndarr
     session = engine.backend._session
     with engine.answering():
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
-        own = session.sql(query).mapInArrow(_sent(plan), TOLD)
+        own = session.sql(query).mapInArrow(_sent(plan), ANSWER)
         whole = own.groupBy("k").sum("n").toArrow()
     return whole.column(0).to_numpy(), whole.column(1).to_numpy()
 
@@ -80,15 +80,15 @@ def _sent(plan: Plan) -> Any:
 def by_keys(engine: Engine, rows: str, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     """As ``mapped``, by queries that count keys: one, unless there are very many groupings. Errors: InputError."""
     barrier = BARRIER.get(engine.dialect.name, "")
-    told = [np.zeros((0, 2), dtype=np.int64)]
+    reported = [np.zeros((0, 2), dtype=np.int64)]
     for blocks in together(plan):
         axes = sorted({i for at in blocks for i in plan.blocks[at]})
         bins = ", ".join(f"{_binned(plan, i)} AS g{i}" for i in axes)
-        found = f"(SELECT {bins} FROM (SELECT * FROM {rows}{barrier}) AS held_rows{barrier}) AS binned_rows"
+        result = f"(SELECT {bins} FROM (SELECT * FROM {rows}{barrier}) AS held_rows{barrier}) AS binned_rows"
         each = KEYS[engine.dialect.name].format(", ".join(_keys(plan, blocks)))
-        query = f"SELECT k, COUNT(*) FROM (SELECT {each} AS k FROM {found}) AS keyed_rows GROUP BY k"
-        told += [np.array(part, dtype=np.int64) for part in engine.rows(query)]
-    places, counts = np.concatenate(told).T
+        query = f"SELECT k, COUNT(*) FROM (SELECT {each} AS k FROM {result}) AS keyed_rows GROUP BY k"
+        reported += [np.array(part, dtype=np.int64) for part in engine.rows(query)]
+    places, counts = np.concatenate(reported).T
     return places, counts
 
 
@@ -130,8 +130,8 @@ def positions(engine: Engine, query: str) -> Iterator[np.ndarray]:
             con = engine.backend.con  # the server holds what is not fetched
             with con.transaction(), con.cursor(name="synth_positions") as cursor:
                 cursor.execute(query)
-                while found := cursor.fetchmany(FETCH):
-                    yield np.array(found, dtype=np.int64)
+                while result := cursor.fetchmany(FETCH):
+                    yield np.array(result, dtype=np.int64)
         else:
             waiting = engine.backend.raw_sql(query).toLocalIterator(prefetchPartitions=False)
             while rows := list(islice(waiting, FETCH)):

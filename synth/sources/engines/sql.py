@@ -44,21 +44,21 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
     cell = dialect.identifier(name)
     codes = _missing(column)
     absent = codes.get("", LOST)
-    found = _typed_codes(codes, kind)
-    if found is None:
+    result = _typed_codes(codes, kind)
+    if result is None:
         return None
     branches = [f"WHEN {cell} IS NULL THEN {absent}"]
     if column.type in CATEGORICAL:
         if kind != "integer" or column.grouping is not None:
             return None
-        listed = {**_whole(_categories(column)), **found}
+        listed = {**_whole(_categories(column)), **result}
         inside = piecewise(cell, listed)
         return None if inside is None else f"CASE {branches[0]} ELSE {inside} END"
     if (column.type == "datetime") != (kind in ("date", "time")):
         return None
     if kind == "double":
         branches.append(f"WHEN {dialect.nan.format(cell)} THEN {absent}")
-    branches += [f"WHEN {cell} = {_literal(value, kind, dialect)} THEN {at}" for value, at in found.items()]
+    branches += [f"WHEN {cell} = {_literal(value, kind, dialect)} THEN {at}" for value, at in result.items()]
     if column.type == "datetime":
         steps = _dated(column, cell, kind, dialect)
     else:
@@ -124,12 +124,12 @@ def _typed_codes(codes: Mapping[str, int], kind: Kind) -> dict[int, int] | None:
 
 def _whole(texts: Mapping[str, int]) -> dict[int, int]:
     """The texts that are how some 64-bit whole number is written, as numbers."""
-    found = {}
+    result = {}
     for text, at in texts.items():
         digits = text.removeprefix("-")
         if digits.isascii() and digits.isdecimal() and len(digits) < 19 and str(int(text)) == text:
-            found[int(text)] = at
-    return found
+            result[int(text)] = at
+    return result
 
 
 def _literal(value: int, kind: Kind, dialect: Dialect) -> str:

@@ -33,8 +33,8 @@ def piecewise(cell: str, places: Mapping[int, int]) -> str | None:
 
 def _halved(cell: str, runs: Sequence[tuple[int, int, int]]) -> str:
     def listed(few: Sequence[tuple[int, int, int]]) -> str:
-        told = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_moved(cell, -s)}" for a, b, s in few]
-        return f"CASE {' '.join(told)} ELSE {LOST} END" if told else str(LOST)
+        reported = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_shifted(cell, -s)}" for a, b, s in few]
+        return f"CASE {' '.join(reported)} ELSE {LOST} END" if reported else str(LOST)
 
     return _nested(cell, runs, listed, few=FEW)
 
@@ -48,7 +48,7 @@ def _nested(cell: str, pieces: Sequence[Any], leaf: Callable[[Sequence[Any]], st
     return f"CASE WHEN {cell} < {pieces[half][0]} THEN {low} ELSE {high} END"
 
 
-def _moved(cell: str, shift: int) -> str:
+def _shifted(cell: str, shift: int) -> str:
     """Widened first: a sum of narrow whole numbers could overflow."""
     return f"CAST({cell} AS BIGINT) {'-' if shift <= 0 else '+'} {abs(shift)}"
 

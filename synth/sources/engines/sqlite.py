@@ -69,10 +69,10 @@ class SqlitePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""
-        found = self.columns()
-        check_width(len(found), thing=f"source {self.shown}: table {self.table!r}")
+        result = self.columns()
+        check_width(len(result), thing=f"source {self.shown}: table {self.table!r}")
         for name in columns:
-            if name not in found:
+            if name not in result:
                 raise InputError(f"source {self.shown}: table {self.table!r} has no column {name!r}")
 
     def read(self, columns: Sequence[str]) -> Table:
@@ -88,10 +88,10 @@ class SqlitePlace(Place):
     def columns(self) -> list[str]:
         """Names of the table's columns. Errors: InputError where there is no such table."""
         with self._asked() as asked:
-            found = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
-        if not found:
+            results = [str(row[0]) for row in asked.execute("SELECT name FROM pragma_table_info(?)", (self.table,))]
+        if not results:
             raise InputError(f"source {self.shown}: no table {self.table!r} is there; check the name")
-        return found
+        return results
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         named = ", ".join(TEXT.format(_quoted(n)) for n in columns)
@@ -107,11 +107,11 @@ class SqlitePlace(Place):
         if not is_file(self.path):
             raise InputError(f"source {self.shown}: no such file; check the name")
         try:
-            with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as found:
-                found.text_factory = _decoded
-                found.execute("PRAGMA query_only = ON")
-                found.execute("PRAGMA trusted_schema = OFF")
-                yield found
+            with closing(sqlite3.connect(f"file:{quote(str(self.path.resolve()))}?mode=ro", uri=True)) as result:
+                result.text_factory = _decoded
+                result.execute("PRAGMA query_only = ON")
+                result.execute("PRAGMA trusted_schema = OFF")
+                yield result
         except sqlite3.Error:
             raise InputError(
                 f"source {self.shown}: it cannot be read as an SQLite database; check the file, and that nobody "
@@ -131,7 +131,7 @@ def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
 
     Errors: InputError. Privacy: public only.
     """
-    found = []
+    results = []
     with SqlitePlace(source, "")._asked() as asked:
         for child in names:
             lines = asked.execute(
@@ -140,7 +140,7 @@ def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
             for number in sorted({line[0] for line in lines}):
                 key = [line for line in lines if line[0] == number]
                 others = [k[3] for k in key] if key[0][3] else _primary(asked, key[0][1])
-                found.append(
+                results.append(
                     Reference(
                         child=child,
                         columns=tuple(k[2] for k in key),
@@ -149,7 +149,7 @@ def declared_keys(source: str, names: Sequence[str]) -> list[Reference]:
                         declared=True,
                     )
                 )
-    return found
+    return results
 
 
 def _primary(asked: sqlite3.Connection, table: str) -> list[str]:

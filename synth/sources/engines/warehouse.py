@@ -78,10 +78,10 @@ class WarehousePlace(Place):
     @property
     def expression(self) -> Any:
         """The table as Ibis sees it. Errors: InputError when there is none of this name."""
-        return self._found[0]
+        return self._table_and_schema[0]
 
     @cached_property
-    def _found(self) -> tuple[Any, str | None]:
+    def _table_and_schema(self) -> tuple[Any, str | None]:
         """The table, and the schema (namespace) that its name tells: ``people``, or ``public.people``."""
         try:
             if self._file is not None:
@@ -150,14 +150,14 @@ class WarehousePlace(Place):
         self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
     ) -> Opened:
         """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
-        found = self._compiled(schema)
+        result = self._compiled(schema)
         who = self._person(person) if person else None
-        if found is None or (person and (who is None or most is None)):
+        if result is None or (person and (who is None or most is None)):
             return super().encoded(schema, draws, person=person, key=key, most=most)
         bound = None
         if who is not None and most is not None:
             bound = Bound(person=who, most=most, secret=int(draws.uniform_codes(1, high=2**63 - 1)[0]))
-        rows = WarehouseRows(self, schema, draws, found, bound=bound)
+        rows = WarehouseRows(self, schema, draws, result, bound=bound)
         return Opened(rows.described(), None, None, bounded=bound is not None)
 
     def _person(self, name: str) -> str | None:
@@ -171,7 +171,7 @@ class WarehousePlace(Place):
 
     def _compiled(self, schema: Schema) -> dict[str, str] | None:
         """The position of each column in the engine's SQL."""
-        found = {}
+        result = {}
         for name, column in schema.measured().items():
             kind = kind_of(self.expression.schema()[name])
             sql = position(column, name, kind, self.source.dialect) if kind else None
@@ -179,13 +179,13 @@ class WarehousePlace(Place):
                 sql = worded(column, name, self.source.dialect)
             if sql is None:
                 return None
-            found[name] = sql
-        return found
+            result[name] = sql
+        return result
 
     @property
     def relation(self) -> str:
         """The table's name in a query."""
-        expression, schema = self._found
+        expression, schema = self._table_and_schema
         return self.source.qualified(schema, expression.op().name)  # a view of files has a name of its own
 
 

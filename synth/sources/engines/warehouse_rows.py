@@ -67,9 +67,9 @@ class WarehouseRows(EncodedRows):
         if self._known is None:
             marks = [f"SUM(CASE WHEN p{i} {m} THEN 1 ELSE 0 END)" for i in range(len(self)) for m in ("< -1", "= -1")]
             query = f"SELECT COUNT(*), {', '.join(marks)} FROM {self._marked(list(self))}"
-            told = [int(v or 0) for v in next(iter(self._place.asked.rows(query)))[0]]
-            self._rows = told[0]
-            clamped, lost = dict(zip(self, told[1::2], strict=True)), dict(zip(self, told[2::2], strict=True))
+            reported = [int(v or 0) for v in next(iter(self._place.asked.rows(query)))[0]]
+            self._rows = reported[0]
+            clamped, lost = dict(zip(self, reported[1::2], strict=True)), dict(zip(self, reported[2::2], strict=True))
             self._known = codec.Encoded(self, clamped, lost)
         return self._known
 
@@ -80,12 +80,12 @@ class WarehouseRows(EncodedRows):
     def _local(self) -> Spill:
         if self._fetched is None:
             encoder = Encoder(self._schema, self._draws)
-            for batch in self._place.batches(self._schema, []) if self._bound is None else self._kept():
+            for batch in self._place.batches(self._schema, []) if self._bound is None else self._retained():
                 encoder.add(batch)
             self._fetched = encoder.spill
         return self._fetched
 
-    def _kept(self) -> Iterator[Batch]:
+    def _retained(self) -> Iterator[Batch]:
         """The rows that the bound keeps, as the engine has encoded them: those that it counts, no others."""
         names = list(self)
         listed = ", ".join(f"p{i}" for i in range(len(names)))
@@ -128,9 +128,9 @@ class WarehouseRows(EncodedRows):
         if self._bound is None:
             chosen = ", ".join(f"{marks[n]} AS p{i}" for i, n in enumerate(names))
             return f"(SELECT {chosen} FROM {relation}) AS marked_rows"
-        kept = self._bound.kept(list(marks.values()), relation, self._place.asked.dialect)
+        retained = self._bound.retained(list(marks.values()), relation, self._place.asked.dialect)
         chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
-        return f"(SELECT {chosen} FROM {kept}) AS marked_rows"
+        return f"(SELECT {chosen} FROM {retained}) AS marked_rows"
 
     def _table(
         self,

@@ -67,8 +67,8 @@ def form_of(column: Column, dialect: Dialect | None) -> Form | None:
     if column.type not in NUMERIC:
         return None
     stated = Numbers(dialect.decimal, dialect.thousands) if dialect else Numbers()
-    found = numbers(column.format) if column.format else stated
-    return None if found == Numbers() else found
+    result = numbers(column.format) if column.format else stated
+    return None if result == Numbers() else result
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -79,8 +79,8 @@ def is_text(kind: pa.DataType) -> bool:
 def spelt(texts: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Array:
     """Each text as the codec reads it, null where it is null; ``UNREADABLE`` where it does not fit."""
     plain = pc.utf8_trim_whitespace(texts)
-    found = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
-    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(found, UNREADABLE))
+    result = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
+    return pc.if_else(stays(plain, form, codes), texts, pc.fill_null(result, UNREADABLE))
 
 
 def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
@@ -93,8 +93,8 @@ def _by_value(chunk: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
 def stays(plain: pa.Array, form: Form, codes: tuple[str, ...]) -> pa.Array:
     """Empty cells, missing codes, texts behind an apostrophe (csv_injection.py), and infinite numbers."""
     known = pa.array(sorted({canonical(c) for c in codes} | {c.strip() for c in codes} | {""}), pa.string())
-    kept = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
-    return pc.or_(kept, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else kept
+    retained = pc.or_(pc.is_in(plain, value_set=known), pc.starts_with(plain, csv_injection.MARK))
+    return pc.or_(retained, pc.match_substring_regex(plain, INFINITE)) if isinstance(form, Numbers) else retained
 
 
 def pointed(plain: pa.Array, form: Numbers) -> pa.Array:
@@ -118,9 +118,9 @@ def iso(plain: pa.Array, form: Dates) -> pa.Array:
     >>> iso(pa.array(["31.1.2020", "2020-01-31"]), Dates(("dd", ".", "mm", ".", "yyyy"))).to_pylist()
     ['2020-01-31', None]
     """
-    found = pc.extract_regex(plain, form.pattern)
+    result = pc.extract_regex(plain, form.pattern)
     names = [p for p in form.parts if p.isalpha() and len(p) > 1]
-    part = {n: pc.struct_field(found, n) for n in names}
+    part = {n: pc.struct_field(result, n) for n in names}
     day = pc.binary_join_element_wise(_year(part), _two(part["mm"]), _two(part["dd"]), "-")
     hour = part.get("HH", part.get("hh"))
     if hour is None:

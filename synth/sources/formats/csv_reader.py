@@ -40,17 +40,17 @@ def header(path: Path, dialect: Dialect | None = None) -> Header:
         io.TextIOWrapper(io.BufferedReader(source), "utf-8-sig", errors="replace", newline="") as lines,
     ):
         try:
-            found = _first_record(lines, form)
+            result = _first_record(lines, form)
         except READ_FAULTS:
             raise _damaged(path) from None
         except csv.Error:
             raise InputError(f"{path}: its first line is no header; it needs one line of column names") from None
-    if any(LOST.decode() in name for name in found.names):
+    if any(LOST.decode() in name for name in result.names):
         raise InputError(f"{path}: its column names are not {ENCODINGS[form.encoding]}; {STATED}")
-    found = Header(names=csv_injection.names(found.names), blank_lines=found.blank_lines)
-    check_names(found.names, thing=str(path))
-    _check_delimiter(path, found.names, form)
-    return found
+    result = Header(names=csv_injection.names(result.names), blank_lines=result.blank_lines)
+    check_names(result.names, thing=str(path))
+    _check_delimiter(path, result.names, form)
+    return result
 
 
 def _check_delimiter(path: Path, names: list[str], form: Dialect) -> None:
@@ -87,8 +87,8 @@ def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
 
 def check(path: Path, dialect: Dialect | None = None) -> None:
     """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
-    found = header(path, dialect)
-    if not sum(table.num_rows for table in _tables(path, found, found.names, pa.string(), dialect)):
+    result = header(path, dialect)
+    if not sum(table.num_rows for table in _tables(path, result, result.names, pa.string(), dialect)):
         raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
@@ -113,20 +113,20 @@ def stream(
 
 
 def _tables(
-    path: Path, found: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None
+    path: Path, result: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None
 ) -> Iterator[pa.Table]:
     """The wanted columns of each block of records."""
     form = dialect or PLAIN
-    with _Faults(path, found) as faults:
+    with _Faults(path, result) as faults:
         for number, data in enumerate(blocks(path, form)):
-            if number and len(found.names) > 1 and not data.strip(b"\r\n"):
+            if number and len(result.names) > 1 and not data.strip(b"\r\n"):
                 continue  # blank lines alone are no rows, and nothing to parse
             if number and data.startswith(BOM):
                 data = BOM + data  # the parser takes one off
 
             def parsed(data: bytes = data, *, first: bool = number == 0, threads: bool = True) -> pa.Table:
                 ragged = None if threads else faults.ragged  # no thread of the parser's calls back into Python
-                options = _options(found, kind, wanted, form, ragged, threads=threads, first=first)
+                options = _options(result, kind, wanted, form, ragged, threads=threads, first=first)
                 return pa_csv.read_csv(pa.BufferReader(data), **options)
 
             try:
@@ -141,8 +141,8 @@ def _tables(
 class _Faults:
     """Turns what the parser raises into one line without a cell: its own messages quote the row."""
 
-    def __init__(self, path: Path, found: Header) -> None:
-        self._path, self._found, self.rows = path, found, 0
+    def __init__(self, path: Path, result: Header) -> None:
+        self._path, self._header, self.rows = path, result, 0
         self._invalid: pa_csv.InvalidRow | None = None
 
     def __enter__(self) -> "_Faults":
@@ -160,7 +160,7 @@ class _Faults:
 
     def _fault(self, text: str) -> str:
         number = re.search(r"Row #(\d+):", text)
-        above = self.rows + 1 if self.rows else -self._found.blank_lines  # the parser counts from its block
+        above = self.rows + 1 if self.rows else -self._header.blank_lines  # the parser counts from its block
         row = int(number[1]) + above if number else 0
         where = f"row {row} (the header is row 1)" if number else "a row"
         if self._invalid is not None:
@@ -172,25 +172,25 @@ class _Faults:
 
 
 def _options(
-    found: Header, kind: pa.DataType, wanted: list[str], form: Dialect, ragged: object, *, threads: bool, first: bool
+    result: Header, kind: pa.DataType, wanted: list[str], form: Dialect, ragged: object, *, threads: bool, first: bool
 ) -> dict:
     return {
         "read_options": pa_csv.ReadOptions(
             use_threads=threads,
             block_size=BYTES_AT_A_TIME if threads else LONGEST_ROW + GATHERED,  # a row must lie within a block
-            column_names=found.names,
-            skip_rows=found.blank_lines if first else 0,
+            column_names=result.names,
+            skip_rows=result.blank_lines if first else 0,
             skip_rows_after_names=1 if first else 0,
         ),
         "parse_options": pa_csv.ParseOptions(
             delimiter=form.delimiter,
             quote_char=form.quote,
             newlines_in_values=True,
-            ignore_empty_lines=len(found.names) > 1,  # a blank line is a cell where there is one column
+            ignore_empty_lines=len(result.names) > 1,  # a blank line is a cell where there is one column
             invalid_row_handler=ragged,
         ),
         "convert_options": pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(found.names, kind),
+            column_types=dict.fromkeys(result.names, kind),
             include_columns=wanted,
             strings_can_be_null=False,
         ),

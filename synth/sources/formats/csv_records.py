@@ -58,7 +58,7 @@ class Bytes(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         while not self._ready and (data := self._source.read(size)):
-            self._ready = self._told(data)
+            self._ready = self._checked(data)
             if not self._begun and self._ready:
                 self._refuse_empty()
                 self._begun = True
@@ -70,7 +70,7 @@ class Bytes(io.RawIOBase):
             data, self._ready = self._ready[:size], self._ready[size:]
         return data
 
-    def _told(self, data: bytes) -> bytes:
+    def _checked(self, data: bytes) -> bytes:
         if not self._begun:
             self._refuse_foreign(data)
         if self._decoder is not None:
@@ -198,8 +198,8 @@ def whole_records(data: bytes, dialect: Dialect = PLAIN) -> int:
     quotes = np.flatnonzero(read == ord(dialect.quote))
     opening = quotes[::2]
     if not may_open[read[opening[opening > 0] - 1]].all():
-        found = records.match(data)
-        return found.end() if found else 0
+        match = records.match(data)
+        return match.end() if match else 0
     for start in dict.fromkeys((max(0, len(data) - NEAR), 0)):  # every second quote closes one; look near the end first
         ends = start + np.flatnonzero((read[start:] == ord("\n")) | (read[start:] == ord("\r")))
         outside = ends[np.searchsorted(quotes, ends) % 2 == 0]

@@ -34,8 +34,8 @@ class Writing:
     @staticmethod
     def of(schema: Schema) -> "Writing | None":
         """What the schema says; None where a plain file says the same."""
-        found = {n: form_of(c, schema.dialect) for n, c in schema.kept().columns.items()}
-        forms = {n: f for n, f in found.items() if isinstance(f, Dates) or (f is not None and f.decimal != ".")}
+        result = {n: form_of(c, schema.dialect) for n, c in schema.retained().columns.items()}
+        forms = {n: f for n, f in result.items() if isinstance(f, Dates) or (f is not None and f.decimal != ".")}
         dialect = schema.dialect or Dialect()
         if not forms and dialect.model_copy(update={"source": "declared", "thousands": None}) == Dialect():
             return None
@@ -60,16 +60,16 @@ def respelt(plain: pa.Array, form: Form, codes: tuple[str, ...] = ()) -> pa.Arra
     ['1234,5', 'NA']
     """
     if isinstance(form, Numbers):
-        found = pc.replace_substring(plain, ".", form.decimal)
+        result = pc.replace_substring(plain, ".", form.decimal)
     else:
-        found = pc.fill_null(_dated(plain, form), plain)
-    return pc.if_else(stays(plain, form, codes), plain, found)
+        result = pc.fill_null(_dated(plain, form), plain)
+    return pc.if_else(stays(plain, form, codes), plain, result)
 
 
 def _dated(plain: pa.Array, form: Dates) -> pa.Array:
     """Dates as the form writes them, with the clock where it has one; null for what is no date."""
-    found = pc.extract_regex(plain, ISO)
-    part = {n: pc.struct_field(found, n) for n in ("yyyy", "mm", "dd", "HH", "MM", "SS")}
+    result = pc.extract_regex(plain, ISO)
+    part = {n: pc.struct_field(result, n) for n in ("yyyy", "mm", "dd", "HH", "MM", "SS")}
     part |= {n: pc.if_else(pc.equal(part[n], ""), "00", part[n]) for n in ("HH", "MM", "SS")}
     part["yy"] = pc.utf8_slice_codeunits(part["yyyy"], 2, 4)
     hour = part["HH"].cast(pa.int32())
@@ -86,7 +86,7 @@ def problem(schema: Schema) -> str | None:
     Facts that are absent (to be learnt) are passed over: ask again when they are there.
     """
     writing = Writing.of(schema)
-    return None if writing is None else next(_problems(schema.kept(), writing), None)
+    return None if writing is None else next(_problems(schema.retained(), writing), None)
 
 
 def _problems(schema: Schema, writing: Writing) -> Iterator[str]:
@@ -137,5 +137,5 @@ def _ambiguous(schema: Schema, name: str, form: Form) -> bool:
     places, _ = codec.known(free, np.array(numerals, dtype=object))
     alone = schema.model_copy(update={"columns": {name: column}})
     plain = codec.decode({name: places[places >= 0]}, alone, num_rows=int(np.sum(places >= 0)))[name]
-    told = respelt(plain, form, codes)
-    return bool(pc.any(pc.and_(stays(told, form, codes), pc.not_equal(told, plain))).as_py())
+    reported = respelt(plain, form, codes)
+    return bool(pc.any(pc.and_(stays(reported, form, codes), pc.not_equal(reported, plain))).as_py())

@@ -120,18 +120,18 @@ def _joined(element: Element) -> str:
 
 def _plain(text: str) -> str:
     """The text with its characters in place of Excel's escapes, well formed whatever they stand for."""
-    return whole(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) if "_x" in text else text
+    return whole(ESCAPED.sub(lambda result: chr(int(result[1], 16)), text)) if "_x" in text else text
 
 
 def merges(source: IO[bytes]) -> bool:
     """Whether a sheet's part has an element of merged cells: a text, a comment or CDATA that spells one is none."""
-    found = []
+    results = []
     parser = expat.ParserCreate()
 
     def begun(name: str, _: dict[str, str]) -> None:
         if name.rpartition(":")[2] == MERGED:
-            found.append(name)
+            results.append(name)
 
     parser.StartElementHandler = begun
     parser.ParseFile(source)
-    return bool(found)
+    return bool(results)

@@ -41,9 +41,9 @@ def kind(path: str | Path) -> Kind:
     Errors: InputError for any other ending.
     """
     name = Path(path).name.lower()
-    for suffix, found in SUFFIXES.items():
+    for suffix, item in SUFFIXES.items():
         if name.endswith(suffix):
-            return found  # type: ignore[return-value]
+            return item  # type: ignore[return-value]
     known = ".csv, .csv.gz, .parquet and .xlsx"
     raise InputError(f"{path}: only {known} files can be read or written; save as CSV or Parquet")
 
@@ -93,8 +93,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
         table = excel_reader.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
         raise _no_rows(path)
-    found = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
-    return found if kind(path) == "xlsx" else found.read_by(reading)
+    result = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
+    return result if kind(path) == "xlsx" else result.read_by(reading)
 
 
 def write(path: str | Path, columns: Mapping[str, Cells]) -> None:
@@ -116,12 +116,12 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, diale
     file, as of delimited_writer.
     """
     path = Path(path)
-    found, tables = kind(path), (_checked(columns, path) for columns in parts)
+    results, tables = kind(path), (_checked(columns, path) for columns in parts)
     try:
         with whole_files.beside(path) as draft:
-            if found == "csv":
+            if results == "csv":
                 csv_writer.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
-            elif found == "xlsx":
+            elif results == "xlsx":
                 excel_writer.write(draft, pa.concat_tables(tables))
             else:
                 _write_parquet(draft, tables)

@@ -42,8 +42,8 @@ def _encoding(path: Path) -> Encoding:
         source = unpacked(raw, path)
         try:
             while seen < LOOKED and (data := source.read(CHUNK)):
-                if seen == 0 and (found := _marked(data)):
-                    return found
+                if seen == 0 and (result := _marked(data)):
+                    return result
                 seen += len(data)
                 if data.isascii():
                     continue

@@ -60,7 +60,7 @@ class Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Sniffed:
     """``table`` as a run would read it, ``formats`` and ``missing`` codes by column, and a line on each finding."""
 
     table: Table
@@ -88,9 +88,9 @@ class Found:
         return name in self.spelt and column.type in ("categorical", "ordinal", "boolean")
 
 
-def found(
+def sniffed(
     table: Table, *, named: Mapping[str, str], missing: Sequence[str] = (), stated: Mapping[str, str] | None = None
-) -> Found:
+) -> Sniffed:
     """What the texts of a table show. ``named``: kinds that a person gave; ``stated``: formats, by column."""
     stated = stated or {}
     codes = {n: _words(table, n, missing) for n in table.names if named.get(n) != "identifier"}
@@ -113,7 +113,7 @@ def found(
             lines.append(f"{name}: {', '.join(codes[name])} taken as missing{far}")
     lines += [f"{n}: numbers written as {f}" for n, f in formats.items() if n not in days]
     turned = frozenset(n for n, f in forms.items() if isinstance(f, Dates) or f != Numbers())
-    return Found(table=read, dialect=dialect, formats=formats, missing=codes, lines=lines, spelt=turned)
+    return Sniffed(table=read, dialect=dialect, formats=formats, missing=codes, lines=lines, spelt=turned)
 
 
 def _kind(table: Table, name: str) -> pa.DataType:
@@ -135,8 +135,8 @@ def _seen(table: Table, name: str, codes: Collection[str]) -> Seen:
     plain = pc.utf8_trim_whitespace(pa.array(text.values, pa.string()))
     counts = np.bincount(text.codes, minlength=len(plain))
     gone = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
-    kept = pc.invert(pc.or_(gone, pc.match_substring(plain, UNREADABLE)))
-    return Seen(values=plain.filter(kept), counts=counts[np.asarray(kept)])
+    retained = pc.invert(pc.or_(gone, pc.match_substring(plain, UNREADABLE)))
+    return Seen(values=plain.filter(retained), counts=counts[np.asarray(retained)])
 
 
 def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -163,12 +163,12 @@ def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[st
 def _date_forms(seen: Seen) -> list[str]:
     if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < FITTING_SHARE:
         return []
-    found = []
+    results = []
     for clock in CLOCKS:  # the first that fits: a clock may be absent
-        found = [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
-        if found:
+        results = [d + clock for d in DAYS if seen.share(_exist(iso(seen.values, dates(d + clock)))) >= FITTING_SHARE]
+        if results:
             break
-    return found
+    return results
 
 
 def _exist(texts: pa.Array) -> pa.Array:
@@ -251,10 +251,10 @@ def _turned(
     text = table.column(name)
     values = pa.array(text.values, pa.string())
     plain = pc.utf8_trim_whitespace(values)
-    kept = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
+    retained = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
     if form is not None:
-        told = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
-        values = pc.if_else(kept, values, told)
+        reported = iso(plain, form) if isinstance(form, Dates) else pointed(plain, form)
+        values = pc.if_else(retained, values, reported)
     values = pc.if_else(pc.match_substring(values, UNREADABLE), None, values)
     lost = int(np.bincount(text.codes, minlength=len(values))[np.asarray(pc.is_null(values))].sum())
     if lost:
@@ -269,9 +269,9 @@ def _nines(table: Table, name: str, codes: Collection[str], kind: str | None) ->
     seen = _seen(table, name, codes)
     if seen.share(pc.match_substring_regex(seen.values, PLAIN_NUMBER)) < 1 or len(seen.values) < 6:
         return []
-    found = np.array(seen.values.to_pylist(), dtype=np.float64)
+    result = np.array(seen.values.to_pylist(), dtype=np.float64)
     for code in NINES:
-        at, others = found == code, found[found != code]
+        at, others = result == code, result[result != code]
         low, high = others.min(), others.max()
         gap = code - high if code > 0 else low - code
         if seen.counts[at].sum() >= 3 and gap > max(high - low, abs(code) / 2):

@@ -65,9 +65,9 @@ class Table:
 
     def only(self, names: Iterable[str]) -> "Table":
         """The table with these columns alone. Errors: KeyError for an unknown name."""
-        found = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
-        found.dialect = self.dialect
-        return found
+        result = Table({n: self._columns[n] for n in names}, num_rows=self.num_rows)
+        result.dialect = self.dialect
+        return result
 
     def kind(self, name: str) -> pa.DataType:
         """The type of a column's cells."""

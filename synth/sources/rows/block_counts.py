@@ -100,7 +100,7 @@ def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray) 
         joint += np.bincount(flat, minlength=len(joint))
 
 
-def told(joints: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def occupied(joints: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The cells that are not empty: their places, all tables one after the other, and their counts."""
     whole = np.concatenate([*joints, np.zeros(0, dtype=np.int64)])
     places = np.flatnonzero(whole)
@@ -122,7 +122,7 @@ def worker(plan: Plan) -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa
 
         parts = ([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in batches if b.num_rows)
-        places, counts = told(counted(parts, plan))
+        places, counts = occupied(counted(parts, plan))
         yield pa.RecordBatch.from_arrays([pa.array(places, pa.int64()), pa.array(counts, pa.int64())], ["k", "n"])
 
     return work

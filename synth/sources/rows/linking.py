@@ -43,23 +43,23 @@ def link(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> Forest:
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
     numbers alone, never on other roots (mechanisms/linked.md).
     """
-    kept: dict[str, np.ndarray] = {}
-    found: dict[str, Branch] = {}
+    retained: dict[str, np.ndarray] = {}
+    result: dict[str, Branch] = {}
     columns: dict[str, dict[str, np.ndarray]] = {}
     for name in schema.downwards:
         above = schema.key_above(name)
-        kept[name], branch = (
-            _root(schema, tables, draws) if above is None else _below(above, tables, kept, found, draws)
+        retained[name], branch = (
+            _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
         )
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
-        columns[name] = {n: _narrow(p, cells_of[n])[kept[name]] for n, p in tables[name].positions.items()}
+        columns[name] = {n: _narrow(p, cells_of[n])[retained[name]] for n, p in tables[name].positions.items()}
         if above is not None:
-            columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(kept[above.parent]))
-        found[name] = Branch(
+            columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(retained[above.parent]))
+        result[name] = Branch(
             columns=columns[name], parent=branch[0], siblings=branch[1], rank=branch[2], parts=branch[3]
         )
     above_of = {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables}
-    return Forest(found, above_of)
+    return Forest(result, above_of)
 
 
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
@@ -75,7 +75,11 @@ def _root(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> tuple[
 
 
 def _below(
-    key: Key, tables: Mapping[str, Opened], kept: Mapping[str, np.ndarray], found: Mapping[str, Branch], draws: Draws
+    key: Key,
+    tables: Mapping[str, Opened],
+    retained: Mapping[str, np.ndarray],
+    result: Mapping[str, Branch],
+    draws: Draws,
 ) -> tuple[np.ndarray, Shape]:
     """The kept children of all kept parents, those of one parent next to each other."""
     upper, lower = tables[key.parent], tables[key.child]
@@ -87,13 +91,13 @@ def _below(
     many = 1 + max(int(theirs.max(initial=0)), int(own.max(initial=0)))
     sizes = np.minimum(np.bincount(own[own >= 0], minlength=many), key.most_children)
     starts = np.cumsum(sizes) - sizes
-    of_parent = theirs[kept[key.parent]]
+    of_parent = theirs[retained[key.parent]]
     count = np.where(of_parent >= 0, sizes[of_parent], 0)
     parent = np.repeat(np.arange(len(of_parent)), count)
     place = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
     siblings = count[parent]
     rows = chosen[starts[of_parent[parent]] + place]
-    return rows, (parent, siblings, place, found[key.parent].parts[parent] * siblings)
+    return rows, (parent, siblings, place, result[key.parent].parts[parent] * siblings)
 
 
 def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.ndarray, np.ndarray]:

@@ -201,14 +201,14 @@ def holders(axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]]) 
     member = np.zeros((len(blocks), 1 + max((i for b in blocks for i in b), default=0)), dtype=bool)
     for at, block in enumerate(blocks):
         member[at, list(block)] = True
-    found = []
+    results = []
     for table in axes:
         members = sorted(set(table))
         if len(members) <= 2:
-            found.append(first[members[0], members[-1]])
+            results.append(first[members[0], members[-1]])
         else:
-            found.append(int(np.argmax(member[:, members].all(1))))
-    return found
+            results.append(int(np.argmax(member[:, members].all(1))))
+    return results
 
 
 def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from synth.sources.formats.text_table import Digest, _mixed
 
-KEPT = 128  # hashes of rows
+RETAINED = 128  # hashes of rows
 ALIKE = 0.4  # share of rows from which tables of the same columns count as copies: see ``Mark.like``
 COLUMNS = 3  # a smaller table of fewer columns is not told from chance
 NOTHING = np.iinfo(np.uint64).max
@@ -39,7 +39,7 @@ class Mark:
     @classmethod
     def read(cls, packed: bytes) -> Self:
         """The mark that ``packed`` holds. Errors: ValueError for something else."""
-        ends = 40, 40 + 8 * KEPT
+        ends = 40, 40 + 8 * RETAINED
         if len(packed) < ends[1] or (len(packed) - ends[1]) % 8:
             raise ValueError("no mark of rows")
         least, columns = (np.frombuffer(b, np.uint64) for b in (packed[ends[0] : ends[1]], packed[ends[1] :]))
@@ -59,7 +59,7 @@ class Mark:
         """The share of rows that stand once in both, estimated from the least hashes of their union."""
         if NOTHING in (self.least[0], other.least[0]):
             return 0.0
-        union = np.union1d(self.least, other.least)[:KEPT]
+        union = np.union1d(self.least, other.least)[:RETAINED]
         return float(np.mean(np.isin(union, self.least) & np.isin(union, other.least)))
 
     def _fewer_columns(self, other: "Mark") -> bool:
@@ -98,8 +98,8 @@ class Sketch(Digest):
 
     def value(self) -> bytes:
         """The packed mark of all rows so far, whatever their number."""
-        found, times = np.unique(np.concatenate([*self._hashes, np.zeros(0, np.uint64)]), return_counts=True)
-        once = found[times == 1][:KEPT]
-        least = once if len(once) == KEPT else np.full(KEPT, NOTHING, np.uint64)
+        values_, times = np.unique(np.concatenate([*self._hashes, np.zeros(0, np.uint64)]), return_counts=True)
+        once = values_[times == 1][:RETAINED]
+        least = once if len(once) == RETAINED else np.full(RETAINED, NOTHING, np.uint64)
         sums = np.array([self._sums[n] if n in self._varied else 0 for n in self._names], np.uint64)
         return Mark(super().value(), self._rows, least, sums).packed()

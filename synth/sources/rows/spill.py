@@ -49,7 +49,7 @@ class Spill(EncodedRows):
         self._waits = 0
         self._rows = 0
         self._file: IO[bytes] | None = None
-        self._kept: np.ndarray | None = None
+        self._retained: np.ndarray | None = None
 
     def __repr__(self) -> str:
         """Columns only: a representation may land in a log."""
@@ -63,13 +63,13 @@ class Spill(EncodedRows):
         """A column's positions, int64 (num_rows,)."""
         if name not in self._kinds:
             raise KeyError(name)
-        found = [b[name] for b in self._narrow([name])]
-        return np.concatenate(found).astype(np.int64) if found else np.zeros(0, dtype=np.int64)
+        results = [b[name] for b in self._narrow([name])]
+        return np.concatenate(results).astype(np.int64) if results else np.zeros(0, dtype=np.int64)
 
     @property
     def num_rows(self) -> int:
         """Rows appended, less those that ``keep`` left out."""
-        return self._rows + self._waits if self._kept is None else int(np.count_nonzero(self._kept))
+        return self._rows + self._waits if self._retained is None else int(np.count_nonzero(self._retained))
 
     def append(self, positions: Mapping[str, np.ndarray]) -> None:
         """Stores more rows: positions (n,) of every column. Errors: InputError when the disk is full."""
@@ -82,11 +82,11 @@ class Spill(EncodedRows):
             if self._waits >= CHUNK:
                 self._flush()
 
-    def keep(self, kept: np.ndarray) -> None:
+    def keep(self, retained: np.ndarray) -> None:
         """From now on only these rows count: indices into all that were appended, or a mark for each."""
         self._flush()
-        self._kept = np.zeros(self._rows, dtype=bool)
-        self._kept[kept] = True
+        self._retained = np.zeros(self._rows, dtype=bool)
+        self._retained[retained] = True
 
     def counts(self, tables: Tables) -> list[np.ndarray]:
         """Exact counts, in one pass over the columns that the tables name."""
@@ -108,20 +108,20 @@ class Spill(EncodedRows):
         """Chunks of rows as they are stored."""
         self._flush()
         for chunk in self._chunks:
-            found = {n: self._read(chunk, n) for n in columns}
-            if self._kept is not None:
-                kept = self._kept[chunk.first : chunk.first + chunk.size]
-                found = {n: a[kept] for n, a in found.items()}
-            yield found
+            result = {n: self._read(chunk, n) for n in columns}
+            if self._retained is not None:
+                retained = self._retained[chunk.first : chunk.first + chunk.size]
+                result = {n: a[retained] for n, a in result.items()}
+            yield result
 
     def _read(self, chunk: _Chunk, name: str) -> np.ndarray:
         if chunk.arrays is not None:
             return chunk.arrays[name]
         assert self._file is not None
         self._file.seek(chunk.places[name])
-        found = np.empty(chunk.size, dtype=self._kinds[name])
-        self._file.readinto(found.data)  # type: ignore[attr-defined]
-        return found
+        result = np.empty(chunk.size, dtype=self._kinds[name])
+        self._file.readinto(result.data)  # type: ignore[attr-defined]
+        return result
 
     def _flush(self) -> None:
         """Moves the waiting rows to a chunk, in memory or in the file."""

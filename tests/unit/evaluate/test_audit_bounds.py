@@ -61,10 +61,10 @@ def test_a_true_claim_is_never_contradicted():
 
 def test_twice_the_loss_that_is_claimed_is_seen():
     one, other = draws(2.0, 4000, 1)
-    found = examine(one, other, claim=gaussian_claim(1.0), confidence=0.95)
-    assert found.violated
-    assert 1.7 < found.mu < 2.0
-    assert found.epsilon > 2.0
+    examination = examine(one, other, claim=gaussian_claim(1.0), confidence=0.95)
+    assert examination.violated
+    assert 1.7 < examination.mu < 2.0
+    assert examination.epsilon > 2.0
 
 
 def test_an_epsilon_claim_is_contradicted_without_a_mu():
@@ -72,9 +72,9 @@ def test_an_epsilon_claim_is_contradicted_without_a_mu():
     rng = np.random.default_rng(2)
     truth = exp(3) / (1 + exp(3))
     one, other = (rng.random(4000) < p for p in (truth, 1 - truth))
-    found = examine(one, other, claim=Claim(epsilon=1.0, delta=1e-5), confidence=0.95)
-    assert found.violated
-    assert 2.0 < found.epsilon_published < 3.0
+    examination = examine(one, other, claim=Claim(epsilon=1.0, delta=1e-5), confidence=0.95)
+    assert examination.violated
+    assert 2.0 < examination.epsilon_published < 3.0
 
 
 def test_a_move_where_there_is_no_noise_is_seen_by_the_quadratic_discriminant():
@@ -83,15 +83,15 @@ def test_a_move_where_there_is_no_noise_is_seen_by_the_quadratic_discriminant():
     one, other = rng.normal(size=(2, 1600, 2))
     one = np.column_stack([one, one.sum(1)])
     other = np.column_stack([other, other @ [1.0, 1.1]])
-    found = examine(one, other, claim=gaussian_claim(1.0), confidence=0.95)
-    assert found.attack == "quadratic discriminant"
-    assert found.mu > 3
+    examination = examine(one, other, claim=gaussian_claim(1.0), confidence=0.95)
+    assert examination.attack == "quadratic discriminant"
+    assert examination.mu > 3
 
 
 def test_numbers_that_never_move_say_nothing():
     same = np.ones((200, 3))
-    found = examine(same, same, claim=gaussian_claim(0.1), confidence=0.999)
-    assert (found.violated, found.mu, found.epsilon) == (False, 0.0, 0.0)
+    examination = examine(same, same, claim=gaussian_claim(0.1), confidence=0.999)
+    assert (examination.violated, examination.mu, examination.epsilon) == (False, 0.0, 0.0)
 
 
 def test_the_curve_runs_from_nothing_to_everything():
@@ -116,6 +116,6 @@ def test_canaries_of_randomised_response_are_bounded_by_its_epsilon():
     """At a confidence of 1 - 1e-6 the bound stays below the truth, and is above nothing."""
     rng = np.random.default_rng(5)
     coins = rng.random(4000) < 0.5
-    told = np.where(rng.random(4000) < exp(1) / (1 + exp(1)), coins, ~coins)
-    found = guessed(told + 0.01 * rng.random(4000), coins, delta=0.0, confidence=1 - 1e-6)
-    assert 0.5 < found.epsilon < 1.0
+    reported = np.where(rng.random(4000) < exp(1) / (1 + exp(1)), coins, ~coins)
+    result = guessed(reported + 0.01 * rng.random(4000), coins, delta=0.0, confidence=1 - 1e-6)
+    assert 0.5 < result.epsilon < 1.0

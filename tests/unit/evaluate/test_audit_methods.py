@@ -67,10 +67,10 @@ def test_the_likelihood_ratio_is_the_gaussians():
 
 @pytest.mark.parametrize("name", ["independent", "slicing"])
 def test_a_method_of_ours_is_not_contradicted(name):
-    found = audit(name, epsilon=5.0, draws=300, table_draws=40, confidence=SURE)
-    assert not found.violated
-    assert found.tables is not None
-    assert found.plain()["outputs"]["claim"]["epsilon"] == 5.0
+    result = audit(name, epsilon=5.0, draws=300, table_draws=40, confidence=SURE)
+    assert not result.violated
+    assert result.tables is not None
+    assert result.plain()["outputs"]["claim"]["epsilon"] == 5.0
 
 
 def test_the_attack_sees_much_of_what_is_claimed():
@@ -78,15 +78,15 @@ def test_the_attack_sees_much_of_what_is_claimed():
 
     One that sees is enough, so that the others are made only where it did not.
     """
-    found = (audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4))
-    assert any(f.outputs.mu > 0.1 for f in found)
+    result = (audit("independent", epsilon=5.0, draws=1600, table_draws=0, confidence=SURE) for _ in range(4))
+    assert any(f.outputs.mu > 0.1 for f in result)
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_other_relations_are_audited_on_their_own_neighbours(relation):
-    found = audit("independent", epsilon=5.0, draws=400, table_draws=0, relation=relation, confidence=SURE)
-    assert not found.violated
-    assert found.tables is None
+    result = audit("independent", epsilon=5.0, draws=400, table_draws=0, relation=relation, confidence=SURE)
+    assert not result.violated
+    assert result.tables is None
 
 
 def test_a_person_of_several_rows_is_audited_as_one():
@@ -106,8 +106,8 @@ def test_no_method_is_contradicted_by_few_draws(name):
 @pytest.mark.parametrize("name", GENERATORS)
 def test_no_method_is_contradicted(name):
     draws, tables = FEW.get(name, (1500, 200))
-    found = audit(name, epsilon=5.0, draws=draws, table_draws=tables, confidence=SURE, options=QUICK.get(name))
-    assert not found.violated
+    result = audit(name, epsilon=5.0, draws=draws, table_draws=tables, confidence=SURE, options=QUICK.get(name))
+    assert not result.violated
 
 
 @pytest.mark.slow
@@ -116,9 +116,9 @@ def test_no_method_is_contradicted(name):
 def test_a_bare_mechanism_lets_out_what_it_claims_and_no_more(name, epsilon):
     """Within 10 % of the claimed mu, the estimate's deviation being 0.7 % of it, 1.7 % at epsilon 1."""
     draws = 30_000 if epsilon > 2 else 100_000
-    found = bare(name, epsilon=epsilon, draws=draws, confidence=SURE)
-    assert found.mu == pytest.approx(found.claimed, rel=0.10)
-    assert not found.finding.violated
+    result = bare(name, epsilon=epsilon, draws=draws, confidence=SURE)
+    assert result.mu == pytest.approx(result.claimed, rel=0.10)
+    assert not result.finding.violated
 
 
 @pytest.mark.parametrize("name", ["counts", "slices, rotation", "embeddings"])
@@ -128,9 +128,9 @@ def test_half_the_noise_of_a_bare_mechanism_is_a_violation(name):
 
 def test_canaries_of_a_whole_run():
     """At a large epsilon the release gives most canaries away; the bound stays below the claim."""
-    found = one_run("independent", epsilon=20.0, delta=1e-5, canaries=300, confidence=0.95, seed=1)
-    assert found.right > 0.8 * found.made
-    assert 0.3 < found.epsilon < 20.0
+    result = one_run("independent", epsilon=20.0, delta=1e-5, canaries=300, confidence=0.95, seed=1)
+    assert result.right > 0.8 * result.made
+    assert 0.3 < result.epsilon < 20.0
 
 
 def test_audits_that_cannot_be_are_refused():

@@ -43,6 +43,6 @@ def test_other_randomness_adds_and_never_takes_away():
     rng = np.random.default_rng(4)
     one, other = answers(rng, shift=0.0)
     wider = [a + rng.binomial(400, 0.5, a.shape) for a in (one, other)]
-    found = moments(*wider, failure=FAILURE)
-    assert found.noise > 1
-    assert not found.denies(CLAIMED)
+    result = moments(*wider, failure=FAILURE)
+    assert result.noise > 1
+    assert not result.denies(CLAIMED)

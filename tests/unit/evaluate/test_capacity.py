@@ -80,10 +80,10 @@ def curves(noise):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_polynomial_curves_grow_with_the_degree_below_the_unrestricted_one(noise):
     """And the linear one is the closed form's."""
-    found = curves(noise).values
-    for low, high in itertools.pairwise([found[n] for n in ("linear", "quadratic", "cubic", "unrestricted")]):
+    result = curves(noise).values
+    for low, high in itertools.pairwise([result[n] for n in ("linear", "quadratic", "cubic", "unrestricted")]):
         assert all(a <= b * (1 + 1e-4) + 1e-9 for a, b in zip(low, high, strict=True))
-    assert max(found["cubic"]) > 1.2 * max(found["linear"])
+    assert max(result["cubic"]) > 1.2 * max(result["linear"])
 
 
 def test_the_linear_curve_is_the_closed_form():
@@ -95,12 +95,12 @@ def test_the_linear_curve_is_the_closed_form():
 @pytest.mark.parametrize(("noise", "order"), [("laplace", 3.3), ("gaussian", 2.3)])
 def test_the_published_bounds_cross_where_the_published_figures_do(noise, order):
     """At scale 1: below this order the bound on linear attackers says nothing, and the exact curve is below all."""
-    found = curves(noise)
-    assert round(found.crossing, 1) == order
-    bound, whole = found.values["published linear bound"], found.values["unrestricted"]
-    assert [b < w for b, w in zip(bound, whole, strict=True)] == [a > found.crossing for a in found.orders]
-    assert all(v < w for v, w in zip(found.values["linear"], whole, strict=True))
-    assert f"order {found.crossing:.2f}" in " ".join(found.in_words())
+    result = curves(noise)
+    assert round(result.crossing, 1) == order
+    bound, whole = result.values["published linear bound"], result.values["unrestricted"]
+    assert [b < w for b, w in zip(bound, whole, strict=True)] == [a > result.crossing for a in result.orders]
+    assert all(v < w for v, w in zip(result.values["linear"], whole, strict=True))
+    assert f"order {result.crossing:.2f}" in " ".join(result.in_words())
 
 
 def test_the_published_bounds_are_none_for_wide_noise():
@@ -117,9 +117,9 @@ def test_several_numbers_leak_the_sum_of_their_shares():
     x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
     seen = restricted_kl(np.outer(one, one).ravel(), np.outer(same, same).ravel(), x)
     strategy = np.array([[1, 0], [0, 1], [1, 1]])  # a count that changes moves its cell and the total
-    told = matrix_kl(strategy, "laplace", 1.0)
-    assert told["linear"] == pytest.approx(seen, rel=0.02)
-    assert told["linear"] < told["unrestricted"] == pytest.approx(2 * laplace_kl(1.0))
+    reported = matrix_kl(strategy, "laplace", 1.0)
+    assert reported["linear"] == pytest.approx(seen, rel=0.02)
+    assert reported["linear"] < reported["unrestricted"] == pytest.approx(2 * laplace_kl(1.0))
     whole = matrix_kl(strategy, "gaussian", 2.0)
     assert whole["linear"] == whole["unrestricted"] == pytest.approx(2 * gaussian_kl(2.0))
 
@@ -139,12 +139,12 @@ def test_several_numbers_by_renyi(noise, order):
     one, same = grid(law, 1.0, points), grid(law, 0.0, points)
     x = np.column_stack([np.repeat(points, len(points)), np.tile(points, len(points))])
     seen = restricted_renyi(np.outer(one, one).ravel(), np.outer(same, same).ravel(), x, order)
-    told = matrix_renyi(np.ones((2, 1)), noise, 1.0, order)
+    reported = matrix_renyi(np.ones((2, 1)), noise, 1.0, order)
     if (noise, order) == ("laplace", 3.0):
-        assert 0.7 * told["linear"] < seen < told["linear"]
+        assert 0.7 * reported["linear"] < seen < reported["linear"]
     else:
-        assert told["linear"] == pytest.approx(seen, rel=0.02)
-    assert told["linear"] < told["unrestricted"]
+        assert reported["linear"] == pytest.approx(seen, rel=0.02)
+    assert reported["linear"] < reported["unrestricted"]
 
 
 def test_what_is_computed_from_a_strategys_answers_leaks_no_more():
@@ -167,38 +167,38 @@ def test_a_strategy_in_a_file_is_calibrated_to_the_guarantee(tmp_path, command):
     view = strategy_view(path, noise="gaussian", epsilon=1.0, order=2.0)
     assert view.scale == pytest.approx(2**0.5 / calibrate(1.0, 1e-5))
     assert view.linear == pytest.approx(log(1 + calibrate(1.0, 1e-5) ** 2))
-    code, told, _ = command("audit", "capacity", "--strategy", path, "--scale", 1, "--json")
+    code, stdout, _ = command("audit", "capacity", "--strategy", path, "--scale", 1, "--json")
     assert code == 0
-    assert json.loads(told)["linear"] == pytest.approx(2 * laplace_linear_kl(1.0))
+    assert json.loads(stdout)["linear"] == pytest.approx(2 * laplace_linear_kl(1.0))
     path.write_text("1,0\n0\n")
     assert command("audit", "capacity", "--strategy", path)[0] == 2
 
 
 def test_the_curves_page_draws_every_curve():
-    found = curves("laplace")
-    page = curves_page(found)
-    assert page.count("<path") == len(found.values)
-    assert all(name in page for name in found.values)
+    result = curves("laplace")
+    page = curves_page(result)
+    assert page.count("<path") == len(result.values)
+    assert all(name in page for name in result.values)
     with pytest.raises(synth.UsageError, match="choose laplace or gaussian as `method=`"):
         noise_curves("mixture", epsilon=1.0)
 
 
 def test_bounds_rise_with_capacity_for_laplace_and_stay_below_the_truth():
     """Fixed seeds: what is compared does not change. At a confidence of 1 - 1e-7 none may pass the ceiling."""
-    found = noise_audit("laplace", epsilon=2.0, draws=80_000, confidence=1 - 1e-7)
-    bound = {a.name: a.bound for a in found.attackers}
+    result = noise_audit("laplace", epsilon=2.0, draws=80_000, confidence=1 - 1e-7)
+    bound = {a.name: a.bound for a in result.attackers}
     assert bound["linear"] < bound["polynomial"] < bound["kernel"]
     assert bound["linear"] < bound["two-layer ReLU"]
-    assert bound["two-layer ReLU"] > found.closed["linear"]  # it certainly sees what no linear attacker can
-    assert bound["linear"] <= found.closed["linear"]
-    assert not found.violated
+    assert bound["two-layer ReLU"] > result.closed["linear"]  # it certainly sees what no linear attacker can
+    assert bound["linear"] <= result.closed["linear"]
+    assert not result.violated
 
 
 def test_for_gaussian_noise_capacity_buys_nothing():
-    found = noise_audit("gaussian", epsilon=4.0, draws=60_000, confidence=1 - 1e-7)
-    bounds = [a.bound for a in found.attackers]
-    assert max(bounds) < found.ceiling
-    assert min(bounds) > 0.5 * found.ceiling
+    result = noise_audit("gaussian", epsilon=4.0, draws=60_000, confidence=1 - 1e-7)
+    bounds = [a.bound for a in result.attackers]
+    assert max(bounds) < result.ceiling
+    assert min(bounds) > 0.5 * result.ceiling
 
 
 def test_a_bound_is_below_the_truth_where_training_values_are_above():
@@ -206,9 +206,9 @@ def test_a_bound_is_below_the_truth_where_training_values_are_above():
     rng = np.random.default_rng(1)
     one, other = rng.normal(size=(2, 600, 20))
     for order in (None, 2.0):
-        found = leakage(one, other, rng=rng, order=order, attackers=("linear",))[0]
-        assert found.in_sample > 0.02
-        assert found.bound == 0.0
+        result = leakage(one, other, rng=rng, order=order, attackers=("linear",))[0]
+        assert result.in_sample > 0.02
+        assert result.bound == 0.0
 
 
 def test_held_out_means_are_bounded_from_the_safe_side():
@@ -219,10 +219,10 @@ def test_held_out_means_are_bounded_from_the_safe_side():
 
 
 def test_a_methods_releases_and_their_page():
-    found = release_audit("independent", epsilon=5.0, draws=600, confidence=1 - 1e-7)
-    assert [a.name for a in found.attackers] == list(ATTACKERS)
-    assert not found.violated
-    page = capacity_page(found)
+    result = release_audit("independent", epsilon=5.0, draws=600, confidence=1 - 1e-7)
+    assert [a.name for a in result.attackers] == list(ATTACKERS)
+    assert not result.violated
+    page = capacity_page(result)
     assert "two-layer ReLU" in page
     assert "http" not in page.replace("http://www.w3.org", "")
 

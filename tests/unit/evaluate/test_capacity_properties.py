@@ -122,10 +122,10 @@ def test_f_a_second_part_may_hand_out_what_the_class_could_not_compute():
 def test_g_linear_attackers_see_a_logarithm():
     """Of Laplace noise at order 2, and of several numbers by their length."""
     for epsilon in (1.0, 10.0, 100.0):
-        told = matrix_renyi(np.array([[3.0, 0.0], [4.0, 0.0]]), "laplace", 5 / epsilon, 2.0)
-        assert told["linear"] == pytest.approx(np.log(1 + epsilon**2 / 2))
-        assert told["unrestricted"] == pytest.approx(sum(laplace_renyi(s * epsilon / 5, 2.0) for s in (3, 4)))
-    assert told["linear"] < 9 < 100 < told["unrestricted"]
+        reported = matrix_renyi(np.array([[3.0, 0.0], [4.0, 0.0]]), "laplace", 5 / epsilon, 2.0)
+        assert reported["linear"] == pytest.approx(np.log(1 + epsilon**2 / 2))
+        assert reported["unrestricted"] == pytest.approx(sum(laplace_renyi(s * epsilon / 5, 2.0) for s in (3, 4)))
+    assert reported["linear"] < 9 < 100 < reported["unrestricted"]
 
 
 def test_h_advantage_is_bounded_by_the_restricted_divergence():

@@ -44,7 +44,7 @@ def test_a_copying_generator_lies_nearer_to_its_training_rows():
 
 def test_distance_to_the_nearest_is_found_by_brute_force():
     asked, among = sample(30, seed=1), sample(40, seed=2)
-    found = _nearest(asked, among, base=among)
+    result = _nearest(asked, among, base=among)
     order = {n: np.sort(among.positions[n][among.positions[n] < among.columns[n].size]) for n in ("age", "income")}
 
     def apart(i, j):
@@ -59,4 +59,4 @@ def test_distance_to_the_nearest_is_found_by_brute_force():
         return total / len(among.columns)
 
     wanted = [min(apart(i, j) for j in range(40)) for i in range(30)]
-    assert found == pytest.approx(wanted, abs=1e-5)
+    assert result == pytest.approx(wanted, abs=1e-5)

@@ -23,35 +23,35 @@ def tables(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(tables):
+def examined(tables):
     return examination.examine(
         tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL, forecast={"one_way": 0.02, "two_way": 0.05}
     )
 
 
-def test_the_same_question_has_the_same_answer(tables, found):
+def test_the_same_question_has_the_same_answer(tables, examined):
     again = examination.examine(
         tables[0], tables[1], SCHEMA, test=tables[2], limits=SMALL, forecast={"one_way": 0.02, "two_way": 0.05}
     )
-    assert json.dumps(examination.plain(again)) == json.dumps(examination.plain(found))
+    assert json.dumps(examination.plain(again)) == json.dumps(examination.plain(examined))
 
 
-def test_every_score_of_the_paper_has_its_floor(found):
-    told = {f.name: f for f in found.figures}
+def test_every_score_of_the_paper_has_its_floor(examined):
+    reported = {f.name: f for f in examined.figures}
     for name in ("one_way", "two_way", "ks", "tv", "contsim", "corrsim", "auc", "logreg_f1", "c2st_auc"):
-        assert told[name].value is not None
-        assert told[name].floor is not None
-    assert told["one_way"].forecast == 0.02
+        assert reported[name].value is not None
+        assert reported[name].floor is not None
+    assert reported["one_way"].forecast == 0.02
 
 
-def test_limits_hold_and_are_told(found):
-    assert found.comparison.real_rows == 1000
-    assert found.comparison.real_rows_used == found.limits.rows == 800
-    assert found.nearness.references == 300
+def test_limits_hold_and_are_told(examined):
+    assert examined.comparison.real_rows == 1000
+    assert examined.comparison.real_rows_used == examined.limits.rows == 800
+    assert examined.nearness.references == 300
 
 
-def test_the_json_is_marked(found):
-    assert "steward only" in examination.plain(found)["marking"]
+def test_the_json_is_marked(examined):
+    assert "steward only" in examination.plain(examined)["marking"]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_distance_is_parted_into_sampling_noise_and_bias(value, reading):
 
 def test_a_worse_table_has_more_bias(tables, tmp_path):
     bad = write(tmp_path / "bad.csv", sample(1000, seed=4, linked=False))
-    told = examination.examine(tables[0], bad, SCHEMA, limits=SMALL, forecast={"two_way": 0.02})
-    two_way = next(f for f in told.figures if f.name == "two_way")
+    reported = examination.examine(tables[0], bad, SCHEMA, limits=SMALL, forecast={"two_way": 0.02})
+    two_way = next(f for f in reported.figures if f.name == "two_way")
     assert two_way.parts[2] > 0.02
     assert "bias" in two_way.reading
 
@@ -76,23 +76,23 @@ def test_a_worse_table_has_more_bias(tables, tmp_path):
 def test_a_group_that_is_lost_is_seen():
     real, made = sample(900, seed=1), sample(900, seed=2)
     made.positions["city"][made.positions["city"] == 2] = 0
-    told = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
-    cities = {s.group: s for s in subgroups(told, ["city"])}
+    reported = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    cities = {s.group: s for s in subgroups(reported, ["city"])}
     assert (cities["Bern"].synthetic_share, cities["Bern"].distance) == (0, None)
     assert cities["Bern"].real_rows == int((real.positions["city"] == 2).sum())
-    assert [s.real_rows for s in subgroups(told, ["city"])] == sorted(s.real_rows for s in cities.values())
+    assert [s.real_rows for s in subgroups(reported, ["city"])] == sorted(s.real_rows for s in cities.values())
 
 
 def test_a_groups_distance_by_hand():
     real, made = sample(900, seed=1), sample(900, seed=2)
-    told = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
-    one = next(s for s in subgroups(told, ["city"]) if s.group == "Oslo")
+    reported = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
+    one = next(s for s in subgroups(reported, ["city"]) if s.group == "Oslo")
     apart = []
     for other in ("age", "income", "ill"):
-        size = len(told.groups[other].labels)
+        size = len(reported.groups[other].labels)
         shares = [
-            np.bincount(c[other][c["city"] == list(told.groups["city"].labels).index("Oslo")], minlength=size)
-            for c in told.codes
+            np.bincount(c[other][c["city"] == list(reported.groups["city"].labels).index("Oslo")], minlength=size)
+            for c in reported.codes
         ]
         apart.append(0.5 * np.abs(shares[0] / shares[0].sum() - shares[1] / shares[1].sum()).sum())
     assert one.distance == pytest.approx(np.mean(apart))
@@ -117,9 +117,9 @@ def test_a_schemas_target_that_does_not_vary_is_passed_over_and_a_named_one_refu
 def test_tiny_tables_go_through(tmp_path):
     for rows in (1, 2, 7):
         table = write(tmp_path / "real.csv", sample(rows, seed=rows))
-        told = examination.examine(table, table, SCHEMA, limits=SMALL)
-        assert told.figures[0].value == 0
-        json.dumps(examination.plain(told), allow_nan=False)
+        reported = examination.examine(table, table, SCHEMA, limits=SMALL)
+        assert reported.figures[0].value == 0
+        json.dumps(examination.plain(reported), allow_nan=False)
 
 
 def test_many_columns_are_scored_in_part():
@@ -130,6 +130,6 @@ def test_many_columns_are_scored_in_part():
     columns = schemas.parse({"columns": facts}).measured()
     rng = np.random.default_rng(0)
     tables = [{n: rng.integers(0, 2, 20) for n in columns} for _ in range(2)]
-    told = quality.measure(*tables, columns, rows=20, rng=rng, most=3)
-    assert len(told.by_column) == 3
-    assert told.left_out == tuple(columns)[3:]
+    reported = quality.measure(*tables, columns, rows=20, rng=rng, most=3)
+    assert len(reported.by_column) == 3
+    assert reported.left_out == tuple(columns)[3:]

@@ -51,11 +51,11 @@ def files(tmp_path):
 
 
 def test_equal_tables_have_no_distance(files):
-    found = synth.compare(*files(frame(300), frame(300)), SCHEMA)
-    assert found.columns == ("age", "city", "member", "seen")
-    assert found.one_way_mean == 0
-    assert found.pairs.max() == 0
-    assert found.quality.score == pytest.approx(1, abs=1e-9)
+    comparison = synth.compare(*files(frame(300), frame(300)), SCHEMA)
+    assert comparison.columns == ("age", "city", "member", "seen")
+    assert comparison.one_way_mean == 0
+    assert comparison.pairs.max() == 0
+    assert comparison.quality.score == pytest.approx(1, abs=1e-9)
 
 
 def test_one_way_shares_are_counted_by_hand(files):
@@ -69,44 +69,44 @@ def test_one_way_shares_are_counted_by_hand(files):
             }
         }
     )
-    found = synth.compare(*files(real, synthetic), schema, quality=False)
-    one = found.one_way["c"]
+    comparison = synth.compare(*files(real, synthetic), schema, quality=False)
+    one = comparison.one_way["c"]
     assert dict(zip(one.labels, one.real, strict=True)) == {"a": 0.5, "b": 0.25, "(empty)": 0.25}
     assert one.distance == 0.5
-    assert found.one_way["x"].distance == 0
-    assert found.pairs[0, 0] == 0.5
+    assert comparison.one_way["x"].distance == 0
+    assert comparison.pairs[0, 0] == 0.5
 
 
 def test_a_broken_relation_shows_in_its_pair_and_nowhere_else(files):
     real, synthetic = frame(4000, linked=True), frame(4000, seed=2)
-    found = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
-    at = {n: i for i, n in enumerate(found.columns)}
+    comparison = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
+    at = {n: i for i, n in enumerate(comparison.columns)}
     joint = (
         pd.crosstab(real.city, real.member, normalize="all"),
         pd.crosstab(synthetic.city, synthetic.member, normalize="all"),
     )
     by_hand = 0.5 * (joint[0] - joint[1]).abs().to_numpy().sum()
-    assert found.pairs[at["city"], at["member"]] == pytest.approx(by_hand, abs=1e-12)
+    assert comparison.pairs[at["city"], at["member"]] == pytest.approx(by_hand, abs=1e-12)
     assert by_hand > 0.3
-    assert found.worst_pair == ("city", "member")
-    assert found.pairs[at["age"], at["seen"]] < 0.15
-    assert found.pairs[at["city"], at["city"]] < 0.05
+    assert comparison.worst_pair == ("city", "member")
+    assert comparison.pairs[at["age"], at["seen"]] < 0.15
+    assert comparison.pairs[at["city"], at["city"]] < 0.05
 
 
 def test_a_joint_table_has_both_columns_as_its_margins(files):
-    found = synth.compare(*files(frame(500), frame(400, seed=5)), SCHEMA, quality=False)
-    two = found.two_way("city", "member")
+    comparison = synth.compare(*files(frame(500), frame(400, seed=5)), SCHEMA, quality=False)
+    two = comparison.two_way("city", "member")
     assert two.real.shape == (len(two.rows), len(two.columns))
-    shares = found.one_way["city"]
+    shares = comparison.one_way["city"]
     margin = dict(zip(two.rows, two.synthetic.sum(axis=1), strict=True))
     assert margin == pytest.approx(dict(zip(shares.labels, shares.synthetic, strict=True)))
     with pytest.raises(synth.UsageError, match="not compared"):
-        found.two_way("city", "id")
+        comparison.two_way("city", "id")
 
 
 def test_chance_is_what_two_samples_of_one_population_show(files):
-    found = synth.compare(*files(frame(3000), frame(2000, seed=9)), SCHEMA, quality=False)
-    assert found.pairs_mean == pytest.approx(found.pairs_by_chance, rel=0.15)
+    comparison = synth.compare(*files(frame(3000), frame(2000, seed=9)), SCHEMA, quality=False)
+    assert comparison.pairs_mean == pytest.approx(comparison.pairs_by_chance, rel=0.15)
 
 
 def test_large_tables_are_subsampled_by_seed_and_the_size_is_stated(files):
@@ -129,9 +129,9 @@ def test_worse_tables_score_worse(files):
 
 
 def test_the_comparison_is_marked_and_prints_no_figure(files):
-    found = synth.compare(*files(frame(123), frame(123, seed=3)), SCHEMA)
-    assert "steward only" in found.marking
-    for thing in (found, found.one_way["age"], found.two_way("age", "city"), found.quality):
+    comparison = synth.compare(*files(frame(123), frame(123, seed=3)), SCHEMA)
+    assert "steward only" in comparison.marking
+    for thing in (comparison, comparison.one_way["age"], comparison.two_way("age", "city"), comparison.quality):
         assert not re.search(r"\d", repr(thing)), repr(thing)
 
 
@@ -155,8 +155,8 @@ def test_a_table_without_the_columns_is_refused(files):
 @pytest.mark.parametrize("rows", [1, 2])
 def test_the_smallest_tables_and_constant_columns_go_through(files, rows):
     table = frame(rows).assign(city="", member="no")
-    found = synth.compare(*files(table, table), SCHEMA)
-    assert found.one_way_mean == 0
+    comparison = synth.compare(*files(table, table), SCHEMA)
+    assert comparison.one_way_mean == 0
 
 
 def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(files):
@@ -170,26 +170,26 @@ def test_columns_of_very_many_categories_are_left_out_of_the_scores_and_named(fi
             }
         }
     )
-    found = synth.compare(*files(table, table), schema)
-    assert found.quality.left_out == ("v",)
-    assert found.quality.pairs is None
-    assert found.marking == fidelity.STEWARD_ONLY
+    comparison = synth.compare(*files(table, table), schema)
+    assert comparison.quality.left_out == ("v",)
+    assert comparison.quality.pairs is None
+    assert comparison.marking == fidelity.STEWARD_ONLY
 
 
 def test_a_slice_is_that_of_its_rows_alone_and_associations_tell_what_goes_together(files):
     real, synthetic = frame(3000, linked=True), frame(2000, seed=2)
-    found = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
-    both = found.two_way("city", "member", where=("member", "yes"))
-    kept = [t[t["member"] == "yes"] for t in (real, synthetic)]
-    assert both.used == tuple(map(len, kept))
-    rome = [float((k["city"] == "Rome").mean()) for k in kept]
+    comparison = synth.compare(*files(real, synthetic), SCHEMA, quality=False)
+    both = comparison.two_way("city", "member", where=("member", "yes"))
+    retained = [t[t["member"] == "yes"] for t in (real, synthetic)]
+    assert both.used == tuple(map(len, retained))
+    rome = [float((k["city"] == "Rome").mean()) for k in retained]
     place = both.rows.index("Rome"), both.columns.index("yes")
     assert [float(t[place]) for t in (both.real, both.synthetic)] == pytest.approx(rome)
-    inside = found.within("member", "yes")
+    inside = comparison.within("member", "yes")
     assert inside[0].column == "city", "the worst first"
     assert "member" not in [o.column for o in inside]
-    i, j = (found.columns.index(n) for n in ("city", "member"))
-    strong, none = (a[i, j] for a in found.associations)
+    i, j = (comparison.columns.index(n) for n in ("city", "member"))
+    strong, none = (a[i, j] for a in comparison.associations)
     assert strong > 0.9 > 0.1 > none
     with pytest.raises(UsageError, match="no group of member"):
-        found.two_way("city", "seen", where=("member", "perhaps"))
+        comparison.two_way("city", "seen", where=("member", "perhaps"))

@@ -68,14 +68,14 @@ def test_without_such_packages_there_is_no_score():
 
 @pytest.mark.usefixtures("installed")
 def test_installed_scores_are_called_with_both_tables():
-    found = {s.name: s for s in plugin_scores.measure(sample(1, 2, 3, 4), sample(1, 10), SCHEMA)}
-    assert list(found) == ["absent", "broken", "first_spoils", "share", "whole"]
-    assert found["share"].values == {"same columns": 1.0, "mean apart": 1.5}  # 10 is the code of a missing number
-    assert found["whole"].values == {"whole": 2.0}
-    assert found["whole"].package == "institute-scores 0.3"
-    assert found["broken"].fault == "KeyError"
-    assert found["absent"].fault == "AttributeError"
-    assert "person" not in repr(found["broken"])
+    result = {s.name: s for s in plugin_scores.measure(sample(1, 2, 3, 4), sample(1, 10), SCHEMA)}
+    assert list(result) == ["absent", "broken", "first_spoils", "share", "whole"]
+    assert result["share"].values == {"same columns": 1.0, "mean apart": 1.5}  # 10 is the code of a missing number
+    assert result["whole"].values == {"whole": 2.0}
+    assert result["whole"].package == "institute-scores 0.3"
+    assert result["broken"].fault == "KeyError"
+    assert result["absent"].fault == "AttributeError"
+    assert "person" not in repr(result["broken"])
 
 
 @pytest.mark.usefixtures("installed")
@@ -86,7 +86,7 @@ def test_they_stand_in_the_stewards_report(tmp_path):
     rows = "a,n\n" + "".join(f"{'xy'[i % 2]},{i % 10}\n" for i in range(200))
     for name in ("real.csv", "made.csv"):
         (tmp_path / name).write_text(rows)
-    found = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
+    result = examination.examine(tmp_path / "real.csv", tmp_path / "made.csv", SCHEMA)
     about = {
         "epsilon": 1.0,
         "delta": 1e-5,
@@ -95,10 +95,10 @@ def test_they_stand_in_the_stewards_report(tmp_path):
         "unit": "row",
         "relation": "add_remove",
     }
-    told = page.render(found, about=about)
-    assert "Scores of this installation" in told
-    assert "share: same columns" in told
-    assert "failed (KeyError)" in told
-    assert "institute-scores 0.3" in told
-    plain = json.loads(json.dumps(examination.plain(found)))
+    reported = page.render(result, about=about)
+    assert "Scores of this installation" in reported
+    assert "share: same columns" in reported
+    assert "failed (KeyError)" in reported
+    assert "institute-scores 0.3" in reported
+    plain = json.loads(json.dumps(examination.plain(result)))
     assert {s["name"]: s["values"] for s in plain["own_scores"]}["whole"] == {"whole": 1.0}

@@ -19,21 +19,21 @@ def measured(synthetic, test=HELD, seed=0):
 
 
 @pytest.fixture(scope="module")
-def found():
+def examined():
     return {(f.attack, f.table): f for f in measured(FRESH).findings}
 
 
-def test_a_leak_shows_and_the_law_of_the_population_does_not(found):
+def test_a_leak_shows_and_the_law_of_the_population_does_not(examined):
     """Seeds are fixed. With 20 others the least lower end for copies was 0.107, the largest for fresh rows 0.172."""
-    attacks = {a for a, _ in found}
+    attacks = {a for a, _ in examined}
     assert len(attacks) == 5
     for attack in attacks:
-        ours, copied = found[attack, chapter.OURS], found[attack, chapter.COPIED]
+        ours, copied = examined[attack, chapter.OURS], examined[attack, chapter.COPIED]
         assert copied.risk[1] > max(0.1, ours.risk[1]), attack
         assert ours.risk[1] < 0.2, attack
         assert "a leak" in copied.reading
-    assert found["linkability", chapter.COPIED].risk[0] > found["linkability", chapter.HALF].risk[0] > 0.05
-    assert found["linkability", chapter.SHUFFLED].risk[1] < 0.05
+    assert examined["linkability", chapter.COPIED].risk[0] > examined["linkability", chapter.HALF].risk[0] > 0.05
+    assert examined["linkability", chapter.SHUFFLED].risk[1] < 0.05
 
 
 def test_without_held_out_rows_nothing_is_called_a_risk():
@@ -49,12 +49,12 @@ def test_same_rows_same_attacks():
 
 def test_risk_is_what_is_left_after_the_population():
     """A hand computation; and rows that are no easier than others have none, whatever the rate."""
-    told = Finding(
+    reported = Finding(
         attack="a", table="t", baseline=0.1, real=Rate(hits=300, attacks=400), control=Rate(hits=100, attacks=400)
     )
     r, c = (300 + 1.9208) / 403.8416, (100 + 1.9208) / 403.8416
-    assert told.risk[0] == pytest.approx((r - c) / (1 - c), abs=1e-4)
-    assert told.risk[1] < told.risk[0] < told.risk[2]
+    assert reported.risk[0] == pytest.approx((r - c) / (1 - c), abs=1e-4)
+    assert reported.risk[1] < reported.risk[0] < reported.risk[2]
     same = Finding(
         attack="a", table="t", baseline=0.1, real=Rate(hits=399, attacks=400), control=Rate(hits=399, attacks=400)
     )

@@ -19,9 +19,9 @@ def test_a_method_without_its_noise_is_called_a_fault():
     sides = [
         [{shadows.TABLE: runs.looked_at(shadows._texts(pair, rows), pair)}] * 80 for rows in (pair.one, pair.other)
     ]
-    told = shadows._found(sides, "a method", shadows.TABLE, claim)
-    assert told.right.hits == told.right.attacks == 80
-    assert "fault" in told.reading
+    reported = shadows._shadow(sides, "a method", shadows.TABLE, claim)
+    assert reported.right.hits == reported.right.attacks == 80
+    assert "fault" in reported.reading
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def test_a_method_without_its_noise_is_called_a_fault():
 def test_the_guarantee_bounds_right_guesses(claim, most):
     """Randomised response and the Gaussian reach the bound: of log 3 three quarters are right."""
     one, other = np.zeros((80, 1)), np.ones((80, 1))
-    told = shadows.Shadow(
+    reported = shadows.Shadow(
         made="",
         seen="",
         private=True,
         right=Rate(hits=1, attacks=2),
         finding=replace(examine(one, other, claim=claim, confidence=0.999)),
     )
-    assert told.allowed == pytest.approx(most, abs=1e-3)
+    assert reported.allowed == pytest.approx(most, abs=1e-3)
 
 
 def test_persons_and_other_relations_have_neighbours_too():

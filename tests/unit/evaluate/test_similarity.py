@@ -22,13 +22,13 @@ def test_scores_are_those_of_sdmetrics():
 
     real, other = sample(800, seed=1), sample(600, seed=2, linked=False)
     a, b = frames(real, other)
-    found = similarity(real, other, rng=np.random.default_rng(0))
-    assert found.ks == pytest.approx(np.mean([KSComplement.compute(a[n], b[n]) for n in ("age", "income")]))
-    assert found.tv == pytest.approx(np.mean([TVComplement.compute(a[n], b[n]) for n in ("city", "ill")]))
+    result = similarity(real, other, rng=np.random.default_rng(0))
+    assert result.ks == pytest.approx(np.mean([KSComplement.compute(a[n], b[n]) for n in ("age", "income")]))
+    assert result.tv == pytest.approx(np.mean([TVComplement.compute(a[n], b[n]) for n in ("city", "ill")]))
     pair = ["city", "ill"]
-    assert found.contsim == pytest.approx(ContingencySimilarity.compute(a[pair], b[pair]))
+    assert result.contsim == pytest.approx(ContingencySimilarity.compute(a[pair], b[pair]))
     pair = ["age", "income"]
-    assert found.corrsim == pytest.approx(CorrelationSimilarity.compute(a[pair], b[pair]))
+    assert result.corrsim == pytest.approx(CorrelationSimilarity.compute(a[pair], b[pair]))
 
 
 def test_equal_tables_score_one_and_foreign_ones_less():

@@ -12,7 +12,7 @@ from synth.evaluate.utility import utility
 
 
 def scores(synthetic, *, target="ill", test=None):
-    found = utility(
+    result = utility(
         sample(1500, seed=1),
         synthetic,
         SCHEMA,
@@ -20,7 +20,7 @@ def scores(synthetic, *, target="ill", test=None):
         test=sample(1500, seed=9) if test is None else test,
         rng=np.random.default_rng(0),
     )
-    return found, {s.name: s for s in found.scores}
+    return result, {s.name: s for s in result.scores}
 
 
 def test_a_good_table_trains_as_well_as_the_real_one_and_a_bad_one_not_at_all():
@@ -46,21 +46,21 @@ def test_logistic_f1_is_that_of_sdmetrics():
 
 
 def test_a_number_is_a_regression_and_classes_are_classes():
-    found, told = scores(sample(1500, seed=2), target="income")
-    assert found.task == "regression"
-    assert told["r2"].synthetic > 0.5
-    assert told["mae"].synthetic < 100
-    assert not told["mae"].higher_is_better
-    found, told = scores(sample(1500, seed=2), target="city")
-    assert found.task == "classes"
-    assert 0 <= told["macro_f1"].synthetic <= told["accuracy"].synthetic <= 1
+    result, reported = scores(sample(1500, seed=2), target="income")
+    assert result.task == "regression"
+    assert reported["r2"].synthetic > 0.5
+    assert reported["mae"].synthetic < 100
+    assert not reported["mae"].higher_is_better
+    result, reported = scores(sample(1500, seed=2), target="city")
+    assert result.task == "classes"
+    assert 0 <= reported["macro_f1"].synthetic <= reported["accuracy"].synthetic <= 1
 
 
 def test_without_held_out_rows_a_fifth_is_set_aside_and_said_so():
-    found = utility(
+    result = utility(
         sample(500, seed=1), sample(500, seed=2), SCHEMA, target="ill", test=None, rng=np.random.default_rng(0)
     )
-    assert (found.held_out, found.test_rows) == (False, 100)
+    assert (result.held_out, result.test_rows) == (False, 100)
 
 
 def test_a_target_that_cannot_be_predicted_is_refused():

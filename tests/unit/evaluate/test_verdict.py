@@ -14,8 +14,8 @@ from synth.schema import table as schemas
 COLUMNS = {n: {"type": "categorical", "categories": ["0", "1", "2", "3"]} for n in "abcde"}
 
 
-def _levels(found):
-    return {u.name: u.level for u in found.uses}
+def _levels(result):
+    return {u.name: u.level for u in result.uses}
 
 
 def _appraised(folder, real, synthetic):
@@ -23,20 +23,20 @@ def _appraised(folder, real, synthetic):
 
 
 def test_a_second_sample_is_good_for_everything(tmp_path):
-    found = _appraised(tmp_path, sample(4000, seed=0), sample(4000, seed=1))
-    assert set(_levels(found)) == {"columns", "pairs", "triples", "subgroups", "prediction", "detection"}
-    assert set(_levels(found).values()) == {GOOD}
+    result = _appraised(tmp_path, sample(4000, seed=0), sample(4000, seed=1))
+    assert set(_levels(result)) == {"columns", "pairs", "triples", "subgroups", "prediction", "detection"}
+    assert set(_levels(result).values()) == {GOOD}
 
 
 def test_columns_without_what_ties_them_together_are_good_for_columns_alone(tmp_path):
-    found = _appraised(tmp_path, sample(4000, seed=0), sample(4000, seed=1, linked=False))
-    levels = _levels(found)
+    result = _appraised(tmp_path, sample(4000, seed=0), sample(4000, seed=1, linked=False))
+    levels = _levels(result)
     assert levels["columns"] == GOOD
     assert levels["pairs"] != GOOD
     assert levels["prediction"] == levels["detection"] == NOT
-    assert found.at(NOT)
-    assert {"age", "income"} == set(found.pairs[0][:2]), "the strongest tie is lost, so it is the worst pair"
-    assert "both right" in found.reconciled
+    assert result.at(NOT)
+    assert {"age", "income"} == set(result.pairs[0][:2]), "the strongest tie is lost, so it is the worst pair"
+    assert "both right" in result.reconciled
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -50,14 +50,14 @@ def test_a_relation_of_three_columns_is_missed_where_pairs_are_right(broken):
         codes["e"] = rng.integers(0, 4, 20_000) if broken else (codes["a"] + codes["b"]) % 4
         return Sample(columns=measured, positions=codes, rows=20_000)
 
-    found = compare_samples(made(0), made(1, broken=broken), quality_rows=None, rng=np.random.default_rng(0))
-    told = {u.name: u for u in judge(found).uses}
-    assert told["pairs"].level == GOOD
-    assert (told["triples"].value > 2 * told["triples"].second) == broken
+    comparison = compare_samples(made(0), made(1, broken=broken), quality_rows=None, rng=np.random.default_rng(0))
+    reported = {u.name: u for u in judge(comparison).uses}
+    assert reported["pairs"].level == GOOD
+    assert (reported["triples"].value > 2 * reported["triples"].second) == broken
     if (
         not broken
     ):  # what a second sample shows is forecast right: ten tables of 64 cells, so far below a tenth of error
-        assert told["triples"].value == pytest.approx(told["triples"].second, rel=0.2)
+        assert reported["triples"].value == pytest.approx(reported["triples"].second, rel=0.2)
 
 
 def test_what_was_not_measured_is_not_judged():
@@ -73,7 +73,7 @@ def test_levels_fall_as_the_table_gets_worse():
         keep = np.random.default_rng(3).random(4000) < mixed
         positions = {n: np.where(keep, lost.positions[n], p) for n, p in made.positions.items()}
         blend = Sample(columns=made.columns, positions=positions, rows=4000)
-        found = judge(compare_samples(real, blend, quality_rows=None, rng=np.random.default_rng(0)))
-        seen.append(rank.index(_levels(found)["pairs"]))
+        result = judge(compare_samples(real, blend, quality_rows=None, rng=np.random.default_rng(0)))
+        seen.append(rank.index(_levels(result)["pairs"]))
     assert seen == sorted(seen)
     assert seen[0] < seen[-1]

@@ -18,28 +18,28 @@ def compared(real, made, weight="age"):
 
 def test_weighted_shares_are_those_of_pandas():
     real, made = sample(400, seed=0), sample(300, seed=1)
-    found = compared(real, made)
+    comparison = compared(real, made)
     shares = []
     for one in (real, made):
         weight = pd.Series(np.nan_to_num(one.values("age")))
         shares.append(weight.groupby(np.asarray(one.positions["city"])).sum() / weight.sum())
     by_hand = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
-    assert found.weighted.columns["city"] == pytest.approx(by_hand)
-    assert "age" not in found.weighted.columns
-    assert found.weighted.means[0] == pytest.approx(np.nan_to_num(real.values("age")).mean())
-    assert found.weighted.pairs > 0
+    assert comparison.weighted.columns["city"] == pytest.approx(by_hand)
+    assert "age" not in comparison.weighted.columns
+    assert comparison.weighted.means[0] == pytest.approx(np.nan_to_num(real.values("age")).mean())
+    assert comparison.weighted.pairs > 0
 
 
 def test_weights_that_go_to_other_rows_show_in_weighted_shares_alone():
     """The same rows with their weights sorted by city: each column is as it was, what a city weighs is not."""
     real = sample(2000, seed=0)
     order = np.argsort(real.positions["city"], kind="stable")
-    moved = real.positions["age"].copy()
-    moved[order] = np.sort(real.positions["age"])
-    made = replace(real, positions={**real.positions, "age": moved})
-    found = compared(real, made)
-    assert found.one_way_mean == 0
-    assert found.weighted.columns["city"] > 0.05
+    shifted = real.positions["age"].copy()
+    shifted[order] = np.sort(real.positions["age"])
+    made = replace(real, positions={**real.positions, "age": shifted})
+    comparison = compared(real, made)
+    assert comparison.one_way_mean == 0
+    assert comparison.weighted.columns["city"] > 0.05
     assert compared(real, real).weighted.mean == 0
 
 

@@ -93,8 +93,8 @@ def problem(rng):
 def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
     """All pairs of six even columns of four values, of which the second follows the first in nine rows of ten."""
     codes = rng.integers(0, 4, (rows, 6))
-    kept = rng.random(rows) < 0.9
-    codes[kept, 1] = codes[kept, 0]
+    retained = rng.random(rows) < 0.9
+    codes[retained, 1] = codes[retained, 0]
     at, precise = np.arange(24).reshape(6, 4), (rows / sigma) ** 2
     blocks = []
     for i, j in combinations(range(6), 2):

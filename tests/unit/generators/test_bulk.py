@@ -73,14 +73,14 @@ def test_a_single_row_follows_the_mixture():
 @pytest.mark.parametrize("weights", [[1.0], [0.5, 0.0, 0.5], [0.0, 0.999, 0.001]])
 def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights, monkeypatch):
     """Blocks that end inside a component, hold several or none: the rows are those of one block."""
-    probs, found = [a.probs[: len(weights)] for a in model().axes], []
+    probs, results = [a.probs[: len(weights)] for a in model().axes], []
     for block in (1 << 16, 1000, 17):
         monkeypatch.setattr(bulk_sampling, "ROWS_AT_A_TIME", block)
-        found.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
-    for component, codes in found[1:]:
-        assert np.array_equal(component, found[0][0])
-        assert np.array_equal(codes, found[0][1])
-    assert np.abs(np.bincount(found[0][0], minlength=len(weights)) - 5000 * np.array(weights)).max() <= 1
+        results.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
+    for component, codes in results[1:]:
+        assert np.array_equal(component, results[0][0])
+        assert np.array_equal(codes, results[0][1])
+    assert np.abs(np.bincount(results[0][0], minlength=len(weights)) - 5000 * np.array(weights)).max() <= 1
 
 
 def test_neighbouring_rows_tell_nothing_of_each_other():
@@ -106,11 +106,11 @@ def headed(heads):
 
 def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):
     head = Head(column="b", start=np.array([0.3, -0.3]), pulls={0: np.array([[0, 0], [0, 1], [0, 2], [0, -1.0]])})
-    found = []
+    results = []
     for cores in (1, 3):
         monkeypatch.setattr(bulk_sampling.os, "cpu_count", lambda cores=cores: cores)
-        found.append(headed((head,)).sample(ROWS, rng=np.random.default_rng(8)))
-    assert all(np.array_equal(found[0][c], found[1][c]) for c in found[0])
+        results.append(headed((head,)).sample(ROWS, rng=np.random.default_rng(8)))
+    assert all(np.array_equal(results[0][c], results[1][c]) for c in results[0])
 
 
 def test_a_head_may_read_a_column_that_a_later_head_draws():
@@ -133,12 +133,12 @@ def test_a_head_may_read_a_column_that_a_later_head_draws():
 
 def test_a_condition_that_leaves_part_of_a_wide_leaf_is_drawn_evenly_from_it():
     """Of the leaf of positions 1 to 5 four, of that of 6 to 9 one: no cell beyond 5.5 deviations."""
-    kept = np.array([1, 2, 4, 5, 7])
-    rows = model().sample(ROWS, rng=np.random.default_rng(10), where={"b": kept})
-    want = law()[:, kept] / law()[:, kept].sum()
+    retained = np.array([1, 2, 4, 5, 7])
+    rows = model().sample(ROWS, rng=np.random.default_rng(10), where={"b": retained})
+    want = law()[:, retained] / law()[:, retained].sum()
     seen = joint(rows)
-    assert seen[:, np.setdiff1d(np.arange(10), kept)].sum() == 0
-    assert np.abs((seen[:, kept] - want) / np.sqrt(want / ROWS + 1e-30)).max() < 5.5
+    assert seen[:, np.setdiff1d(np.arange(10), retained)].sum() == 0
+    assert np.abs((seen[:, retained] - want) / np.sqrt(want / ROWS + 1e-30)).max() < 5.5
 
 
 def test_conditions_hold_in_bulk_as_well():
@@ -146,17 +146,17 @@ def test_conditions_hold_in_bulk_as_well():
     assert set(rows["b"].tolist()) <= {2, 8}
     assert set(rows["a"].tolist()) == {1, 3}
     part = law()[np.ix_([1, 3], [2, 8])]
-    found = joint(rows)[np.ix_([1, 3], [2, 8])]
-    assert np.abs(found - part / part.sum()).max() < 0.005
+    result = joint(rows)[np.ix_([1, 3], [2, 8])]
+    assert np.abs(result - part / part.sum()).max() < 0.005
 
 
 def test_leaves_follow_their_shares_within_a_group():
     groups = np.repeat([0, 1, 2], 100_000)
     within, owner = np.array([0.5, 1.0, 0.5, 0.2, 0.8]), np.array([0, 1, 0, 2, 2])
     search = bulk_sampling.Search(within, owner)
-    found = search.order[search.draw(groups, np.random.default_rng(5))]
-    assert np.array_equal(owner[found], groups)
-    share = np.bincount(found, minlength=5) / 100_000
+    result = search.order[search.draw(groups, np.random.default_rng(5))]
+    assert np.array_equal(owner[result], groups)
+    share = np.bincount(result, minlength=5) / 100_000
     assert np.abs(share - [0.5, 1.0, 0.5, 0.2, 0.8]).max() < 0.01
 
 
@@ -179,13 +179,13 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
 def test_positions_of_a_leaf_of_two_to_the_53_stay_inside_it():
     wide = Inside(starts=np.array([7]), counts=np.array([2**53]))
     groups = np.zeros(200_000, dtype=np.int16)
-    found = bulk_sampling.positions(
+    result = bulk_sampling.positions(
         groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12)
     )
-    assert found.min() >= 7
-    assert found.max() < 7 + 2**53
-    assert abs(found.mean() / 2**52 - 1) < 6 / np.sqrt(3 * len(groups))
-    even = np.bincount((found - 7) >> 50, minlength=8)
+    assert result.min() >= 7
+    assert result.max() < 7 + 2**53
+    assert abs(result.mean() / 2**52 - 1) < 6 / np.sqrt(3 * len(groups))
+    even = np.bincount((result - 7) >> 50, minlength=8)
     assert np.abs(even - len(groups) / 8).max() < 6 * np.sqrt(len(groups) / 8)
 
 

@@ -29,8 +29,8 @@ def test_projection_is_the_nearest_point():
 def test_the_nearest_table_is_the_projection_of_each_row():
     rng = np.random.default_rng(2)
     values, sums = rng.normal(3, 5, (30, 8)), rng.exponential(20, 30)
-    found = nearest(values, sums)
-    assert np.allclose(found, [project(v, total=s) for v, s in zip(values, sums, strict=True)])
+    result = nearest(values, sums)
+    assert np.allclose(result, [project(v, total=s) for v, s in zip(values, sums, strict=True)])
 
 
 def test_shrinkage_beats_projection_on_many_rare_categories():

@@ -136,8 +136,8 @@ def test_the_closed_form_distance_is_that_of_the_enumerated_mean_embedding(name)
     """Every possible row is listed, its features weighed by its probability: the loss is the squared distance of their
     sum to the released values, in units of the noise."""
     schema = parse({"target": "d", "columns": {n: CHAIN.columns[n].model_dump(exclude_none=True) for n in "acde"}})
-    kernel = isinstance(found := (SMALL | SMOOTH)[name], DPKernel)
-    generator = with_options(found, {} if kernel else {"oneway_share": 0.5})
+    kernel = isinstance(result := (SMALL | SMOOTH)[name], DPKernel)
+    generator = with_options(result, {} if kernel else {"oneway_share": 0.5})
     releases, setting, _ = measured(generator, {n: ROWS[n] for n in "acde"}, schema, epsilon=4.0)
     counts, asked = embedding.split(releases)
     asked = asked or [r for r in releases if isinstance(r, FunctionalRelease)]
@@ -149,10 +149,10 @@ def test_the_closed_form_distance_is_that_of_the_enumerated_mean_embedding(name)
     share = rng.dirichlet(np.ones(3))
     parts = [rng.dirichlet(np.ones(len(m)), 3) for m in made.mass]
     tensors = [torch.tensor(p[None], dtype=torch.float32) for p in parts]
-    told = float(distance(torch.tensor(share[None], dtype=torch.float32), tensors))
+    reported = float(distance(torch.tensor(share[None], dtype=torch.float32), tensors))
     rows = every_row([made.bins(n) for n in made.groups])
     weight = made.total * chances(parts, share)
-    assert told == pytest.approx(_enumerated(asked, rows, weight, name), rel=2e-3)
+    assert reported == pytest.approx(_enumerated(asked, rows, weight, name), rel=2e-3)
 
 
 def _enumerated(asked, rows, weight, name):
@@ -162,9 +162,9 @@ def _enumerated(asked, rows, weight, name):
         points = np.concatenate([r.question.points for r in asked])
         gram = kernel.gram(points, points, **more)
         gram += question.nugget * np.eye(len(gram))
-        told = np.concatenate([r.values.reshape(len(r.values), -1) for r in asked])
-        told[:, 1:] *= getattr(kernel, "unit", 1.0)
-        off = weight @ kernel.seen(kernel.coded(rows), points, **more) - told.ravel()
+        reported = np.concatenate([r.values.reshape(len(r.values), -1) for r in asked])
+        reported[:, 1:] *= getattr(kernel, "unit", 1.0)
+        off = weight @ kernel.seen(kernel.coded(rows), points, **more) - reported.ravel()
         return off @ np.linalg.solve(gram, off) / question.deviation**2
     off = (weight @ question.features.of(rows) - asked[0].values) / question.sigma
     if name == "ntk":  # the second layer's gradients are next to nothing and left out

@@ -161,8 +161,8 @@ def test_a_flow_of_zeros_is_the_table_of_independent_columns():
     import torch
 
     codes = flow.codes(torch.from_numpy(np.random.default_rng(0).standard_normal((20_000, 2)).astype(np.float32)))
-    found = np.concatenate([np.bincount(c, minlength=s) for c, s in zip(codes.T, (3, 2), strict=True)]) / 20_000
-    assert np.abs(found - shares).max() < 5 * 0.5 / np.sqrt(20_000)
+    result = np.concatenate([np.bincount(c, minlength=s) for c, s in zip(codes.T, (3, 2), strict=True)]) / 20_000
+    assert np.abs(result - shares).max() < 5 * 0.5 / np.sqrt(20_000)
 
 
 def test_a_denoisers_loss_is_the_mean_of_its_copies():
@@ -202,6 +202,6 @@ def test_gradients_that_point_alike_are_not_apart():
 
 def test_drawn_groups_follow_their_chances():
     chances = np.tile([0.2, 0.0, 0.8], (20_000, 1))
-    found = np.bincount(drawn(chances, np.random.default_rng(0)), minlength=3) / 20_000
-    assert found[1] == 0
-    assert abs(found[0] - 0.2) < 5 * 0.4 / np.sqrt(20_000)
+    result = np.bincount(drawn(chances, np.random.default_rng(0)), minlength=3) / 20_000
+    assert result[1] == 0
+    assert abs(result[0] - 0.2) < 5 * 0.4 / np.sqrt(20_000)

@@ -31,8 +31,8 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(pull, smooth)
         y, precision = (torch.as_tensor(x, dtype=torch.float32) for x in (b.y, b.precision))
         loss = loss + 0.5 * (precision * (table - y) ** 2).sum()
     apart = probs * (probs / surface.mass).log()
-    told = torch.stack([(apart[:, at].sum(1) * share).sum(-1) for at in np.split(np.arange(9), [4, 7])])
-    loss = loss + pull * 0.3 * torch.log1p(told / 0.3).sum()
+    reported = torch.stack([(apart[:, at].sum(1) * share).sum(-1) for at in np.split(np.arange(9), [4, 7])])
+    loss = loss + pull * 0.3 * torch.log1p(reported / 0.3).sum()
     ratio = (probs / surface.mass).log()
     bend = ratio[:, three[0]] - 2 * ratio[:, three[1]] + ratio[:, three[2]]
     heavy = torch.as_tensor(laid.mass[three].prod(0) ** (1 / 3), dtype=torch.float32)[:, None]

@@ -43,8 +43,8 @@ def test_what_is_spent_is_what_was_asked_to_a_millionth(name, tmp_path):
     assert result.epsilon_spent == 1.0
     assert 1.0 - 1e-6 < result.epsilon_derived <= 1.0
     assert synth.Ledger().summary("d")[0].epsilon == 1.0
-    found = synth.check(json.loads((tmp_path / "r" / "card.json").read_text()))
-    assert found.epsilon == pytest.approx(1.0, abs=1e-6)
+    results = synth.check(json.loads((tmp_path / "r" / "card.json").read_text()))
+    assert results.epsilon == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -109,8 +109,8 @@ def test_a_training_is_fitted_by_its_own_method_alone(tmp_path):
 def test_what_is_stored_is_weights_and_no_gradient(tmp_path):
     """The release holds counts and one array for each of the network's parts, whatever the number of steps."""
     made("dp_vae", out=tmp_path / "r", num_rows=20)
-    kept = [r for r in folder.load_release(tmp_path / "r").releases if isinstance(r, DescentRelease)]
-    assert [len(r.weights) for r in kept] == [8]
+    retained = [r for r in folder.load_release(tmp_path / "r").releases if isinstance(r, DescentRelease)]
+    assert [len(r.weights) for r in retained] == [8]
 
 
 def test_the_autoencoder_learns_what_belongs_together():
@@ -153,9 +153,9 @@ def test_an_option_out_of_range_is_named(name, option, value):
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_a_plan_names_the_training_and_its_noise(name, relation):
-    found = plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=name, relation=relation)
-    assert found.error_one_way > 0
-    last = found.steps[-1]
+    result = plan(SCHEMA, rows=1000, epsilon=1.0, delta=1e-5, method=name, relation=relation)
+    assert result.error_one_way > 0
+    last = result.steps[-1]
     assert last.purpose in ("critic", "autoencoder", "votes")
     assert last.sigma_least > 0
     assert last.cells > 0

@@ -81,8 +81,8 @@ def table(rows):
 def test_rows_follow_the_heads_given_all_other_columns(made):
     """20,000 rows: no cell is further from its law than five standard deviations of independent draws."""
     model = made()
-    found, law = table(model.sample(ROWS, rng=np.random.default_rng(0))), exact(model)
-    assert np.abs(found - law).max() < 5 * np.sqrt(law * (1 - law) / ROWS).max()
+    results, law = table(model.sample(ROWS, rng=np.random.default_rng(0))), exact(model)
+    assert np.abs(results - law).max() < 5 * np.sqrt(law * (1 - law) / ROWS).max()
     assert np.abs(table(body().sample(ROWS, rng=np.random.default_rng(0))) - law).max() > 0.02
 
 
@@ -113,12 +113,12 @@ def test_many_rows_follow_them_too():
 )
 def test_a_condition_on_their_columns_is_exact(made, where):
     model = made()
-    kept = np.ix_(*(where.get(c, np.arange(n)) for c, n in (("a", 3), ("b", 3), ("y", 2))))
-    law = exact(model)[kept]
+    retained = np.ix_(*(where.get(c, np.arange(n)) for c, n in (("a", 3), ("b", 3), ("y", 2))))
+    law = exact(model)[retained]
     rows = model.sample(ROWS, rng=np.random.default_rng(1), where=where)
     assert all(set(rows[c].tolist()) == set(p.tolist()) for c, p in where.items())
-    found = table(rows)[kept]
-    assert np.abs(found - law / law.sum()).max() < 0.02
+    result = table(rows)[retained]
+    assert np.abs(result - law / law.sum()).max() < 0.02
     assert model.probability(where) == pytest.approx(law.sum(), abs=0.01)
 
 
@@ -161,10 +161,10 @@ def test_a_table_of_merged_classes_is_met_and_the_rest_left():
     alone = np.array([own[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     goal = np.stack([alone[:, 0], alone[:, 1:].sum(1)], axis=1) + 0.02 * np.array([[1, -1], [-1, 1], [0, 0]])
     seen = Seen(axis=0, bins=np.arange(3), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
-    found = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
-    table = np.array([found[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
+    result = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
+    table = np.array([result[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     assert np.abs(np.stack([table[:, 0], table[:, 1:].sum(1)], axis=1) - goal).max() < 0.002
-    odds = (found[:, 1] / found[:, 2]) / (own[:, 1] / own[:, 2])
+    odds = (result[:, 1] / result[:, 2]) / (own[:, 1] / own[:, 2])
     assert odds.std() < 1e-6 * odds.mean()
 
 
@@ -177,8 +177,8 @@ def test_the_fit_has_the_tables_it_was_given():
     goal = law.sum(1) / law.sum((1, 2))[:, None] * np.bincount(codes[:, 0], minlength=3)[:, None] / ROWS
     apart = {}
     for sigma in (1e-5, 10.0):
-        found = fit("y", seen_tables(law, sigma), codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
-        table = np.stack([np.bincount(codes[:, 0], weights=found[:, c], minlength=3) for c in range(2)], axis=1) / ROWS
+        result = fit("y", seen_tables(law, sigma), codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
+        table = np.stack([np.bincount(codes[:, 0], weights=result[:, c], minlength=3) for c in range(2)], axis=1) / ROWS
         apart[sigma] = np.abs(table - goal).max()
     assert apart[1e-5] < 0.002
     assert apart[10.0] > 0.03
@@ -200,8 +200,8 @@ def test_each_row_alone_follows_its_chances_in_an_order_too():
     probs = np.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05], [0.0, 0.0, 1.0], [0.1, 0.1, 0.8]])
     rng, times = np.random.default_rng(6), 1000
     drawn = np.stack([draw(probs, rng, order=np.arange(4)) for _ in range(times)])
-    found = np.stack([(drawn == c).mean(0) for c in range(3)], axis=1)
-    assert (np.abs(found - probs) <= 5 * np.sqrt(probs * (1 - probs) / times)).all()
+    result = np.stack([(drawn == c).mean(0) for c in range(3)], axis=1)
+    assert (np.abs(result - probs) <= 5 * np.sqrt(probs * (1 - probs) / times)).all()
 
 
 def test_rows_are_ordered_by_what_tells_most():
@@ -215,5 +215,5 @@ def test_no_pull_leaves_the_component_s_own_choice_tempered():
     """The logit starts from the component's probabilities to the power BASE."""
     own = np.array([[0.9, 0.1]])
     head = Head(column="y", start=np.zeros(2), pulls={0: np.zeros((3, 2))})
-    found = head.probabilities(np.zeros((1, 1), dtype=int), own)[0]
-    assert np.log(found[0] / found[1]) == pytest.approx(heads.BASE * np.log(9))
+    result = head.probabilities(np.zeros((1, 1), dtype=int), own)[0]
+    assert np.log(result[0] / result[1]) == pytest.approx(heads.BASE * np.log(9))

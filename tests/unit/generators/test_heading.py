@@ -96,10 +96,10 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
     model, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    found = choose_heads.misses([(marginal, noisy)], [exact], model.total)
-    assert len(found) == (1 if shift else 0)
+    result = choose_heads.misses([(marginal, noisy)], [exact], model.total)
+    assert len(result) == (1 if shift else 0)
     if shift:
-        assert found[0].excess > 0.5 * shift**2 * noisy.shape[1]
+        assert result[0].excess > 0.5 * shift**2 * noisy.shape[1]
 
 
 def test_what_a_logit_could_not_mend_is_no_miss():

@@ -29,8 +29,8 @@ def _flat(column, edges: list[int]) -> Histogram:
 @pytest.mark.parametrize("low", [-100, -99_999, 0, 17])
 def test_every_position_counts_once_at_most_and_missing_ones_never(low):
     column = _column(low=low)
-    found = _flat(column, [0, 5, 6, column.size // 3, column.size // 2, column.size])
-    asked = heaps.question(found, column, STATE, share=0.1)
+    result = _flat(column, [0, 5, 6, column.size // 3, column.size // 2, column.size])
+    asked = heaps.question(result, column, STATE, share=0.1)
     bins = asked.bins[0]
     places = np.repeat(bins.groups, bins.widths)
     assert len(places) == column.cells
@@ -41,17 +41,17 @@ def test_every_position_counts_once_at_most_and_missing_ones_never(low):
 
 def test_rows_are_as_round_as_they_were_counted_and_bins_keep_their_mass():
     column = _column()
-    found = _flat(column, [0, 100, 101, 20_100, 50_100, column.size])
-    asked = replace(heaps.question(found, column, STATE, share=0.1), sigma=1.0)
+    result = _flat(column, [0, 100, 101, 20_100, 50_100, column.size])
+    asked = replace(heaps.question(result, column, STATE, share=0.1), sigma=1.0)
     rng = np.random.default_rng(0)
     values = rng.integers(20_000, 50_000, 20_000)
     values[:12_000] = values[:12_000] // 1000 * 1000
     places = np.repeat(asked.bins[0].groups, asked.bins[0].widths)[values + 100]
     counts = np.bincount(places[places >= 0], minlength=asked.bins[0].size)
     mass = np.array([0.0, 0, 0, 20_000, 0, 0])
-    told = replace(found, mass=mass, heaps=((asked, counts.astype(float)),))
+    reported = replace(result, mass=mass, heaps=((asked, counts.astype(float)),))
     groups = np.arange(len(mass))
-    made = axis(told, groups, (mass / mass.sum())[None, :])
+    made = axis(reported, groups, (mass / mass.sum())[None, :])
     alone = made.widths == 1
     thousands = made.within[alone & ((made.starts - 100) % 1000 == 0) & (made.groups == 3)].sum()
     assert np.isclose(thousands, 0.6, atol=0.01)

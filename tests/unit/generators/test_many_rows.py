@@ -38,11 +38,11 @@ def asked():
 
 
 def test_a_round_of_larger_tables_has_a_bounded_number_of_cells(asked):
-    told, free = (
+    reported, free = (
         [sum(m.cells for m in t) for t in counts if any(len(m.columns) > 2 for m in t)] for counts in asked.values()
     )
-    assert told
-    assert max(told) <= Rounds().cells
+    assert reported
+    assert max(reported) <= Rounds().cells
     assert max(free) > 3 * Rounds().cells  # without the bound
 
 
@@ -52,8 +52,8 @@ def test_bins_of_larger_tables_are_unions_of_those_of_pairs(asked):
     for bins in (b for t in next(iter(asked.values())) for m in t for b in m.bins):
         groupings.setdefault(bins.column, {})[bins.groups.tobytes()] = bins.groups
     assert max(map(len, groupings.values())) > 1
-    for found in groupings.values():
-        for fine, coarse in combinations(sorted(found.values(), key=lambda g: -g.max()), 2):
+    for item in groupings.values():
+        for fine, coarse in combinations(sorted(item.values(), key=lambda g: -g.max()), 2):
             assert len(np.unique(np.stack([fine, coarse]), axis=1).T) == fine.max() + 1
 
 

@@ -84,13 +84,13 @@ def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
 
 def test_margins_of_tables_sharpen_one_ways():
     """A coarse, precise margin moves the fine estimate; leaves keep their proportions inside a bin."""
-    found = {"y": Histogram(column="y", cells=4, starts=np.arange(4), mass=np.array([30.0, 10, 40, 20]), sigma=50.0)}
+    result = {"y": Histogram(column="y", cells=4, starts=np.arange(4), mass=np.array([30.0, 10, 40, 20]), sigma=50.0)}
     groups = np.array([0, 0, 1, 1])
     coarse = Bins(column="y", cells=4, starts=np.arange(4), groups=groups)
     other = Bins.each("z", 2)
     question = Counts(purpose="tables", marginals=(Marginal(bins=(coarse, other), sigma=0.5),))
     release = CountsRelease(question=question, values=(np.array([[10, 10], [40, 40]]),))
-    mass = sharpen(found, [release], 100.0)["y"].mass
+    mass = sharpen(result, [release], 100.0)["y"].mass
     assert mass == pytest.approx([15, 5, 53.33, 26.67], abs=0.2)
 
 
@@ -125,7 +125,7 @@ PARITY = {
 }
 
 
-def parity_kept(columns, generator, *, target):
+def parity_retained(columns, generator, *, target):
     """Share of synthetic rows whose y is the parity of their first columns; .98 of the real ones, .5 by chance."""
     schema = parse({"columns": PARITY} | ({"target": "y"} if target else {}))
     setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
@@ -134,14 +134,14 @@ def parity_kept(columns, generator, *, target):
     rng = np.random.default_rng(0)
     model = generator.fit(releases, setting, rng=rng, device="cpu", progress=quiet)
     fake = model.sample(10_000, rng=rng)
-    told = sum(fake[f"x{j}"] % 2 for j in range(columns)) % 2
-    return float(np.mean(told == fake["y"])), model
+    reported = sum(fake[f"x{j}"] % 2 for j in range(columns)) % 2
+    return float(np.mean(reported == fake["y"])), model
 
 
 @pytest.mark.parametrize(("columns", "target"), [(2, True), (2, False), (3, False)])
 def test_what_no_pair_shows_is_found_and_kept_at_epsilon_one(columns, target):
-    kept, model = parity_kept(columns, Mixture(), target=target)
-    assert kept > (0.93 if columns == 2 else 0.75)  # a tree that is trained on the rows is right in .98 of both
+    retained, model = parity_retained(columns, Mixture(), target=target)
+    assert retained > (0.93 if columns == 2 else 0.75)  # a tree that is trained on the rows is right in .98 of both
     where = {"x0": np.array([1, 3]), "x1": np.array([0, 2]), "y": np.array([1])}
     if columns == 2:  # half of what x0 and x1 meet, were y independent of them
         assert model.probability(where) > 0.9 / 4
@@ -154,7 +154,7 @@ def test_what_no_pair_shows_is_found_and_kept_at_epsilon_one(columns, target):
 
 @pytest.mark.parametrize("option", [{"order": 2}, {"rounds": 0}])
 def test_pairs_alone_do_not_show_it(option):
-    assert parity_kept(2, Mixture(**option), target=True)[0] < 0.6
+    assert parity_retained(2, Mixture(**option), target=True)[0] < 0.6
 
 
 def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
@@ -168,14 +168,14 @@ def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
     for rounds in (0, 2):
         session = OpenSession(positions, setting)
         releases = Mixture(rounds=rounds).measure(session, setting, progress=quiet)
-        told = [
+        reported = [
             m
             for r in releases
             if isinstance(r, CountsRelease)
             for m in r.question.marginals
             if m.columns == ("x0", "x1")
         ]
-        noise.append(sum(m.sigma**-2 for m in told) ** -0.5)
+        noise.append(sum(m.sigma**-2 for m in reported) ** -0.5)
     assert sum(isinstance(q, Search) for q in session.asked) == 1
     assert noise[1] < 1.04 * noise[0]
 

@@ -88,22 +88,22 @@ def two_rows(level, slices, z, u, v):
     ("order", "placed"), [(None, False), (None, True), ("cid", True)], ids=["siblings", "placed siblings", "events"]
 )
 def test_tables_of_children_are_sums_over_all_trees(order, placed):
-    facts, columns, found = setting(order, placed=placed)
-    p = found["p"].probs.numpy()
+    facts, columns, result = setting(order, placed=placed)
+    p = result["p"].probs.numpy()
     number = p[:, columns["p"].slices["number of c"]]
-    below = found["c"].probs.numpy()[:, columns["c"].slices["number of g"]]
+    below = result["c"].probs.numpy()[:, columns["c"].slices["number of g"]]
     rows, pairs, first = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros(5)
     upper, lower, deep = np.zeros((5, 6)), np.zeros((2, 5)), np.zeros((2, 6))
     plain_rows, plain_pairs, plain_upper = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros((5, 6))
     near, far = np.zeros((5, MOST + 1)), np.zeros((5, MOST + 1))
-    for z, weight in enumerate(found["p"].weights.numpy()):
+    for z, weight in enumerate(result["p"].weights.numpy()):
         for many in range(1, MOST + 1):
             alone = np.concatenate([p[z, :2], np.eye(MOST + 1)[many]])  # the root's columns, given its children
-            for chance, states in walks(found["c"], z, many):
+            for chance, states in walks(result["c"], z, many):
                 mass = weight * number[z, many] * chance
-                c = [row(found["c"], z, u) for u in range(OWN["c"])]
+                c = [row(result["c"], z, u) for u in range(OWN["c"])]
                 both = {
-                    (u, v): two_rows(found["c"], columns["c"].slices.values(), z, u, v)
+                    (u, v): two_rows(result["c"], columns["c"].slices.values(), z, u, v)
                     for u, v in product(range(OWN["c"]), repeat=2)
                 }
                 first += mass * c[states[0]]
@@ -113,11 +113,11 @@ def test_tables_of_children_are_sums_over_all_trees(order, placed):
                     plain_rows += mass * np.outer(c[s], c[s])
                     plain_upper += mass * np.outer(c[s], alone)
                     for m in (1, 2):
-                        for v, share in enumerate(found["g"].state.numpy()[s]):
+                        for v, share in enumerate(result["g"].state.numpy()[s]):
                             part = mass / many * below[s, m] * share
                             middle = np.concatenate([c[s][:2], np.eye(3)[m]])
-                            lower += part * np.outer(row(found["g"], s, v), middle)
-                            deep += part * np.outer(row(found["g"], s, v), alone)
+                            lower += part * np.outer(row(result["g"], s, v), middle)
+                            deep += part * np.outer(row(result["g"], s, v), alone)
                 ordered = range(many - 1)
                 if order:
                     for t in ordered:
@@ -130,32 +130,32 @@ def test_tables_of_children_are_sums_over_all_trees(order, placed):
                         pairs += mass / (many * (many - 1)) * both[states[a], states[b]] * (a != b)
                         plain_pairs += mass * both[states[a], states[b]] * (a != b)
     close = {"rtol": 0, "atol": 1e-12}
-    np.testing.assert_allclose(found["c"].own.numpy(), rows, **close)
-    np.testing.assert_allclose(found["c"].paired().numpy(), pairs, **close)
-    np.testing.assert_allclose(across(facts, columns, found, "c", "p").numpy(), upper, **close)
-    np.testing.assert_allclose(across(facts, columns, found, "g", "c").numpy(), lower, **close)
-    np.testing.assert_allclose(across(facts, columns, found, "g", "p").numpy(), deep, **close)
-    np.testing.assert_allclose(found["c"].first.numpy(), first, **close)
-    np.testing.assert_allclose(found["c"].as_counted.own.numpy(), plain_rows, **close)
-    np.testing.assert_allclose(found["c"].paired(counted=True).numpy(), plain_pairs, **close)
-    np.testing.assert_allclose(across(facts, columns, found, "c", "p", counted=True).numpy(), plain_upper, **close)
+    np.testing.assert_allclose(result["c"].own.numpy(), rows, **close)
+    np.testing.assert_allclose(result["c"].paired().numpy(), pairs, **close)
+    np.testing.assert_allclose(across(facts, columns, result, "c", "p").numpy(), upper, **close)
+    np.testing.assert_allclose(across(facts, columns, result, "g", "c").numpy(), lower, **close)
+    np.testing.assert_allclose(across(facts, columns, result, "g", "p").numpy(), deep, **close)
+    np.testing.assert_allclose(result["c"].first.numpy(), first, **close)
+    np.testing.assert_allclose(result["c"].as_counted.own.numpy(), plain_rows, **close)
+    np.testing.assert_allclose(result["c"].paired(counted=True).numpy(), plain_pairs, **close)
+    np.testing.assert_allclose(across(facts, columns, result, "c", "p", counted=True).numpy(), plain_upper, **close)
     if order:
-        np.testing.assert_allclose(found["c"].paired_numbers(far=False).numpy(), near, **close)
-        np.testing.assert_allclose(found["c"].paired_numbers(far=True).numpy(), far, **close)
-    np.testing.assert_allclose(found["c"].one_way.numpy(), rows[:2].sum(0), **close)
+        np.testing.assert_allclose(result["c"].paired_numbers(far=False).numpy(), near, **close)
+        np.testing.assert_allclose(result["c"].paired_numbers(far=True).numpy(), far, **close)
+    np.testing.assert_allclose(result["c"].one_way.numpy(), rows[:2].sum(0), **close)
     fold = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 1]], dtype=torch.float64)
     joined = fold.numpy().T @ pairs @ fold.numpy()
-    np.testing.assert_allclose(found["c"].paired(fold).numpy(), joined, **close)
+    np.testing.assert_allclose(result["c"].paired(fold).numpy(), joined, **close)
 
 
 @pytest.mark.parametrize("order", ["cid", None])
 def test_what_components_tell_is_the_mutual_information_of_rows_and_components(order):
-    _, columns, found = setting(order)
-    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in found.items()}
-    root, half = found["p"], 0.5
+    _, columns, result = setting(order)
+    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in result.items()}
+    root, half = result["p"], 0.5
 
-    def bent(told):
-        return half * np.log1p(told / half)
+    def bent(reported):
+        return half * np.log1p(reported / half)
 
     x = columns["p"].slices["x"]
     joint = (root.weights[:, None] * root.probs)[:, x].numpy()  # component by column
@@ -168,7 +168,7 @@ def test_what_components_tell_is_the_mutual_information_of_rows_and_components(o
     ]
     assert others[0] == pytest.approx((joint * np.log(joint / whole)).sum())
     assert dependence(alone, columns, middle, half=half).item() == pytest.approx(sum(bent(o) for o in others))
-    assert dependence(found, columns, middle, half=half) > dependence(alone, columns, middle, half=half)
+    assert dependence(result, columns, middle, half=half) > dependence(alone, columns, middle, half=half)
 
 
 def test_columns_that_do_not_depend_on_their_components_tell_nothing():
@@ -184,6 +184,6 @@ def test_columns_that_do_not_depend_on_their_components_tell_nothing():
             }
         return Logits(columns=torch.zeros(OWN[t], size), state=torch.zeros(PARENTS[t], OWN[t]), **more)
 
-    found = levels(facts, columns, {t: flat(t) for t in SIZES})
-    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in found.items()}
-    assert dependence(found, columns, middle, half=1.0).item() == pytest.approx(0, abs=1e-5)
+    result = levels(facts, columns, {t: flat(t) for t in SIZES})
+    middle = {t: (level.one_way / level.weights.sum()).log() for t, level in result.items()}
+    assert dependence(result, columns, middle, half=1.0).item() == pytest.approx(0, abs=1e-5)

@@ -47,27 +47,29 @@ def asked(view):
 def test_a_weighted_table_gets_the_margins_of_plain_rows(view):
     answers, truth = asked(view)
     marginal, values = answers.question.marginals[0], answers.values[0]
-    found = ByNumber(SCHEMA, [answers], "tables").counted(view, marginal, values)
-    assert found is not None
-    np.testing.assert_allclose(found.values.sum(1), truth.sum(1), rtol=1e-6)
-    np.testing.assert_allclose(found.values.sum(0), truth.sum(0), rtol=1e-6)
+    result = ByNumber(SCHEMA, [answers], "tables").counted(view, marginal, values)
+    assert result is not None
+    np.testing.assert_allclose(result.values.sum(1), truth.sum(1), rtol=1e-6)
+    np.testing.assert_allclose(result.values.sum(0), truth.sum(0), rtol=1e-6)
     weighed = 0.5 * np.abs(values / values.sum() - truth / truth.sum()).sum()
-    assert 0.5 * np.abs(found.values / truth.sum() - truth / truth.sum()).sum() < 0.5 * weighed
-    np.testing.assert_allclose(found.sigma * values, found.values * marginal.sigma)
+    assert 0.5 * np.abs(result.values / truth.sum() - truth / truth.sum()).sum() < 0.5 * weighed
+    np.testing.assert_allclose(result.sigma * values, result.values * marginal.sigma)
 
 
 def test_noise_alone_leaves_scales_within_what_the_bound_allows():
     answers, _ = asked("rows")
     noisy = LinkedRelease(question=answers.question, values=tuple(-v for v in answers.values))
-    found = ByNumber(SCHEMA, [noisy], "tables").counted("rows", noisy.question.marginals[0], noisy.values[0])
-    assert found is not None
-    assert np.isfinite(found.values).all()
-    assert (found.sigma > 0).all()
+    result = ByNumber(SCHEMA, [noisy], "tables").counted("rows", noisy.question.marginals[0], noisy.values[0])
+    assert result is not None
+    assert np.isfinite(result.values).all()
+    assert (result.sigma > 0).all()
 
 
 def test_what_no_answer_tells_is_not_made_up():
     answers, _ = asked("rows")
-    told = ByNumber(SCHEMA, [answers], "tables")
-    assert told.counted("first", answers.question.marginals[0], answers.values[0]) is None
-    assert told.counted("steps", answers.question.marginals[0], answers.values[0]) is None
-    assert told.counted("rows", answers.question.marginals[1], answers.values[1]) is None, "it tells the number itself"
+    reported = ByNumber(SCHEMA, [answers], "tables")
+    assert reported.counted("first", answers.question.marginals[0], answers.values[0]) is None
+    assert reported.counted("steps", answers.question.marginals[0], answers.values[0]) is None
+    assert reported.counted("rows", answers.question.marginals[1], answers.values[1]) is None, (
+        "it tells the number itself"
+    )

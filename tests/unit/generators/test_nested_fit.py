@@ -47,15 +47,15 @@ def test_the_roots_own_columns_have_their_part_however_many_others_are_asked(chi
     asked = [wanted("p", ("p", "x"), ("p", "w"), cells=2)]
     asked += [wanted("p", ("p", c), ("p", number), weight=plan.number) for c in ("x", "w")]
     asked += [wanted("c", ("c", "y"), ("p", "x"), weight=plan.across)] * children
-    found = {
+    result = {
         (q.table, i): m.sigma
         for q in measure.questions(SCHEMA, asked, Shares(), plan, share=1.0)
         for i, m in enumerate(q.marginals)
     }
-    root = sum(s for (t, _), s in found.items() if t == "p")
-    assert sum(found.values()) == pytest.approx(1.0)
+    root = sum(s for (t, _), s in result.items() if t == "p")
+    assert sum(result.values()) == pytest.approx(1.0)
     assert root >= plan.root - 1e-9
-    assert found["p", 0] >= plan.own * root - 1e-9
+    assert result["p", 0] >= plan.own * root - 1e-9
 
 
 @pytest.mark.usefixtures("few_steps")
@@ -82,9 +82,9 @@ def block(y, precision, view="rows"):
 def test_a_cell_is_known_no_better_than_its_own_chance():
     """1,000 roots: cells of 900 and 100, noise of 2 roots; a count's variance is its mean, at most."""
     precision = (1000 / 2.0) ** 2
-    found = fit.soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
-    assert found[0, 0].item() == pytest.approx(1000**2 / (2.0**2 + 900), rel=1e-5)
-    assert found[0, 1].item() == 0, "what was not measured stays so"
+    result = fit.soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
+    assert result[0, 0].item() == pytest.approx(1000**2 / (2.0**2 + 900), rel=1e-5)
+    assert result[0, 1].item() == 0, "what was not measured stays so"
     below = fit.soft(block([[-0.1]], [[precision]]), chance=1.0, total=1000.0)
     assert below.item() == pytest.approx(precision, rel=1e-5), "noise below nothing has no chance of its own"
 
@@ -115,7 +115,7 @@ def test_few_components_are_fitted_in_fewer_steps_pulled_harder_and_stopped_soon
     """1,000 roots, a component for every four times the noise. Found on accounts: a weak pull lost their siblings."""
     asked = block([[0.5, 0.5]], [[(1000 / noise) ** 2] * 2])
     given = fit.Options(roots=256, children=256, each=4.0, steps=600, pull=0.02, stop=0.6, sooner=0.1)
-    found = fit._fitting(given, [asked], 1000.0)
-    assert (found.roots, found.children, found.steps) == (components, components, steps)
-    assert found.pull == pytest.approx(pull, rel=0.03)
-    assert found.stop == pytest.approx(stop, abs=0.002)
+    result = fit._fitting(given, [asked], 1000.0)
+    assert (result.roots, result.children, result.steps) == (components, components, steps)
+    assert result.pull == pytest.approx(pull, rel=0.03)
+    assert result.stop == pytest.approx(stop, abs=0.002)

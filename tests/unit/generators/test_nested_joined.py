@@ -88,12 +88,12 @@ def agreeing(lean, shared):
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_rows_of_one_parent_share_a_value_as_often_as_the_model_says(stored):
-    found = joined([agreeing(0.8, [0.0, 0.5]), agreeing(0.8, [0.0, 1.0])])
-    found = NestedMixture.from_state(SCHEMA, *found.state()) if stored else found
-    (block,) = found.blocks(8000, rng=np.random.default_rng(0))
+    result = joined([agreeing(0.8, [0.0, 0.5]), agreeing(0.8, [0.0, 1.0])])
+    result = NestedMixture.from_state(SCHEMA, *result.state()) if stored else result
+    (block,) = result.blocks(8000, rng=np.random.default_rng(0))
     own, shared = (block["c"].positions[n].reshape(8000, 3) for n in ("y", "z"))
-    told = np.mean([0.5 + 0.5 * (0.8 * part) ** 2 for part in (0.5, 1.0)])
-    for rows, wanted in ((own, 0.5), (shared, told)):  # six deviations: less than once in 10**6
+    reported = np.mean([0.5 + 0.5 * (0.8 * part) ** 2 for part in (0.5, 1.0)])
+    for rows, wanted in ((own, 0.5), (shared, reported)):  # six deviations: less than once in 10**6
         assert np.mean(rows[:, :2].std(1) == 0) == pytest.approx(wanted, abs=6 * 0.5 / np.sqrt(8000))
         assert np.mean(rows[:, 1:].std(1) == 0) == pytest.approx(wanted, abs=6 * 0.5 / np.sqrt(8000))
     assert abs(shared.mean() - 0.5) < 6 * 0.5 / np.sqrt(8000)

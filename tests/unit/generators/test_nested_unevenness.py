@@ -25,15 +25,15 @@ SCHEMA = datasets.parse(
 GROUPS = np.repeat(np.arange(8), 2)  # of the sixteen numbers
 
 
-def told(column, mass, groups):
-    found = Histogram(column=column, cells=len(mass), starts=np.arange(len(mass)), mass=mass, sigma=1.0)
-    return {column: found}, {column: groups}
+def reported(column, mass, groups):
+    result = Histogram(column=column, cells=len(mass), starts=np.arange(len(mass)), mass=mass, sigma=1.0)
+    return {column: result}, {column: groups}
 
 
 def known():
     """The root: a flag and the number of children; the child: a number in bins of two."""
-    flag, number = told("x", np.ones(2), np.arange(2)), told(number_of("c"), np.ones(8), np.arange(8))
-    own = told("y", 1.0 + np.arange(16) % 5, GROUPS)
+    flag, number = reported("x", np.ones(2), np.arange(2)), reported(number_of("c"), np.ones(8), np.arange(8))
+    own = reported("y", 1.0 + np.arange(16) % 5, GROUPS)
     return {
         "p": Known(total=16.0, histograms=flag[0] | number[0], groups=flag[1] | number[1]),
         "c": Known(total=16.0, histograms=own[0], groups=own[1]),
@@ -51,9 +51,9 @@ def laid(ours, theirs):
         "p": Logits(columns=real["p"].repeat(2, 1), state=torch.tensor([[0.3, 0.0]])),
         "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1), shared=torch.zeros(1)),
     }
-    found = levels(SCHEMA, columns, logits)
+    result = levels(SCHEMA, columns, logits)
     uneven = Unevenness.of(SCHEMA, facts, columns, "cpu")
-    return uneven, found, float(uneven(found, real))
+    return uneven, result, float(uneven(result, real))
 
 
 def test_numbers_have_neighbours_and_counted_children_and_flags_have_none():
@@ -74,10 +74,10 @@ def test_bends_cost_as_much_as_the_components_weigh():
     """Against the same sum written as a loop."""
     rng = np.random.default_rng(3)
     ours, theirs = rng.standard_normal((3, 8)), rng.standard_normal((2, 8))
-    _, found, cost = laid(ours, theirs)
+    _, result, cost = laid(ours, theirs)
     share = np.bincount(GROUPS, weights=known()["c"].histograms["y"].mass)
     share, whole = share / share.sum(), 0.0
-    for bends, weights in ((ours, found["c"].weights), (theirs, found["c"].mass.sum(1))):
+    for bends, weights in ((ours, result["c"].weights), (theirs, result["c"].mass.sum(1))):
         for component, weight in zip(bends, weights.tolist(), strict=True):
             for k in range(6):
                 low, middle, high = component[k : k + 3]

@@ -30,8 +30,8 @@ def asked(columns, positions, *, mu=0.27, share=0.5, whole=False, seed=1):
     place = setting(columns, mu)
     session = OpenSession(positions, place, seed=seed)
     releases = oneway_queries.measure(session, place, share=share, whole=whole)
-    total, found = estimate(releases, place)
-    return session, total, found
+    total, histograms = estimate(releases, place)
+    return session, total, histograms
 
 
 def ks(positions, histogram):
@@ -55,8 +55,8 @@ def test_the_share_is_never_exceeded(whole):
 
 
 def test_a_tree_keeps_spikes_as_single_values():
-    _, total, found = asked({"m": MONEY}, {"m": money()})
-    histogram = found["m"]
+    _, total, result = asked({"m": MONEY}, {"m": money()})
+    histogram = result["m"]
     for value, share in ((0, 1 / 3), (50_000, 1 / 6)):
         leaf = np.flatnonzero(histogram.starts == value + 1_000_000)
         assert len(leaf) == 1, value
@@ -67,8 +67,8 @@ def test_a_tree_keeps_spikes_as_single_values():
 def test_a_tree_keeps_the_shape_of_a_heavy_tail():
     """Under 2 % between the distribution functions at epsilon about one, on bounds much too wide."""
     positions = money()
-    _, _, found = asked({"m": MONEY}, {"m": positions})
-    assert ks(positions, found["m"]) < 0.02
+    _, _, result = asked({"m": MONEY}, {"m": positions})
+    assert ks(positions, result["m"]) < 0.02
 
 
 @pytest.mark.parametrize("size", [257, 1025, 10**6, 2**53])
@@ -77,8 +77,8 @@ def test_any_width_works_and_leaves_cover_it(size):
     positions = np.random.default_rng(0).integers(0, size, 3000)
     positions[:1000] = size // 3
     positions[1000:1200] = size
-    session, total, found = asked(column, {"m": positions}, mu=2.0)
-    histogram = found["m"]
+    session, total, result = asked(column, {"m": positions}, mu=2.0)
+    histogram = result["m"]
     assert histogram.starts[0] == 0
     assert histogram.starts[-1] == size
     assert (histogram.widths > 0).all()
@@ -107,9 +107,9 @@ def test_rows_are_estimated_or_public():
 def test_an_empty_table_gives_a_proper_histogram(rows):
     positions = {"m": np.full(rows, 7), "s": np.zeros(rows, dtype=np.int64)}
     columns = {"m": MONEY, "s": {"type": "categorical", "categories": list("abc")}}
-    _, total, found = asked(columns, positions, mu=0.001)
+    _, total, result = asked(columns, positions, mu=0.001)
     assert total >= 1
-    assert all((h.mass >= 0).all() and h.mass.sum() == pytest.approx(total) for h in found.values())
+    assert all((h.mass >= 0).all() and h.mass.sum() == pytest.approx(total) for h in result.values())
 
 
 CODE = {"type": "categorical", "categories": [f"c{i}" for i in range(60)]}
@@ -132,9 +132,9 @@ def test_two_counts_of_a_column_say_as_much_as_one_of_their_precision():
         parts = oneway_queries.measure(session, place, share=0.7)
         parts += oneway_queries.once_more(session, place, share=0.3 - 1e-9)
         for label, releases in (("once", whole), ("twice", parts)):
-            found = estimate(releases, place)[1]["c"]
-            errors[label].append(np.abs(found.mass - held).sum() / len(code()) / 2)
-            assert found.sigma == pytest.approx(1 / 0.05, rel=1e-6)
+            result = estimate(releases, place)[1]["c"]
+            errors[label].append(np.abs(result.mass - held).sum() / len(code()) / 2)
+            assert result.sigma == pytest.approx(1 / 0.05, rel=1e-6)
     assert np.mean(errors["twice"]) < 1.08 * np.mean(errors["once"])
 
 

@@ -57,8 +57,8 @@ def test_groupings_of_both_steps_nest(wide, made):
         for bins in (b for m in release.question.marginals for b in m.bins):
             groupings.setdefault(bins.column, {})[bins.groups.tobytes()] = bins.groups
     assert len(groupings["c2"]) > 1
-    for found in groupings.values():
-        for fine, coarse in combinations(sorted(found.values(), key=lambda g: -g.max()), 2):
+    for item in groupings.values():
+        for fine, coarse in combinations(sorted(item.values(), key=lambda g: -g.max()), 2):
             assert len(np.unique(np.stack([fine, coarse]), axis=1).T) == fine.max() + 1
 
 

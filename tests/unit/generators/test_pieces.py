@@ -65,11 +65,11 @@ def test_one_that_is_too_large_alone_is_told_with_the_way_out():
         raise torch.OutOfMemoryError("CUDA out of memory. GPU 0 has ...")
 
     with (
-        pytest.raises(UsageError, match=r"for the fit, even .* `device=cpu`.* fewer slices") as told,
+        pytest.raises(UsageError, match=r"for the fit, even .* `device=cpu`.* fewer slices") as reported,
         enough("the fit", fewer="slices"),
     ):
         list(Pieces().run(4, work))
-    assert "CUDA" not in str(told.value)
+    assert "CUDA" not in str(reported.value)
 
 
 def test_an_error_of_another_kind_is_not_taken_for_a_lack_of_memory():
@@ -111,8 +111,8 @@ def fitted_mixture(most):
     """Weights and probabilities of a short fit whose mixtures are joined half-way; the device."""
     options = mixture_fit.Options(components=16, ensembles=8, steps=20, stop=0.0)
     with Small(most) as device:
-        found = mixture_fit.fit(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
-    return found, device
+        result = mixture_fit.fit(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    return result, device
 
 
 def test_a_mixture_whose_ensemble_does_not_fit_is_fitted_in_pieces():
@@ -162,11 +162,11 @@ def test_a_divergence_of_slices_in_pieces_is_the_whole_one(kind, k):
     pieces = Pieces()
     for refused in (2, 0):  # the second step begins with the size that the first one found
         with Small(4 * 40 * 40) as device:
-            told = training.apart(distance, pieces, real, fake)
-            found = torch.autograd.grad(told, fake)[0]
+            reported = training.apart(distance, pieces, real, fake)
+            result = torch.autograd.grad(reported, fake)[0]
         assert device.refused == refused
-        torch.testing.assert_close(told, want, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(found, slope, rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(reported, want, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(result, slope, rtol=1e-3, atol=1e-6)
     assert pieces.size == 3
 
 
@@ -200,9 +200,9 @@ def test_wassersteins_distance_in_pieces_is_the_whole_one():
     want = wasserstein(real, fake)
     pieces = Pieces()
     pieces.size = 5  # parts of 5, 5 and 2 slices: each weighs as many slices as it has
-    told = training.apart(wasserstein, pieces, real, fake)
-    torch.testing.assert_close(told, want)
-    torch.testing.assert_close(torch.autograd.grad(told, fake)[0], torch.autograd.grad(want, fake)[0])
+    reported = training.apart(wasserstein, pieces, real, fake)
+    torch.testing.assert_close(reported, want)
+    torch.testing.assert_close(torch.autograd.grad(reported, fake)[0], torch.autograd.grad(want, fake)[0])
 
 
 def trained(most, *, kind, batch):

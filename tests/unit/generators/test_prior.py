@@ -110,7 +110,7 @@ def test_counts_and_a_finer_target_agree_in_the_end():
     question = Counts(purpose="tables", marginals=(Marginal(bins=(coarse, other), sigma=1e-9),))
     counts = np.array([[50, 70], [130, 150]])
     (release,) = prior.believed([CountsRelease(question=question, values=(counts,))], [target, wide])
-    (marginal,), (found,) = release.question.marginals, release.values
+    (marginal,), (results,) = release.question.marginals, release.values
     assert marginal.shape == (4, 2)
-    assert found.reshape(2, 2, 2).sum(1) == pytest.approx(counts)
-    assert found[1] - found[0] == pytest.approx(values[1] - values[0])
+    assert results.reshape(2, 2, 2).sum(1) == pytest.approx(counts)
+    assert results[1] - results[0] == pytest.approx(values[1] - values[0])

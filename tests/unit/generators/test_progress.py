@@ -10,11 +10,11 @@ from synth.schema import table as schema
 
 
 def test_a_part_of_a_phase_keeps_the_loss_and_a_bare_share_has_none():
-    told = []
-    half = part(part(told.append, 0.5, 1.0), 0.0, 0.5)
+    reported = []
+    half = part(part(reported.append, 0.5, 1.0), 0.0, 0.5)
     half(Share(1.0, loss=7.0))
     half(0.5)
-    assert [(float(s), s.loss) for s in told] == [(0.75, 7.0), (0.625, None)]
+    assert [(float(s), s.loss) for s in reported] == [(0.75, 7.0), (0.625, None)]
 
 
 @pytest.fixture

@@ -48,11 +48,11 @@ def _codes(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def test_neighbouring_codes_tell_what_rare_ones_belong_to():
     """By itself a rare code of 40 rows is hidden by a noise of 40; a code in no order is told by no other."""
-    told = {}
+    reported = {}
     for name, order in (("in order", np.arange(240)), ("in none", np.random.default_rng(1).permutation(240))):
         exact, own = _codes(order)
         barred = rules.off_function(_table(40.0, exact), 40.0, exact.sum(1))
-        told[name] = barred.any(1).mean()
+        reported[name] = barred.any(1).mean()
         assert barred[np.arange(240), own].mean() < 0.03  # a sector's last code may be taken for the next one's
-    assert told["in order"] > 0.8
-    assert told["in none"] < 0.3
+    assert reported["in order"] > 0.8
+    assert reported["in none"] < 0.3

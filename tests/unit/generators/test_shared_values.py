@@ -47,8 +47,8 @@ def alike(regions, ledger, *, order=None, questions):
     )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=ledger, seed=0)
     made = carry_out(request, schema=schema, rows={"p": homes, "c": rows}, questions=questions)
-    found = made.frames["c"].groupby("id")["region"]
-    return found.nunique()[found.size() > 1].eq(1).mean()
+    result = made.frames["c"].groupby("id")["region"]
+    return result.nunique()[result.size() > 1].eq(1).mean()
 
 
 @pytest.mark.parametrize("order", [None, "n"])

@@ -32,16 +32,16 @@ def test_results_come_in_the_order_of_the_parts(cores):
 
 
 def test_progress_is_the_mean_told_by_the_callers_thread():
-    threads, told = set(), []
+    threads, reported = set(), []
 
     def progress(share):
         threads.add(threading.get_ident())
-        told.append((float(share), share.loss))
+        reported.append((float(share), share.loss))
 
     side_by_side([part(1, seconds=0.05), part(3, seconds=0.05)], progress, cores=2, every=0.01)
     assert threads == {threading.get_ident()}
-    assert [s for s, _ in told] == sorted(s for s, _ in told)
-    assert told[-1] == (0.75, 2.0)
+    assert [s for s, _ in reported] == sorted(s for s, _ in reported)
+    assert reported[-1] == (0.75, 2.0)
 
 
 def test_whoever_has_had_enough_stops_all_parts():

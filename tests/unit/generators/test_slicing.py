@@ -144,10 +144,10 @@ def test_single_columns_are_read_off_the_slices(kind, rows):
     means, missing = [], []
     for _ in range(3):
         releases, setting, _ = measured(kinds[kind], epsilon=8.0, rows=rows)
-        total, found = _alone([], releases[0], setting)
-        bins = found["x"].mass
+        total, histograms = _alone([], releases[0], setting)
+        bins = histograms["x"].mass
         inner = bins[:-1] / bins[:-1].sum()
-        means.append(inner @ (found["x"].starts[:-1] + (found["x"].widths[:-1] - 1) / 2))
+        means.append(inner @ (histograms["x"].starts[:-1] + (histograms["x"].widths[:-1] - 1) / 2))
         missing.append(bins[-1] / total)
         assert total == rows
     assert abs(np.median(means) - places["x"][held].mean()) < 12
@@ -185,9 +185,9 @@ def test_the_learning_rate_is_heard(kind):
         model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
         return np.concatenate([a.probs for a in model.axes], axis=1)
 
-    still, again, moved = map(fitted, (1e-9, 2e-9, 0.1))
+    still, again, shifted = map(fitted, (1e-9, 2e-9, 0.1))
     assert np.abs(still - again).max() < 1e-4
-    assert np.abs(still - moved).max() > 0.01
+    assert np.abs(still - shifted).max() > 0.01
 
 
 @pytest.mark.parametrize("kind", ["sampled", "sampled, gaussian"])
@@ -232,8 +232,8 @@ def test_signed_coordinates_only_where_they_cost_nothing():
 
 def test_encodings_have_unit_norm_and_cover_every_position():
     releases, setting, _ = measured(Slicing())
-    total, found = estimate(releases[:-1], setting)
-    for encoding in (binned(SCHEMA), scaled(SCHEMA), merged(found, total, setting, sigma=1.0)):
+    total, histograms = estimate(releases[:-1], setting)
+    for encoding in (binned(SCHEMA), scaled(SCHEMA), merged(histograms, total, setting, sigma=1.0)):
         assert 0.9 < encoding.norm <= 1
         assert [b.bins.column for b in encoding.blocks] == list(SCHEMA.columns)
         assert all(b.bins.groups.min() >= 0 for b in encoding.blocks)

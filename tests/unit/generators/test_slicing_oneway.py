@@ -37,13 +37,13 @@ def shares(release):
     return oneway._shares(release, release.values.sum(0) / rows, rows)
 
 
-def apart(found, true):
-    return 0.5 * np.abs(found - true).sum()
+def apart(result, true):
+    return 0.5 * np.abs(result - true).sum()
 
 
 def test_shares_are_found_where_slices_are_many_and_noise_is_small():
-    found = shares(released(WIDE + 2, sigma=0.01, rows=20_000))
-    assert [bool(apart(f, t) < 0.1) for f, t in zip(found, TRUE, strict=True)] == [True, True]
+    result = shares(released(WIDE + 2, sigma=0.01, rows=20_000))
+    assert [bool(apart(f, t) < 0.1) for f, t in zip(result, TRUE, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,5 +61,5 @@ def test_what_noise_hides_stays_even():
 
 
 def test_a_release_of_no_rows_says_nothing():
-    for found in shares(released(60, rows=0)):
-        assert found == pytest.approx(np.full(len(found), 1 / len(found)), rel=0.1)
+    for item in shares(released(60, rows=0)):
+        assert item == pytest.approx(np.full(len(item), 1 / len(item)), rel=0.1)

@@ -17,10 +17,10 @@ def test_covariances_are_unbiased_and_their_noise_is_as_stated(records):
     errors = []
     for seed in range(60):
         release, masses, truth = simulated(records=records, rows=2000, groups=200, seed=seed)
-        found = slicing_moments.moments(release, masses, total=2000)
-        seen = found.matrix[found.spans[0], found.spans[1]]
-        left, right = (np.linalg.pinv(b) for b in found.back)
-        errors.append((seen - left @ truth @ right.T) * np.sqrt(found.groups))
+        result = slicing_moments.moments(release, masses, total=2000)
+        seen = result.matrix[result.spans[0], result.spans[1]]
+        left, right = (np.linalg.pinv(b) for b in result.back)
+        errors.append((seen - left @ truth @ right.T) * np.sqrt(result.groups))
     stacked = np.stack(errors)
     assert np.abs(stacked.mean(0)).max() < 4 / np.sqrt(60)
     assert 0.75 < stacked.var() < 1.35
@@ -29,16 +29,16 @@ def test_covariances_are_unbiased_and_their_noise_is_as_stated(records):
 @pytest.mark.parametrize("records", [True, False])
 def test_covariances_lead_back_to_tables(records):
     release, masses, truth = simulated(records=records)
-    found = slicing_moments.moments(release, masses, total=20_000)
-    seen = found.back[0] @ found.matrix[found.spans[0], found.spans[1]] @ found.back[1].T
+    result = slicing_moments.moments(release, masses, total=20_000)
+    seen = result.back[0] @ result.matrix[result.spans[0], result.spans[1]] @ result.back[1].T
     assert np.corrcoef(seen.ravel(), truth.ravel())[0, 1] > 0.9
 
 
 def test_one_ways_that_are_off_make_no_relation_of_records():
     """Independent columns, even shares given for uneven ones: whitened covariances stay within their noise."""
     release, masses, _ = simulated(records=True, rho=0.0)
-    found = slicing_moments.moments(release, [np.full(3, 1 / 3) for _ in masses], total=20_000)
-    assert np.abs(found.matrix).max() * np.sqrt(found.groups) < 5
+    result = slicing_moments.moments(release, [np.full(3, 1 / 3) for _ in masses], total=20_000)
+    assert np.abs(result.matrix).max() * np.sqrt(result.groups) < 5
 
 
 def test_noise_alone_is_drawn_to_independence():
@@ -46,8 +46,8 @@ def test_noise_alone_is_drawn_to_independence():
     left = []
     for seed in range(20):
         release, masses, _ = simulated(records=False, rho=0.0, rows=2000, groups=200, seed=seed)
-        found = slicing_moments.moments(release, masses, total=2000)
-        left.append((slicing_moments.shrunk(found, np.ones((2, 2))) ** 2).sum() / (found.matrix**2).sum())
+        result = slicing_moments.moments(release, masses, total=2000)
+        left.append((slicing_moments.shrunk(result, np.ones((2, 2))) ** 2).sum() / (result.matrix**2).sum())
     assert np.mean(np.array(left) == 0) > 0.6
     assert max(left) < 0.6
 
@@ -89,9 +89,9 @@ def test_a_ratio_is_high_at_real_points_where_made_ones_are():
     """Synthetic to real, at real points: against the ratio of the laws that the points were drawn from."""
     rng = np.random.default_rng(0)
     real, made = (torch.as_tensor(rng.normal(m, 1, (1, 400, 1))) for m in (0, 1))
-    found, x = ratio(real, made, ridge=1.0)[0], real[0, :, 0]
+    results, x = ratio(real, made, ridge=1.0)[0], real[0, :, 0]
     inside = (x - 0.5).abs() < 1.0
-    assert np.corrcoef(found[inside], torch.exp(x - 0.5)[inside])[0, 1] > 0.8
+    assert np.corrcoef(results[inside], torch.exp(x - 0.5)[inside])[0, 1] > 0.8
 
 
 @pytest.mark.parametrize("kind", DIVERGENCES)
@@ -125,7 +125,13 @@ def test_groups_of_made_rows_have_sizes_of_poisson(size):
     """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
     made = mlp.network([2, 3], rng=np.random.default_rng(0))
     goal = training.Target(
-        values=None, directions=None, table=torch.eye(5), sigma=1.0, size=size, kept=1.0, rng=np.random.default_rng(1)
+        values=None,
+        directions=None,
+        table=torch.eye(5),
+        sigma=1.0,
+        size=size,
+        retained=1.0,
+        rng=np.random.default_rng(1),
     )
     sums = training.summed_rows(made, goal, 4000).detach().numpy()
     assert np.allclose(sums, sums.round(), atol=1e-4)

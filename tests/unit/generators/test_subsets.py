@@ -74,5 +74,5 @@ def test_fits_from_ten_seeds_agree():
             law = np.full((4, 4), 0.1 / 16) + 0.9 * np.eye(4) / 4
             three = np.einsum("b,bi,bj,bk->ijk", weights, probs[:, :4], probs[:, 4:8], probs[:, 8:12])
             apart.append(0.5 * np.abs(three - law[:, :, None] / 4).sum())
-        for found in (losses, apart):
-            assert max(abs(x / np.median(found) - 1) for x in found) < 0.1
+        for item in (losses, apart):
+            assert max(abs(x / np.median(item) - 1) for x in item) < 0.1

@@ -30,10 +30,10 @@ EPSILON = 2.0
 
 def places(schema, rows=2000):
     rng = np.random.default_rng(0)
-    found = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
+    result = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     if schema is TOY:
-        found["c"] = np.where(found["a"] == 0, found["c"] // 2, 50 + found["c"] // 2)
-    return found
+        result["c"] = np.where(result["a"] == 0, result["c"] // 2, 50 + result["c"] // 2)
+    return result
 
 
 def measured(generator, schema, relation):

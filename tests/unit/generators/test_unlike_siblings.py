@@ -31,7 +31,7 @@ def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
     )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=tmp_path / "ledger.sqlite", seed=0)
     made = carry_out(request, schema=schema, rows={"p": accounts, "c": orders}, questions=Nested(options=SMALL))
-    found = made.frames["c"].groupby("id")["kind"]
-    assert found.nunique()[found.size() > 1].eq(1).mean() < 0.2
-    first = found.first().value_counts(normalize=True)
+    result = made.frames["c"].groupby("id")["kind"]
+    assert result.nunique()[result.size() > 1].eq(1).mean() < 0.2
+    first = result.first().value_counts(normalize=True)
     assert first.max() - first.min() < 0.15, "rows in no order: the first of them is any"

@@ -91,9 +91,9 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     looked: list[int] = []
     misses = choose_heads.misses
     monkeypatch.setattr(choose_heads, "misses", lambda a, m, t: looked.append(len(a)) or misses(a, m, t))
-    told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
-    model = WIDE.fit(releases, session.setting, **told)
-    alone = WIDE.fit(releases[:-1], session.setting, **told)
+    reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
+    model = WIDE.fit(releases, session.setting, **reported)
+    alone = WIDE.fit(releases[:-1], session.setting, **reported)
     assert looked[0] == COLUMNS + 5
     assert off(model) < 0.4 * off(alone)
 
@@ -101,15 +101,15 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
 def test_the_farthest_tables_are_those_the_model_misses():
     """The model's own tables as answers, but for two that are far from it."""
     releases, session = measured()
-    told = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
+    reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
     poor = replace(WIDE, options=Options(components=2, ensembles=2, steps=5))
-    model = poor.fit(releases, session.setting, **told)
+    model = poor.fit(releases, session.setting, **reported)
     pairs = releases[-1].question.marginals
     groups = {b.column: b.groups for m in pairs for b in m.bins}
     answers = [(m, np.rint(choose_heads._made(model, groups, m) * model.total)) for m in pairs]
     for i in (7, 31):
         answers[i] = (pairs[i], answers[i][1] + 9 * pairs[i].sigma)
-    kept = choose_heads.farthest(model, groups, answers, None, most=2)
-    assert [m.columns for m, _ in kept] == [pairs[7].columns, pairs[31].columns]
-    kept = choose_heads.farthest(model, groups, answers, "c5", most=2)
-    assert sum("c5" in m.columns for m, _ in kept) == COLUMNS
+    retained = choose_heads.farthest(model, groups, answers, None, most=2)
+    assert [m.columns for m, _ in retained] == [pairs[7].columns, pairs[31].columns]
+    retained = choose_heads.farthest(model, groups, answers, "c5", most=2)
+    assert sum("c5" in m.columns for m, _ in retained) == COLUMNS

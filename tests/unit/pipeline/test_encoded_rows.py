@@ -28,24 +28,24 @@ SCHEMA = synth.Schema.parse(PLAIN)
 def test_bounds_hold_for_every_row_and_are_reached(form, relation):
     """Hundreds of made-up rows are all 30 of the schema: their longest is the bound, and two differ by no more than
     the sensitivity of a replaced row."""
-    told = synth.app_api.encode(SCHEMA, relation=relation, form=form, rows=600)
-    assert len(set(told.texts)) == 2 * 5 * 3
-    assert told.norms().max() == pytest.approx(told.norm, abs=1e-12)
-    assert told.norm <= 1
-    for column in told.columns:
-        part = told.vectors[:, column.first : column.first + column.width]
+    reported = synth.app_api.encode(SCHEMA, relation=relation, form=form, rows=600)
+    assert len(set(reported.texts)) == 2 * 5 * 3
+    assert reported.norms().max() == pytest.approx(reported.norm, abs=1e-12)
+    assert reported.norm <= 1
+    for column in reported.columns:
+        part = reported.vectors[:, column.first : column.first + column.width]
         assert np.linalg.norm(part, axis=1).max() == pytest.approx(column.norm, abs=1e-12)
-    distinct = np.unique(told.vectors, axis=0)
+    distinct = np.unique(reported.vectors, axis=0)
     apart = max(np.linalg.norm(a - b) for a, b in product(distinct, distinct))
-    moved = apart if relation == "replace_one" else told.norms().max()
-    assert 0.95 * told.sensitivity < moved <= told.sensitivity
+    shifted = apart if relation == "replace_one" else reported.norms().max()
+    assert 0.95 * reported.sensitivity < shifted <= reported.sensitivity
 
 
 @pytest.mark.parametrize("relation", Relation)
 def test_the_sensitivity_is_the_mechanisms(relation):
     question = Slices(purpose="x", encoding=scaled(SCHEMA), sigma=1.0, groups=1)
-    told = synth.app_api.encode(SCHEMA, relation=relation.value)
-    assert told.sensitivity == slices.sensitivity(question, Adjacency(relation=relation))
+    reported = synth.app_api.encode(SCHEMA, relation=relation.value)
+    assert reported.sensitivity == slices.sensitivity(question, Adjacency(relation=relation))
 
 
 def test_a_column_of_very_many_categories_is_not_shown_one_hot():
@@ -61,8 +61,8 @@ def test_a_column_of_very_many_categories_is_not_shown_one_hot():
 def test_a_person_of_three_rows_moves_a_sum_three_times_as_far():
     columns = PLAIN["columns"] | {"who": {"type": "identifier"}}
     person = {"columns": columns, "unit": "who", "max_rows": 3, "unit_source": "declared"}
-    told = synth.app_api.encode(synth.Schema.parse(person))
-    assert (told.max_rows, told.sensitivity) == (3, 3.0)
+    reported = synth.app_api.encode(synth.Schema.parse(person))
+    assert (reported.max_rows, reported.sensitivity) == (3, 3.0)
 
 
 def test_the_command_does_not_open_the_table(command, tmp_path):
@@ -71,16 +71,16 @@ def test_the_command_does_not_open_the_table(command, tmp_path):
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00 no table")
     answers = []
     for table in ([tmp_path / "t.csv"], [tmp_path / "gone.csv"], []):
-        code, told, _ = command("encode", *table, "--schema", tmp_path / "s.json", "--json")
+        code, stdout, _ = command("encode", *table, "--schema", tmp_path / "s.json", "--json")
         assert code == 0
-        answers.append(told)
+        answers.append(stdout)
     assert len(set(answers)) == 1
     plain = json.loads(answers[0])
     assert plain["table_opened"] is False
     assert plain["norm"] <= 1
-    code, told, _ = command("encode", tmp_path / "gone.csv", "--schema", tmp_path / "s.json")
-    assert "sensitivity under add_remove: 1.0000" in told
-    assert "gone.csv was not opened" in told
+    code, stdout, _ = command("encode", tmp_path / "gone.csv", "--schema", tmp_path / "s.json")
+    assert "sensitivity under add_remove: 1.0000" in stdout
+    assert "gone.csv was not opened" in stdout
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ ENDS = {
 FITS = ("linear:age~sex+ill", "logistic:ill=yes~age+sex", "poisson:age~ill")
 
 
-def told_by(found, schema=SCHEMA):
+def reported_by(result, schema=SCHEMA):
     """All answers of weighted rows, by question."""
     return {
-        w: [estimates._plain(i) for i in estimates._answered(Question.read(w), found, schema, z=1.96, related=0.1)]
+        w: [estimates._plain(i) for i in estimates._answered(Question.read(w), result, schema, z=1.96, related=0.1)]
         for w in (*ENDS, *FITS)
     }
 
@@ -41,13 +41,13 @@ def test_figures_are_possible_and_what_is_unknown_is_said_to_be():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         size = int(rng.integers(1, 61))
-        found = weighted(counted(people(size, rng), 10 ** rng.uniform(0, 2), rng), float(rng.integers(0, 61)), rng)
-        told = told_by(found)
+        result = weighted(counted(people(size, rng), 10 ** rng.uniform(0, 2), rng), float(rng.integers(0, 61)), rng)
+        reported = reported_by(result)
         for ask, (least, most) in ENDS.items():
-            for one in told[ask]:
+            for one in reported[ask]:
                 assert least <= one["low"] <= one["estimate"] <= one["high"] <= most, (seed, one)
                 assert one["warnings"] or one["high"] - one["low"] < most - least, (seed, one)
-        for one in (i for f in FITS for i in told[f]):
+        for one in (i for f in FITS for i in reported[f]):
             assert one["low"] <= one["estimate"] <= one["high"] or (one["low"], one["high"]) == (-inf, inf)
             assert np.isfinite(one["low"]) or any("not identified" in w for w in one["warnings"])
             assert abs(one["high"] - one["low"]) < 1000 or not np.isfinite(one["low"]), (seed, one)
@@ -62,12 +62,12 @@ def test_small_tables_are_covered_as_often_as_is_said():
     hit, tables = [], 400
     for seed in range(tables):
         rng = np.random.default_rng(seed)
-        found = weighted(counted(people(40, rng), 4.0, rng), 40.0, rng)
-        told = means(
-            found, {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}, SCHEMA, z=1.959964, related=0.1
+        result = weighted(counted(people(40, rng), 4.0, rng), 40.0, rng)
+        reported = means(
+            result, {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}, SCHEMA, z=1.959964, related=0.1
         )
-        told.append(quantile(found, "age", 0.5, SCHEMA, z=1.959964, related=0.1))
-        hit.append([i.low <= truth <= i.high for i, truth in zip(told, (4.5, 0.3775, 4.5), strict=True)])
+        reported.append(quantile(result, "age", 0.5, SCHEMA, z=1.959964, related=0.1))
+        hit.append([i.low <= truth <= i.high for i, truth in zip(reported, (4.5, 0.3775, 4.5), strict=True)])
     assert np.mean(hit, axis=0).min() > 0.95 - 4.9 * np.sqrt(0.95 * 0.05 / tables)
 
 
@@ -75,13 +75,13 @@ def test_columns_that_determine_each_other_are_not_identified():
     rng = np.random.default_rng(0)
     rows = people(2000, rng)
     rows["sex"] = np.minimum(rows["ill"], 1)
-    found = weighted(counted(rows, 1.0, rng), 2000.0, rng)
-    found.positions["sex"][:] = np.minimum(found.positions["ill"], 1)
-    told = {
-        i.name: i for i in estimates._answered(Question.read("linear:age~sex+ill"), found, SCHEMA, z=1.96, related=0.1)
+    result = weighted(counted(rows, 1.0, rng), 2000.0, rng)
+    result.positions["sex"][:] = np.minimum(result.positions["ill"], 1)
+    reported = {
+        i.name: i for i in estimates._answered(Question.read("linear:age~sex+ill"), result, SCHEMA, z=1.96, related=0.1)
     }
-    assert not told["sex=m"].identified
-    alone = estimates._answered(Question.read("linear:age~sex"), found, SCHEMA, z=1.96, related=0.1)
+    assert not reported["sex=m"].identified
+    alone = estimates._answered(Question.read("linear:age~sex"), result, SCHEMA, z=1.96, related=0.1)
     assert all(i.identified for i in alone)
 
 

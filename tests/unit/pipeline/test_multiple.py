@@ -111,20 +111,20 @@ def test_what_cannot_be_done_is_refused_in_one_line(releases, tmp_path, command)
         method="independent",
     )
     for place, *options in ((tmp_path / "other",), (releases / "20", "--where", "sex=f"), (tmp_path / "nowhere",)):
-        code, _, told = command("sample", place, "--multiple", 3, *options, "--out", tmp_path / "t")
-        assert code == 2, told
-        assert len(told.splitlines()) == 1
+        code, _, stderr = command("sample", place, "--multiple", 3, *options, "--out", tmp_path / "t")
+        assert code == 2, stderr
+        assert len(stderr.splitlines()) == 1
     assert command("sample", releases / "20", "--multiple", 1, "--out", tmp_path / "t")[0] == 2
 
 
 def test_the_rule_is_rubins():
     rng = np.random.default_rng(0)
-    told, own = rng.normal(size=(20, 3)), rng.random((20, 3))
-    found = synth.combine(told, own)
-    between = told.var(0, ddof=1)
-    assert np.allclose(found.variance, own.mean(0) + 1.05 * between)
-    assert np.allclose(found.df, 19 * (1 + own.mean(0) / (1.05 * between)) ** 2)
-    assert np.allclose((found.low + found.high) / 2, told.mean(0))
+    reported, own = rng.normal(size=(20, 3)), rng.random((20, 3))
+    result = synth.combine(reported, own)
+    between = reported.var(0, ddof=1)
+    assert np.allclose(result.variance, own.mean(0) + 1.05 * between)
+    assert np.allclose(result.df, 19 * (1 + own.mean(0) / (1.05 * between)) ** 2)
+    assert np.allclose((result.low + result.high) / 2, reported.mean(0))
     same = synth.combine([2.0, 2.0], [1.0, 1.0])
     assert same.high - same.low == pytest.approx(2 * 1.959964, abs=1e-4)  # no noise: the usual interval
 
@@ -134,11 +134,11 @@ def test_intervals_of_the_rule_cover_where_its_argument_holds():
     rng = np.random.default_rng(1)
     repetitions, draws = 3000, 20
     centre = rng.normal(0, 1.0, repetitions) + rng.normal(0, 2.0, repetitions)  # sampling, then noise
-    told = centre + rng.normal(0, 2.0, (draws, repetitions))
-    found = synth.combine(told, np.ones((draws, repetitions)))
-    hit = np.mean((found.low <= 0) & (found.high >= 0))
+    reported = centre + rng.normal(0, 2.0, (draws, repetitions))
+    result = synth.combine(reported, np.ones((draws, repetitions)))
+    hit = np.mean((result.low <= 0) & (result.high >= 0))
     assert abs(hit - 0.95) < 4.9 * np.sqrt(0.95 * 0.05 / repetitions)
-    narrow = np.mean(np.abs(told.mean(0)) <= 1.96)  # as if the rows were real: the evil twin
+    narrow = np.mean(np.abs(reported.mean(0)) <= 1.96)  # as if the rows were real: the evil twin
     assert narrow < 0.8
 
 
@@ -152,8 +152,8 @@ def test_estimates_that_cannot_be_combined_are_refused(wrong):
 
 def test_it_warns_of_what_was_not_measured(releases):
     with pytest.warns(combining.BeyondMeasured, match="not counted in one table|in at most"):
-        found = synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["age", "sex", "ill"])
-    assert found.warnings
+        result = synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["age", "sex", "ill"])
+    assert result.warnings
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert synth.combine([1.0, 2.0], [1.0, 1.0], release=releases / "0.2", columns=["sex"]).warnings == ()
@@ -170,9 +170,9 @@ def test_the_pages_examples_run(releases, monkeypatch, capsys):
         exec(
             compile(code.replace('"release"', '"20"').replace("count=20", "count=3"), "inference.md", "exec"), names
         )  # the page is ours
-    told = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [line[0] for line in told[:4]] == ["age", "1", "age", "sex=m"]
-    assert len(told[-1]) == 3  # combined: estimate and interval
+    reported = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in reported[:4]] == ["age", "1", "age", "sex=m"]
+    assert len(reported[-1]) == 3  # combined: estimate and interval
 
 
 PAGES = {"docs/inference.md": r"```r\n(.*?)```", "synth/report/templates/index.html": r"<code>(files .*?)</code>"}
@@ -199,5 +199,5 @@ def test_the_lines_for_r_give_the_same_interval(tmp_path, page):
         timeout=120,
     )
     ages = [t["age"] for t in tables]
-    found = synth.combine([a.mean() for a in ages], [a.var() / a.count() for a in ages])
-    assert [float(x) for x in ended.stdout.split()[1:]] == pytest.approx([found.low, found.high], rel=1e-9)
+    result = synth.combine([a.mean() for a in ages], [a.var() / a.count() for a in ages])
+    assert [float(x) for x in ended.stdout.split()[1:]] == pytest.approx([result.low, result.high], rel=1e-9)

@@ -52,9 +52,9 @@ def spends():
 def test_the_card_names_the_prior_and_the_release_can_be_fitted_again_without_it(older, tmp_path):
     out = tmp_path / "out"
     result = synth.run(people(500, 0), **FACTS, prior=older, prior_reason=WHY, out=out, seed=1)
-    (told,) = json.loads((out / "card.json").read_text())["priors"]
-    assert (told["name"], told["rows"], told["reason"]) == ("older.csv", 400, WHY)
-    assert told["columns"] == ["age", "ill", "sex"]
+    (reported,) = json.loads((out / "card.json").read_text())["priors"]
+    assert (reported["name"], reported["rows"], reported["reason"]) == ("older.csv", 400, WHY)
+    assert reported["columns"] == ["age", "ill", "sex"]
     assert "public counts" in result.card["release_kinds"]
     older.unlink()
     stored = folder.load_release(out)
@@ -66,9 +66,9 @@ def test_the_card_names_the_prior_and_the_release_can_be_fitted_again_without_it
 def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
     synth.run(people(500, 0), **FACTS, out=tmp_path / "first")
     later = synth.run(people(500, 2), **FACTS | {"dataset": "e"}, prior=tmp_path / "first", separate=True)
-    (told,) = later.card["priors"]
-    assert told["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, to which")
-    assert (told["epsilon"], told["delta"]) == (1.0, 1e-5)
+    (reported,) = later.card["priors"]
+    assert reported["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, to which")
+    assert (reported["epsilon"], reported["delta"]) == (1.0, 1e-5)
 
 
 def test_a_prior_with_other_spellings_is_read_by_the_schema(tmp_path):

@@ -125,15 +125,15 @@ def test_a_waiting_job_is_run_as_its_folder_says(small, command, tmp_path):
     request = RunRequest(**FACTS, table=table, method="independent", num_rows=5, dataset="club", seed=1)
     job = jobs.create(request.stored(), folder=tmp_path / "job")
     (job.path / "description.json").write_text(schema.read_text())
-    code, out, told = command("run", "--json", "--job", job.path, "--approved-by", "bob")
-    assert code == 0, told
+    code, out, stderr = command("run", "--json", "--job", job.path, "--approved-by", "bob")
+    assert code == 0, stderr
     assert json.loads(out)["num_rows"] == 5
     assert (job.path / "release" / "synthetic.csv").exists()
     line = synth.Ledger().charge(job.run)
     assert (line.dataset, line.approved_by, line.epsilon) == ("club", "bob", 1.0)
-    code, _, told = command("run", "--json", "--job", job.path)
+    code, _, stderr = command("run", "--json", "--job", job.path)
     assert code == 2
-    assert "has ended; start a new one" in told
+    assert "has ended; start a new one" in stderr
     assert len([e for e in synth.Ledger().entries() if e.kind == "spend"]) == 1
 
 
@@ -147,8 +147,8 @@ def test_what_else_a_job_asks_for_is_done_as_its_folder_says(small, command, tmp
         assert read(job.request()) == request
         if description is not None:
             (job.path / jobs.DESCRIPTION).write_text(json.dumps(description))
-        code, out, told = command(*jobs.AS_ASKED, "--job", job.path)
-        assert code == 0, told
+        code, out, stderr = command(*jobs.AS_ASKED, "--job", job.path)
+        assert code == 0, stderr
         assert (job.status().state, job.status().exit_code) == ("done", 0)
         return job, json.loads(out)
 
@@ -176,7 +176,7 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
     with duckdb.connect(tmp_path / "d.duckdb") as con:
         con.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{table}', all_varchar=true)")
     source = {"table": "people", "source": f"duckdb:///{tmp_path / 'd.duckdb'}"}
-    code, _, told = command(
+    code, _, stderr = command(
         "run",
         "people",
         "--source",
@@ -191,14 +191,14 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
         tmp_path / "release",
         "--json",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     request = ReportRequest(
         **source, release=str(tmp_path / "release"), reports="a", out=str(tmp_path / "p.html"), shadow_runs=40
     )
     job = jobs.create(request.stored(), folder=tmp_path / "job")
     assert read(job.request()) == request
-    code, _, told = command(*jobs.AS_ASKED, "--job", job.path)
-    assert code == 0, told
+    code, _, stderr = command(*jobs.AS_ASKED, "--job", job.path)
+    assert code == 0, stderr
     page = next(tmp_path.glob("p*.html")).read_text()
     assert "steward" in page.lower()
     assert "2 x 40" in page[page.index("Membership by shadow runs") :]
@@ -225,11 +225,11 @@ def test_a_damaged_request_of_another_task_is_one_line(plain, words):
 
 
 def test_a_folder_without_a_request_is_refused_before_anything(command, tmp_path):
-    code, _, told = command("run", "--job", tmp_path / "none")
+    code, _, stderr = command("run", "--job", tmp_path / "none")
     assert code == 2
-    assert "no job here" in told
+    assert "no job here" in stderr
     job = jobs.create({"decides": []}, folder=tmp_path / "other")
-    code, _, told = command("run", "--job", job.path)
+    code, _, stderr = command("run", "--job", job.path)
     assert code == 2
-    assert "holds no request of a run" in told
+    assert "holds no request of a run" in stderr
     assert not synth.Ledger().entries()

@@ -25,7 +25,7 @@ def spends():
     return [e for e in synth.Ledger().entries() if e.kind == "spend"]
 
 
-def told(plain):
+def reported(plain):
     return {k: v for k, v in plain.items() if k not in ("seconds", "seconds_total", "peak_mib")}
 
 
@@ -34,7 +34,7 @@ def test_the_function_and_the_request_are_the_same_run(small):
     one = synth.run(table, schema=SCHEMA, **FACTS, num_rows=20, seed=1, noise=SeededNoise(3))
     request, rows = requested(table, **FACTS, num_rows=20, seed=1)
     other = carry_out(request, schema=SCHEMA, rows=rows, noise=SeededNoise(3))
-    assert told(one.plain()) == told(other.plain())
+    assert reported(one.plain()) == reported(other.plain())
     assert one.frame.equals(other.frame)
     lines = [e.question for e in spends()]
     assert len(lines) == 2
@@ -88,8 +88,8 @@ def test_a_schema_that_was_not_read_is_told_how_to_read_it(small, schema):
 
 def test_statistics_go_the_way_of_a_run(small):
     table, _ = small
-    found = statistics(table, schema=SCHEMA, ask=["mean:age"], epsilon=0.5, delta=1e-5, dataset="d", run="an-id")
-    assert found.card["method"] == "statistics"
+    result = statistics(table, schema=SCHEMA, ask=["mean:age"], epsilon=0.5, delta=1e-5, dataset="d", run="an-id")
+    assert result.card["method"] == "statistics"
     line = synth.Ledger().charge("an-id")
     assert (line.epsilon, line.question["method"]) == (0.5, "statistics")
 
@@ -129,7 +129,7 @@ def test_the_command_and_the_library_write_one_form_of_request(small, command, t
 
 def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_released(small, command, tmp_path):
     table, schema = small
-    code, told, _ = command(
+    code, stdout, _ = command(
         "run",
         table,
         "--schema",
@@ -144,24 +144,24 @@ def test_after_a_run_the_terminal_says_how_near_the_table_is_to_what_was_release
         tmp_path / "out",
     )
     assert code == 0
-    said = next(line for line in told.splitlines() if line.startswith("columns: "))
-    found = means(gather(tmp_path / "out"))["one_way"]
+    said = next(line for line in stdout.splitlines() if line.startswith("columns: "))
+    result = means(gather(tmp_path / "out"))["one_way"]
     assert said == (
-        f"columns: {100 * found['distance']:.2g} % of the rows differ from the noisy counts; "
-        f"noise alone explains {100 * found['from_noise']:.2g} %"
+        f"columns: {100 * result['distance']:.2g} % of the rows differ from the noisy counts; "
+        f"noise alone explains {100 * result['from_noise']:.2g} %"
     )
-    assert "pairs: " not in told, "no pairs were asked for"
+    assert "pairs: " not in stdout, "no pairs were asked for"
 
 
 def test_called_without_a_part_it_says_the_usual_way_or_the_groups_help(command):
     from synth.cli import app
 
     known = {c.name or c.callback.__name__ for c in app.registered_commands} | {g.name for g in app.registered_groups}
-    code, told, _ = command()
+    code, stdout, _ = command()
     assert code == 2
-    shown = re.findall(r"^  synth (\w+)", told, re.MULTILINE)
+    shown = re.findall(r"^  synth (\w+)", stdout, re.MULTILINE)
     assert shown == ["schema", "plan", "run", "report"]
     assert set(shown) <= known
-    code, told, _ = command("ledger")
+    code, stdout, _ = command("ledger")
     assert code == 2
-    assert len(told.splitlines()) > 8, "a help of several lines, not one"
+    assert len(stdout.splitlines()) > 8, "a help of several lines, not one"

@@ -28,10 +28,10 @@ def wave(out, *, ill: float, seed: int, **options):
 
 
 def test_the_waves_of_a_plan_add_up_to_the_whole_and_compose_to_less():
-    found = plan(waves=5, epsilon=1.0, delta=1e-5)
-    assert found.each * 5 == pytest.approx(1.0)
-    assert found.each_delta * 5 == pytest.approx(1e-5)
-    assert found.each < found.exact < 0.7
+    result = plan(waves=5, epsilon=1.0, delta=1e-5)
+    assert result.each * 5 == pytest.approx(1.0)
+    assert result.each_delta * 5 == pytest.approx(1e-5)
+    assert result.each < result.exact < 0.7
     with pytest.raises(UsageError, match="waves 0: must be 1 to"):
         plan(waves=0, epsilon=1.0, delta=1e-5)
 
@@ -43,8 +43,8 @@ def test_a_change_is_seen_through_noise_and_a_prior_does_not_hide_it(tmp_path):
     other = wave(tmp_path / "other", ill=0.5, seed=3, prior=first)
     level = 1 - 6e-7
     assert not any(row["sure"] for row in changes(first, same, level=level))
-    found = changes(first, other, level=level)
-    assert {(row["column"], row["value"]) for row in found if row["sure"]} == {("ill", "yes"), ("ill", "no")}
-    assert found[0]["low"] < found[0]["change"] < found[0]["high"]
+    result = changes(first, other, level=level)
+    assert {(row["column"], row["value"]) for row in result if row["sure"]} == {("ill", "yes"), ("ill", "no")}
+    assert result[0]["low"] < result[0]["change"] < result[0]["high"]
     with pytest.raises(UsageError, match="age: is not a measured column of both"):
         changes(first, other, columns=["age"])

@@ -118,10 +118,10 @@ def test_whoever_watches_sees_one_line_with_the_time_left(monkeypatch, capsys, t
     assert not capsys.readouterr().err
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     made.fit(small_frame(200))
-    told = capsys.readouterr().err
-    assert told.count("\r") > 3
-    assert "Fitting the model" in told
-    assert told.endswith("\n")
+    reported = capsys.readouterr().err
+    assert reported.count("\r") > 3
+    assert "Fitting the model" in reported
+    assert reported.endswith("\n")
 
 
 @pytest.mark.long
@@ -129,7 +129,7 @@ def test_the_pages_example_runs(tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "synthesizer.md").read_text(), re.S).group(1)
-    found: dict = {}
-    exec(compile(code, "synthesizer.md", "exec"), found)  # the page is ours
-    assert set(found["women"]["sex"]) == {"female"}
-    assert len(found["again"].sample(7)) == 7
+    result: dict = {}
+    exec(compile(code, "synthesizer.md", "exec"), result)  # the page is ours
+    assert set(result["women"]["sex"]) == {"female"}
+    assert len(result["again"].sample(7)) == 7

@@ -36,15 +36,15 @@ def test_tables_follow_the_counts_though_the_model_is_wrong():
     tilted = Tilted.of(even_model(4000.0), counted(rows, 0.5, rng), SCHEMA, COLUMNS)
     table, _ = next(tilted.tables(4000, rng=rng))
 
-    def told(r):
+    def reported(r):
         age, sex, yes = r["age"] / 9, r["sex"], r["ill"] == 1
         return np.array(
             [age.mean(), sex.mean(), yes.mean(), (age * yes).mean(), (age * sex).mean(), (sex * yes).mean()]
         )
 
-    assert np.abs(told(table) - told(rows)).max() < 0.02
+    assert np.abs(reported(table) - reported(rows)).max() < 0.02
     own = even_model(4000.0).sample(4000, rng=rng)
-    assert np.abs(told(own) - told(rows)).max() > 0.05  # the model as it was: the evil twin
+    assert np.abs(reported(own) - reported(rows)).max() > 0.05  # the model as it was: the evil twin
 
 
 @pytest.mark.long
@@ -96,10 +96,10 @@ def test_the_mean_of_a_count_far_below_its_bound_is_named_where_noise_is_clipped
         noise=SeededNoise(2),
         seed=2,
     )
-    code, told, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
+    code, stdout, _ = command("sample", tmp_path / "out", "--multiple", 5, "--seed", 1, "--out", tmp_path / "t")
     assert code == 0
-    assert "visits: its mean in these tables is above what the noisy counts say" in told
-    assert "age: " not in told
+    assert "visits: its mean in these tables is above what the noisy counts say" in stdout
+    assert "age: " not in stdout
     with pytest.warns(synth.app_api.BeyondMeasured, match="visits: its mean") as warned:
         list(synth.app_api.multiple(tmp_path / "out", count=5, seed=1))
     assert [Path(w.filename).name for w in warned] == ["test_tilted_rows.py"]
@@ -119,11 +119,11 @@ def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, 
     named = list(synth.app_api.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
     assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
     monkeypatch.setattr(tilted_rows, "MOST_MOMENTS", 3)
-    code, _, told = command(
+    code, _, stderr = command(
         "sample", tmp_path / "out", "--multiple", 2, "--columns", "age,sex", "--out", tmp_path / "t"
     )
     assert code == 2
-    assert "too many" in told
+    assert "too many" in stderr
     assert (
         len(list(synth.app_api.multiple(tmp_path / "out", count=2, num_rows=20))) == 2
     )  # all columns: the model fitted again
@@ -144,8 +144,8 @@ def test_combined_intervals_are_centred_where_those_of_the_counts_are(tmp_path):
         dataset="d",
     )
     (straight,) = estimates(tmp_path / "out", ["mean:age"])
-    told = [t["age"].mean() for t in synth.app_api.multiple(tmp_path / "out", count=20, seed=3)]
-    assert abs(np.mean(told) - straight["estimate"]) < 4.9 * np.std(told, ddof=1) / np.sqrt(20) + 0.05
+    reported = [t["age"].mean() for t in synth.app_api.multiple(tmp_path / "out", count=20, seed=3)]
+    assert abs(np.mean(reported) - straight["estimate"]) < 4.9 * np.std(reported, ddof=1) / np.sqrt(20) + 0.05
 
 
 def test_noise_that_asks_for_the_impossible_leaves_no_table_of_a_few_rows():

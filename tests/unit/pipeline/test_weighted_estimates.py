@@ -37,9 +37,9 @@ def test_weighted_figures_are_covered_and_plain_ones_are_not():
     for seed in range(repetitions):
         rng = np.random.default_rng(seed)
         plain = weighted(counted(people(2000, rng), 25.0, rng, tables=pairs), 2000.0, rng, columns=ALL)
-        found = plain.surveyed(Term(column="weight").numbers(plain.positions, SCHEMA))
-        told = [estimates._answered(Question.read(w), found, SCHEMA, z=1.959964, related=0.1)[-1] for w in ASKED]
-        hit.append([[i.low <= t <= i.high for i, t in zip(told, one, strict=True)] for one in true])
+        result = plain.surveyed(Term(column="weight").numbers(plain.positions, SCHEMA))
+        reported = [estimates._answered(Question.read(w), result, SCHEMA, z=1.959964, related=0.1)[-1] for w in ASKED]
+        hit.append([[i.low <= t <= i.high for i, t in zip(reported, one, strict=True)] for one in true])
     covered = np.mean(hit, axis=0)
     assert covered[0].min() > 0.95 - 4.9 * np.sqrt(0.95 * 0.05 / repetitions)
     assert covered[1, 0] < 0.2

@@ -24,16 +24,16 @@ def test_rdp_agrees_with_the_accountant(mu, delta):
 
 @pytest.mark.parametrize("count", [2, 10, 60])
 def test_the_exact_figure_is_the_least_and_nothing_exceeds_the_sum(count):
-    found = compose(runs(count))
-    assert found.exact < found.rdp < found.zcdp
-    assert found.advanced <= found.basic
-    assert found.exact < found.basic == pytest.approx(0.5 * count)
+    result = compose(runs(count))
+    assert result.exact < result.rdp < result.zcdp
+    assert result.advanced <= result.basic
+    assert result.exact < result.basic == pytest.approx(0.5 * count)
 
 
 def test_one_run_costs_what_it_was_charged():
-    found = compose(runs(1))
-    assert found.basic == 0.5
-    assert found.exact == pytest.approx(0.5, rel=1e-3)
+    result = compose(runs(1))
+    assert result.basic == 0.5
+    assert result.exact == pytest.approx(0.5, rel=1e-3)
 
 
 def test_many_small_runs_grow_with_the_root():
@@ -72,17 +72,17 @@ def ledger(tmp_path, **second):
 
 
 def test_the_ledgers_steps_follow_its_spends(tmp_path):
-    found = compare_runs.ledger_composition(ledger(tmp_path).entries(), "d")
-    assert [s["runs"] for s in found["steps"]] == [1, 2]
-    assert [s["entry"] for s in found["steps"]] == [1, 2]
-    assert found["reason"] is None
+    result = compare_runs.ledger_composition(ledger(tmp_path).entries(), "d")
+    assert [s["runs"] for s in result["steps"]] == [1, 2]
+    assert [s["entry"] for s in result["steps"]] == [1, 2]
+    assert result["reason"] is None
 
 
 @pytest.mark.parametrize("second", [{"relation": "zero_out"}, {"question": {}}])
 def test_what_does_not_add_up_is_not_composed(tmp_path, second):
-    found = compare_runs.ledger_composition(ledger(tmp_path, **second).entries(), "d")
-    assert found["reason"]
-    assert found["steps"] == []
+    result = compare_runs.ledger_composition(ledger(tmp_path, **second).entries(), "d")
+    assert result["reason"]
+    assert result["steps"] == []
 
 
 def test_the_command_tells_all_five(command, tmp_path):

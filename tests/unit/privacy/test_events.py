@@ -56,7 +56,7 @@ EVENTS = {
 GOLDEN = json.loads((Path(__file__).parents[2] / "stored" / "accounting" / "epsilons.json").read_text())
 
 
-def told(work):
+def reported(work):
     try:
         return repr(work())
     except (UsageError, ValueError) as error:
@@ -70,20 +70,20 @@ def again(key):
         case ["plain", name]:
             return json.dumps(EVENTS[name].plain())
         case ["imp", name, cells, epsilon]:
-            return told(
+            return reported(
                 lambda: composition.imprecision(EVENTS[name], cells=int(cells), epsilon=float(epsilon), delta=DELTA)
             )
         case ["cal", epsilon, delta]:
-            return told(lambda: composition.calibrate(float(epsilon), float(delta)))
+            return reported(lambda: composition.calibrate(float(epsilon), float(delta)))
         case ["rho", epsilon, delta]:
-            return told(lambda: composition.calibrate_rho(float(epsilon), float(delta), mu_elsewhere=0.01))
+            return reported(lambda: composition.calibrate_rho(float(epsilon), float(delta), mu_elsewhere=0.01))
         case ["der", epsilon, delta]:
             mu = composition.calibrate(float(epsilon), float(delta))
-            return told(lambda: composition.derived_epsilon(mu, float(delta)))
+            return reported(lambda: composition.derived_epsilon(mu, float(delta)))
         case [names, "by"]:
-            return told(lambda: composition.accountant([EVENTS[n] for n in names.split("+")]))
+            return reported(lambda: composition.accountant([EVENTS[n] for n in names.split("+")]))
     names, delta = key.split("@")
-    return told(lambda: composition.epsilon_of([EVENTS[n] for n in names.split("+")], float(delta)))
+    return reported(lambda: composition.epsilon_of([EVENTS[n] for n in names.split("+")], float(delta)))
 
 
 def figure(key, text):
@@ -99,10 +99,10 @@ def figure(key, text):
 @pytest.mark.long
 def test_every_figure_is_that_of_the_version_before():
     assert len(GOLDEN) > 200
-    found = {key: again(key) for key in GOLDEN}
+    result = {key: again(key) for key in GOLDEN}
     numbers = {key for key, text in GOLDEN.items() if not isinstance(figure(key, text), str)}
     assert len(numbers) > 100
-    assert {k: float(t) if k in numbers else t for k, t in found.items()} == {
+    assert {k: float(t) if k in numbers else t for k, t in result.items()} == {
         k: figure(k, t) for k, t in GOLDEN.items()
     }
 

@@ -233,9 +233,9 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
     assert ledger.twins(b"none", alike=lambda one, _: met.append(one), **asked) == []
     assert met == [b"later", b"first", b"other", b"first"]
     assert ledger.twins(b"other", alike=same, **asked) == ["census"]
-    told = [e.question["fingerprint"] for e in ledger.entries()]
-    assert len({len(t) for t in told}) == 1
-    assert len(set(told)) == len(rows)
+    reported = [e.question["fingerprint"] for e in ledger.entries()]
+    assert len({len(t) for t in reported}) == 1
+    assert len(set(reported)) == len(rows)
 
     key = secret_key.key(ledger.path)
     ledger.path.with_name(ledger.path.name + ".key").write_bytes(b"y" * 32)  # lost, and drawn anew
@@ -247,9 +247,9 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
 def test_marks_of_the_second_form_are_still_compared(ledger):
     key, salt, plain = secret_key.key(ledger.path), b"s" * 16, b"\0old rows"
     hidden = shake_256(b"rows of a run" + (32).to_bytes(2, "big") + key + salt).digest(len(plain))
-    told = b64encode(salt + bytes(a ^ b for a, b in zip(plain, hidden, strict=True))).decode()
+    reported = b64encode(salt + bytes(a ^ b for a, b in zip(plain, hidden, strict=True))).decode()
     with sqlite.writing(ledger.path) as db:
-        entries.append(db, kind="fingerprint", question={"form": 2, "fingerprint": told}, run="r", dataset="old")
+        entries.append(db, kind="fingerprint", question={"form": 2, "fingerprint": reported}, run="r", dataset="old")
     ledger.fingerprint("next", dataset="old", digest=b"rows of today")
     for rows in (b"old rows", b"rows of today"):
         assert ledger.twins(rows, dataset="copy", among=["old"], alike=same) == ["old"]

@@ -78,17 +78,17 @@ def test_no_damage_to_the_accounts_gives_budget_back(ledger, damage, first):
 def test_verify_tells_of_a_damaged_account_and_a_rebuild_mends_it(ledger, command):
     strike(ledger, DAMAGES["a lower sum"])
     assert "do not agree" in ledger.verify().problem
-    code, out, told = command("ledger", "verify", "--ledger", ledger.path, "--rebuild")
-    assert code == 0, told
+    code, out, stderr = command("ledger", "verify", "--ledger", ledger.path, "--rebuild")
+    assert code == 0, stderr
     assert "the chain holds" in out
     assert ledger.verify().ok
 
 
 def test_a_rebuild_is_refused_where_the_lines_themselves_are_damaged(ledger, command):
     strike(ledger, "DROP TRIGGER ledger_no_update", "UPDATE ledger SET epsilon = 0 WHERE number = 2")
-    code, _, told = command("ledger", "verify", "--ledger", ledger.path, "--rebuild")
+    code, _, stderr = command("ledger", "verify", "--ledger", ledger.path, "--rebuild")
     assert code == 3
-    assert "line 2: altered" in told
+    assert "line 2: altered" in stderr
 
 
 def test_lines_that_an_older_program_adds_are_counted(ledger):
@@ -159,9 +159,9 @@ def steps(book, act) -> int:
 
 def test_pages_are_the_lines_newest_first(ledger):
     lines = ledger.entries()
-    found = [ledger.page(size=2, number=n) for n in (1, 2, 3, 4)]
-    assert [e for page, _ in found for e in page] == lines[::-1]
-    assert {count for _, count in found} == {5}
+    results = [ledger.page(size=2, number=n) for n in (1, 2, 3, 4)]
+    assert [e for page, _ in results for e in page] == lines[::-1]
+    assert {count for _, count in results} == {5}
     spends, count = ledger.page("CENSUS", kind="spend", size=2)
     assert ([e.number for e in spends], count) == ([4, 3], 3)
     ledger.spend(charge(0.05, dataset="more"))

@@ -31,12 +31,12 @@ LAWS = [Shift(100, 100), Shift(12, 1), Shift(7, 30), Shift(100, 10, "rotation"),
 
 @pytest.mark.parametrize(("slices", "epsilon", "gaussian", "rotation", "published"), TABLE)
 def test_known_noise(slices, epsilon, gaussian, rotation, published):
-    for found, stated in (
+    for item, stated in (
         (sigma_at(epsilon, 1e-5, Shift(100, slices)), gaussian),
         (sigma_at(epsilon, 1e-5, Shift(100, slices, "rotation")), rotation),
         (theorem_1(epsilon, 1e-5, dim=100, num_slices=slices), published),
     ):
-        assert stated - 0.001 < found <= stated
+        assert stated - 0.001 < item <= stated
 
 
 def test_theorem_1_pays_for_more_than_it_claims():

@@ -31,9 +31,9 @@ def test_the_quantile_errs_by_less_than_the_proof_allows():
     middle, tail = np.linspace(0.14, 0.5, 600)[:-1], np.geomspace(2.0**-28, 0.14, 600)
     with mpmath.workprec(200):
         for p in (*middle, *tail, 0.5 - 2.0**-40):
-            found = mpmath.mpf(float(ndtri(p)))
-            step = (mpmath.ncdf(found) - mpmath.mpf(float(p))) / mpmath.npdf(
-                found
+            result = mpmath.mpf(float(ndtri(p)))
+            step = (mpmath.ncdf(result) - mpmath.mpf(float(p))) / mpmath.npdf(
+                result
             )  # Newton: its error, up to its square
             assert abs(step) < 2.0**-46
 

@@ -109,8 +109,8 @@ def test_the_calibrated_noise_spends_what_was_asked(epsilon, mu_elsewhere, repla
     kind = PoissonSampledReplacedDpEvent if replaced else PoissonSampledDpEvent
     events = [kind(name="a", sensitivity=1.0, sigma=sigma, rate=0.02, count=20)]
     events += [GaussianDpEvent(name="b", sensitivity=mu_elsewhere, sigma=1.0)] if mu_elsewhere else []
-    found = epsilon_of(events, 1e-5)
-    assert epsilon * (1 - 1e-6) < found <= epsilon
+    result = epsilon_of(events, 1e-5)
+    assert epsilon * (1 - 1e-6) < result <= epsilon
 
 
 def test_no_noise_is_enough_where_nothing_is_left():

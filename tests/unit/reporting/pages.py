@@ -19,12 +19,12 @@ class Reader(HTMLParser):
         assert not self._open, self._open
 
     def handle_starttag(self, tag, attrs):
-        told = dict(attrs)
+        reported = dict(attrs)
         self.tags.append(tag)
-        self.links += [told[k] for k in ("href", "src", "xlink:href") if k in told]
-        self.names |= {told["id"]} if "id" in told else set()
+        self.links += [reported[k] for k in ("href", "src", "xlink:href") if k in reported]
+        self.names |= {reported["id"]} if "id" in reported else set()
         if tag == "svg":
-            self.images.append(told.get("aria-label"))
+            self.images.append(reported.get("aria-label"))
         if tag not in self.VOID:
             self._open.append(tag)
 

@@ -129,9 +129,9 @@ def test_export_writes_one_and_refuses_what_it_does_not_know(command, release, t
     assert "answers are for the steward" in out
     assert "Folgenabschätzung" in (tmp_path / "d.html").read_text()
     for wrong in (["--format", "word"], ["--format", "csvw", "--out", tmp_path / "none" / "x"]):
-        code, _, told = command("card", "export", release, *wrong)
-        assert code == 2, told
-        assert len(told.splitlines()) == 1
+        code, _, stderr = command("card", "export", release, *wrong)
+        assert code == 2, stderr
+        assert len(stderr.splitlines()) == 1
 
 
 def test_nothing_is_claimed_for_the_steward(release):

@@ -20,8 +20,8 @@ def test_the_page_needs_nothing_but_itself_and_costs_nothing(release, tmp_path):
     text = (tmp_path / "p.html").read_text()
     check(text)
     assert "steward" not in text
-    told = json.loads((tmp_path / "p.json").read_text())
-    assert set(told["one_way"]) == {"age", "sex", "region", "income", "seen", "ill"}
+    parsed = json.loads((tmp_path / "p.json").read_text())
+    assert set(parsed["one_way"]) == {"age", "sex", "region", "income", "seen", "ill"}
     assert paths["report_json"].endswith("p.json")
 
 
@@ -55,8 +55,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
 
 def test_distance_from_noise_alone_is_foretold():
     rng, truth = np.random.default_rng(0), np.full(4000, 500.0)
-    found = agreement(table(truth + rng.normal(0, 8.0, 4000), 8.0), truth, rows=truth.sum())
-    assert found.distance == pytest.approx(found.from_noise, rel=0.05)
+    result = agreement(table(truth + rng.normal(0, 8.0, 4000), 8.0), truth, rows=truth.sum())
+    assert result.distance == pytest.approx(result.from_noise, rel=0.05)
 
 
 def test_the_total_weighs_tables_by_their_noise():
@@ -85,17 +85,17 @@ def test_one_hot_slices_tell_noisy_counts():
     group, sums = rng.integers(0, 30, rows), np.zeros((30, 6))
     for at, code in enumerate(codes):
         np.add.at(sums, (group, 3 * at + code), weight)
-    told = tables([SlicesRelease(question=question, values=sums + rng.normal(0, 1.5, sums.shape))])
-    assert [t.columns for t in told] == [("a",), ("b",)]
-    assert told[0].sigma == pytest.approx(1.5 * np.sqrt(30) / weight)
-    assert np.abs(told[0].values - np.bincount(codes[0])).max() < 4 * told[0].sigma
+    reported = tables([SlicesRelease(question=question, values=sums + rng.normal(0, 1.5, sums.shape))])
+    assert [t.columns for t in reported] == [("a",), ("b",)]
+    assert reported[0].sigma == pytest.approx(1.5 * np.sqrt(30) / weight)
+    assert np.abs(reported[0].values - np.bincount(codes[0])).max() < 4 * reported[0].sigma
 
 
 def test_a_release_without_counts_says_so(release):
     stored = folder.load_release(release[0])
-    found = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
-    said = released_verdict.verdict(found, stored.card)
-    text = publishable.render(found, schema=stored.setting.schema, about=stored.card, said=said)
+    result = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
+    said = released_verdict.verdict(result, stored.card)
+    text = publishable.render(result, schema=stored.setting.schema, about=stored.card, said=said)
     check(text)
     assert "released embedding, not tables of counts" in text
 
@@ -103,13 +103,13 @@ def test_a_release_without_counts_says_so(release):
 def test_texts_are_escaped_wherever_they_stand(release):
     """Names of columns and values, of the dataset, of statistics: none of them becomes a part of the page."""
     evil = "<script>alert(1)</script>"
-    stored, found = folder.load_release(release[0]), publish.gather(release[0])
+    stored, results = folder.load_release(release[0]), publish.gather(release[0])
     plain = json.loads(json.dumps(json.loads(stored.setting.schema.to_json())).replace("sex", evil))
     plain["columns"][evil]["categories"] = [evil, "'\"&"][: len(plain["columns"][evil]["categories"])]
     shown = dataclasses.replace(
-        found,
-        one_way={n.replace("sex", evil): s for n, s in found.one_way.items()},
-        two_way={(evil, b): s for (_, b), s in found.two_way.items()},
+        results,
+        one_way={n.replace("sex", evil): s for n, s in results.one_way.items()},
+        two_way={(evil, b): s for (_, b), s in results.two_way.items()},
     )
     counted = {"kind": "count", "columns": [evil], "half": 1.0, "cells": [{"values": [evil], "count": 1}] * 40}
     mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
@@ -132,16 +132,17 @@ def test_tables_of_three_columns_are_shown_beside_their_noise():
     """A parity that the synthetic rows keep is as near as noise lets it, one that they lose is far."""
     rng = np.random.default_rng(0)
     codes = {n: rng.integers(0, 2, 4000) for n in "ab"}
-    kept = codes | {"y": (codes["a"] + codes["b"]) % 2}
+    retained = codes | {"y": (codes["a"] + codes["b"]) % 2}
     marginal = Marginal(bins=tuple(Bins.each(n, 2) for n in "aby"), sigma=20.0)
     asked = Counts(purpose="tables", marginals=(marginal,))
-    exact = tables([CountsRelease(question=asked, values=(np.zeros((2, 2, 2), np.int64),))])[0].counted(kept)
+    exact = tables([CountsRelease(question=asked, values=(np.zeros((2, 2, 2), np.int64),))])[0].counted(retained)
     values = np.rint(exact + rng.normal(0, 20.0, exact.shape)).astype(np.int64)
     release = CountsRelease(question=asked, values=(values,))
-    found, lost = (
-        publishable.gather([release], made, public_rows=4000) for made in (kept, kept | {"y": rng.integers(0, 2, 4000)})
+    result, lost = (
+        publishable.gather([release], made, public_rows=4000)
+        for made in (retained, retained | {"y": rng.integers(0, 2, 4000)})
     )
-    near, far = (f.larger["a", "b", "y"].fit for f in (found, lost))
+    near, far = (f.larger["a", "b", "y"].fit for f in (result, lost))
     assert near.distance < 2 * near.from_noise < 0.1 < 0.4 < far.distance
-    assert publishable.plain(found)["larger"][0]["columns"] == ["a", "b", "y"]
-    assert publishable.means(found)["two_way"] is None
+    assert publishable.plain(result)["larger"][0]["columns"] == ["a", "b", "y"]
+    assert publishable.means(result)["two_way"] is None

@@ -90,8 +90,8 @@ def test_what_a_report_examines_is_written_at_its_end_whole_or_not_at_all(made, 
 def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_the_relation(made):
     _, real, _ = made
     ours = forest(real, SCHEMA)
-    kept = homes()["people"].query("home != 'nowhere'").groupby("home").size().clip(upper=3).sum()
-    assert len(ours["people"].parent) == kept, "orphans and rows beyond the bound are in no figure"
+    retained = homes()["people"].query("home != 'nowhere'").groupby("home").size().clip(upper=3).sum()
+    assert len(ours["people"].parent) == retained, "orphans and rows beyond the bound are in no figure"
     alike = compare_related(ours, ours, SCHEMA)
     assert {p.distance for pairs in alike.pairs.values() for p in pairs} == {0.0}
     assert alike.numbers[0].distance == 0.0
@@ -121,10 +121,10 @@ def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
         places = {"home": np.arange(600).astype(str), "region": rng.choice(["n", "s"], 600)}
         return forest({"homes": pd.DataFrame(places), "people": pd.DataFrame(people)}, SCHEMA)
 
-    found = [compare_related(sample(), sample(), SCHEMA).pairs["people: two of one parent"] for _ in range(40)]
-    works = [next(p for p in pairs if p.first == "people.work" and "other" in p.second) for pairs in found]
-    told, seen = (np.mean([getattr(p, n) for p in works]) for n in ("by_chance", "distance"))
-    assert 0.85 < told / seen < 1.15
+    results = [compare_related(sample(), sample(), SCHEMA).pairs["people: two of one parent"] for _ in range(40)]
+    works = [next(p for p in pairs if p.first == "people.work" and "other" in p.second) for pairs in results]
+    reported, seen = (np.mean([getattr(p, n) for p in works]) for n in ("by_chance", "distance"))
+    assert 0.85 < reported / seen < 1.15
     assert seen > 1.5 * 0.5 * 9 * np.sqrt(4 / np.pi * (1 / 9) * (8 / 9) / 3600), (
         "six pairs of one home are no six draws"
     )
@@ -133,8 +133,8 @@ def test_a_second_real_sample_is_as_far_off_as_the_comparison_says():
 def test_the_stewards_report_has_a_page_across_and_one_a_table(command, made, tmp_path):
     release, real, ledger = made
     asked = ["report", release, "--real", real, "--out", tmp_path / "r.html", "--rows", "300", "--ledger", ledger]
-    code, said, told = command(*asked, "--json")
-    assert code == 0, told
+    code, said, stderr = command(*asked, "--json")
+    assert code == 0, stderr
     paths, standing = json.loads(said)["paths"], json.loads(said)["standing"]
     lists = {f"{t}.{n}": c for t, s in SCHEMA.tables.items() for n, c in s.measured().items() if c.categories}
     assert {n: 0 < k <= len(lists[n].categories) for n, k in standing.items()} == dict.fromkeys(lists, True)
@@ -148,21 +148,21 @@ def test_the_stewards_report_has_a_page_across_and_one_a_table(command, made, tm
     for path in tmp_path.iterdir():
         assert "steward-only" in path.name
         assert path.stat().st_mode & 0o077 == 0, path
-    code, _, told = command("report", release, "--real", real, "--group", "sex", "--out", tmp_path / "x.html")
-    assert (code, "related tables have no test, groups" in told) == (2, True)
-    code, _, told = command("report", release, "--real", real, "--out", release / "x.html", "--ledger", ledger)
-    assert (code, "lies in the release's folder" in told) == (2, True), told
+    code, _, stderr = command("report", release, "--real", real, "--group", "sex", "--out", tmp_path / "x.html")
+    assert (code, "related tables have no test, groups" in stderr) == (2, True)
+    code, _, stderr = command("report", release, "--real", real, "--out", release / "x.html", "--ledger", ledger)
+    assert (code, "lies in the release's folder" in stderr) == (2, True), stderr
 
 
 def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path):
     release, _, _ = made
-    code, _, told = command("report", release, "--publishable", "--out", tmp_path / "p.html")
-    assert code == 0, told
-    found = related_publish.gather(release)
-    assert found.roots == pytest.approx(600, rel=0.1)
-    assert set(found.singles["homes"]) == {"region", "number of people"}
-    assert {"people with homes", "people: two of one parent", "within homes", "within people"} <= set(found.pairs)
-    region = found.singles["homes"]["region"]
+    code, _, stderr = command("report", release, "--publishable", "--out", tmp_path / "p.html")
+    assert code == 0, stderr
+    result = related_publish.gather(release)
+    assert result.roots == pytest.approx(600, rel=0.1)
+    assert set(result.singles["homes"]) == {"region", "number of people"}
+    assert {"people with homes", "people: two of one parent", "within homes", "within people"} <= set(result.pairs)
+    region = result.singles["homes"]["region"]
     assert region.table.values.sum() == pytest.approx(region.synthetic.sum(), rel=0.1), "both are in roots"
     assert "one key of homes with all its rows there and everything below them" in (tmp_path / "p.html").read_text()
 
@@ -237,10 +237,10 @@ def test_the_first_page_says_what_belongs_together_and_its_lines_join_the_tables
     assert "single columns of homes" in page
     assert "steward-only" not in page
     monkeypatch.chdir(bundled)
-    found: dict = {}
-    exec(related_index.joined(SCHEMA), found)
-    assert len(found["table_1"]) == len(pd.read_csv("people.csv"))
-    assert {"region", "work"} <= set(found["table_1"])
+    result: dict = {}
+    exec(related_index.joined(SCHEMA), result)
+    assert len(result["table_1"]) == len(pd.read_csv("people.csv"))
+    assert {"region", "work"} <= set(result["table_1"])
     linked = re.findall(r'href="([a-z]+\.[a-z]+)"', page)
     assert "homes.csv" in linked
     for name in linked:
@@ -264,8 +264,8 @@ def test_outside_validators_take_the_records_of_related_tables(bundled):
 def test_a_bundle_holds_every_table_and_states_its_unit(command, made, tmp_path):
     release, _, ledger = made
     out = tmp_path / "b.zip"
-    code, _, told = command("bundle", release, "--out", out, "--ledger", ledger, "--choice", "only")
-    assert code == 0, told
+    code, _, stderr = command("bundle", release, "--out", out, "--ledger", ledger, "--choice", "only")
+    assert code == 0, stderr
     with zipfile.ZipFile(out) as file:
         names = set(file.namelist())
         assert {
@@ -281,13 +281,13 @@ def test_a_bundle_holds_every_table_and_states_its_unit(command, made, tmp_path)
             "MANIFEST.sha256",
         } <= names
         assert not [n for n in names if "steward" in n]
-        told = file.read("card.md").decode()
+        stderr = file.read("card.md").decode()
         file.extractall(tmp_path / "again")
-    assert "one key of homes with all its rows there and everything below them in people" in told
-    assert "at most 3 rows of one parent are kept" in told
+    assert "one key of homes with all its rows there and everything below them in people" in stderr
+    assert "at most 3 rows of one parent are kept" in stderr
     assert command("card", "check", tmp_path / "again", "--ledger", ledger)[0] == 0
-    code, _, told = command("sample", tmp_path / "again", "--num-roots", "9", "--out", tmp_path / "more")
-    assert code == 0, told
+    code, _, stderr = command("sample", tmp_path / "again", "--num-roots", "9", "--out", tmp_path / "more")
+    assert code == 0, stderr
 
 
 def swapped(folder, name, change):

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def browser():
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser")
+    if result is None:
         pytest.skip("no Chromium on this machine")
     with driver.sync_playwright() as one:
-        made = one.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        made = one.chromium.launch(executable_path=result, args=["--no-sandbox", "--disable-gpu"])
         yield made
         made.close()
 
@@ -30,8 +30,8 @@ def pages(release, tmp_path_factory):
     folder, table = release
     place = tmp_path_factory.mktemp("pages")
     limits = Limits(rows=500, quality=200, models=500, classifier=200, nearest=100, attacks=40)
-    found = write.examine(folder, real=table, limits=limits)
-    write.write(found, folder, place / "steward.html")
+    examination = write.examine(folder, real=table, limits=limits)
+    write.write(examination, folder, place / "steward.html")
     publish.write(folder, place / "publishable.html")
     (place / "card.html").write_text(card_page.render_html(load(folder)))
     return sorted(place.glob("*.html"))
@@ -44,9 +44,12 @@ def test_pages_open_offline_without_a_word_in_the_console(browser, pages, wide, 
     for path in pages:
         context = browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme, offline=True)
         page, faults = context.new_page(), []
-        page.on("console", lambda m, kept=faults: kept.append(m.text))
-        page.on("pageerror", lambda e, kept=faults: kept.append(str(e)))
-        page.on("request", lambda r, kept=faults: None if r.url.startswith(("file:", "data:")) else kept.append(r.url))
+        page.on("console", lambda m, retained=faults: retained.append(m.text))
+        page.on("pageerror", lambda e, retained=faults: retained.append(str(e)))
+        page.on(
+            "request",
+            lambda r, retained=faults: None if r.url.startswith(("file:", "data:")) else retained.append(r.url),
+        )
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= wide, path.name
         assert faults == [], path.name

@@ -23,9 +23,9 @@ SMALL = Limits(rows=600, quality=300, models=600, classifier=300, nearest=200, a
 @pytest.fixture(scope="module")
 def made(release, tmp_path_factory):
     folder, table = release
-    found = write.examine(folder, real=table, target="ill", limits=SMALL)
+    examination = write.examine(folder, real=table, target="ill", limits=SMALL)
     out = tmp_path_factory.mktemp("report") / "r.html"
-    return found, write.write(found, folder, out)
+    return examination, write.write(examination, folder, out)
 
 
 def test_the_page_needs_nothing_but_itself(made):
@@ -144,9 +144,9 @@ def test_weighted_rows_have_a_section_and_figures_of_their_own(made, release):
 
 
 def test_forecasts_come_from_the_plan(release, made):
-    told = {f.name: f.forecast for f in made[0].figures}
-    assert told["one_way"] == write.forecast(release[0])["one_way"]
-    assert told["two_way"] > 0
+    reported = {f.name: f.forecast for f in made[0].figures}
+    assert reported["one_way"] == write.forecast(release[0])["one_way"]
+    assert reported["two_way"] > 0
 
 
 def test_it_may_not_lie_among_the_files_of_a_release(release, made):
@@ -181,9 +181,9 @@ def test_texts_of_the_table_are_escaped(tmp_path):
             for n, v in zip(rng.choice(names, 60), rng.integers(0, 9, 60), strict=True)
         ]
         (tmp_path / f"{table}.csv").write_text('"<b>""x""</b>",y\n' + "\n".join(rows) + "\n")
-    found = examination.examine(tmp_path / "real.csv", tmp_path / "synthetic.csv", schema, limits=SMALL)
+    result = examination.examine(tmp_path / "real.csv", tmp_path / "synthetic.csv", schema, limits=SMALL)
     text = steward.render(
-        found,
+        result,
         about={
             "dataset": "<i>d</i>",
             "method": "m",
@@ -215,8 +215,8 @@ def test_the_command_writes_both_and_says_whom_for(command, release, tmp_path):
     )
     assert code == 0
     assert json.loads(out)["kind"] == "steward only, not for release"
-    code, _, told = command("report", folder, "--out", tmp_path / "r.html")
+    code, _, stderr = command("report", folder, "--out", tmp_path / "r.html")
     assert code == 2
-    assert "--real" in told
-    code, _, told = command("report", folder, "--publishable", "--target", "ill", "--out", tmp_path / "p.html")
+    assert "--real" in stderr
+    code, _, stderr = command("report", folder, "--publishable", "--target", "ill", "--out", tmp_path / "p.html")
     assert code == 2

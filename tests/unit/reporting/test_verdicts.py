@@ -32,8 +32,8 @@ def _rated(case):
     ratio = case.get("fit")
     fitted = ratio is None or misfit.in_words({"ratio": ratio, "pairs": ratio}) is None
     if case["use"] == "prediction":
-        found = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
-        return ("-", "") if found is None else found
+        result = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
+        return ("-", "") if result is None else result
     if case["use"] == "detection":
         return rate(DETECTION, case["figure"], digits=2, fitted=fitted)
     limit, second = DISTANCES[case["use"]], case["second"]
@@ -99,9 +99,9 @@ def test_a_column_that_is_mostly_empty_does_not_hide_behind_its_empty_cells(tmp_
     _people(seed=0).to_csv(tmp_path / "real.csv", index=False)
     for times, level in ((1, GOOD), (2, CARE)):
         _people(seed=1, times=times).to_csv(tmp_path / "made.csv", index=False)
-        found, said = synth.app_api.appraise(tmp_path / "real.csv", tmp_path / "made.csv", schema)
+        result, said = synth.app_api.appraise(tmp_path / "real.csv", tmp_path / "made.csv", schema)
         (use,) = (u for u in said.uses if u.name == "columns")
-        numbers = found.one_way["days"].numbers
+        numbers = result.one_way["days"].numbers
         assert numbers.missing == pytest.approx((0.9, 0.9), abs=0.03)
         assert numbers.mean[1] / numbers.mean[0] == pytest.approx(times, rel=0.05)
         assert any("days" in b for b in use.but) == (times == 2)
@@ -110,7 +110,7 @@ def test_a_column_that_is_mostly_empty_does_not_hide_behind_its_empty_cells(tmp_
             assert use.level != GOOD
             assert said.columns[0][0] == "days"
             assert said.columns[0][1] > 0.5
-            assert found.one_way["days"].distance < 0.15, "of all rows it is little"
+            assert result.one_way["days"].distance < 0.15, "of all rows it is little"
 
 
 @pytest.fixture(scope="module")
@@ -136,22 +136,24 @@ def test_page_report_and_command_say_the_same_of_one_release(made, command, tmp_
     _, page = synth.app_api.appraise(real, release / "synthetic.csv", schema, fit=card.get("fit"))
     out = tmp_path / "report.html"
     options = ("--real", str(real), "--out", str(out), "--ledger", str(made / "ledger.sqlite"))
-    told = json.loads(command("report", str(release), *options, "--json")[1])
-    stored = json.loads(Path(told["paths"]["report_json"]).read_text())
-    assert json.loads(json.dumps(page.plain())) == told["verdict"] == stored["verdict"]
-    words = Path(told["paths"]["report"]).read_text()
+    parsed = json.loads(command("report", str(release), *options, "--json")[1])
+    stored = json.loads(Path(parsed["paths"]["report_json"]).read_text())
+    assert json.loads(json.dumps(page.plain())) == parsed["verdict"] == stored["verdict"]
+    words = Path(parsed["paths"]["report"]).read_text()
     for use in page.uses:
         assert use.shown[0] in words
 
 
 def test_all_that_leaves_says_the_same_of_one_release(made, command, tmp_path):
     release = made / "release"
-    told = json.loads(command("report", str(release), "--publishable", "--out", str(tmp_path / "r.html"), "--json")[1])
+    parsed = json.loads(
+        command("report", str(release), "--publishable", "--out", str(tmp_path / "r.html"), "--json")[1]
+    )
     synth.bundle(release, tmp_path / "b.zip", how="only", ledger=made / "ledger.sqlite")
     with zipfile.ZipFile(tmp_path / "b.zip") as file:
         parts = {n: file.read(n).decode() for n in file.namelist() if n.endswith((".json", ".html", ".md"))}
     said = json.loads(json.dumps(synth.app_api.released_verdict(release).plain()))
-    assert said == told["verdict"] == json.loads(parts["card.json"])["verdict"]
+    assert said == parsed["verdict"] == json.loads(parts["card.json"])["verdict"]
     assert said == json.loads(parts["report.json"])["verdict"]
     for name in ("card.md", "README.md"):
         for use in said:

@@ -119,8 +119,8 @@ def test_a_table_wins_over_a_file_of_its_name(tmp_path, monkeypatch):
         con.execute('CREATE SCHEMA s; CREATE TABLE "t.parquet" AS SELECT 2 AS a FROM range(2)')
         con.execute('CREATE TABLE s."t.parquet" AS SELECT 3 AS a FROM range(3)')
     source = f"duckdb://{tmp_path}/d.duckdb"
-    found = [named_databases.place(name, source).read(["a"]).num_rows for name in ("t.parquet", "s.t.parquet")]
-    assert found == [2, 3]
+    results = [named_databases.place(name, source).read(["a"]).num_rows for name in ("t.parquet", "s.t.parquet")]
+    assert results == [2, 3]
     assert named_databases.place("./t.parquet", source).read(["a"]).num_rows == 1
     with pytest.raises(InputError, match="no table 'people'"):
         named_databases.place("people", source).read(["a"])

@@ -211,9 +211,9 @@ def test_every_text_comes_back_as_it_was(tmp_path, rows):
 def test_every_number_comes_back_with_its_value(tmp_path, ints, floats):
     path = tmp_path / "t.xlsx"
     files.write(path, {"i": pa.array(ints, pa.int64()), "f": pa.array(floats[: len(ints)], pa.float64())})
-    found = columns(path)
-    assert found["i"] == [str(i) for i in ints]
-    assert [float(text) for text in found["f"]] == floats[: len(ints)]
+    result = columns(path)
+    assert result["i"] == [str(i) for i in ints]
+    assert [float(text) for text in result["f"]] == floats[: len(ints)]
 
 
 def test_no_nul_character_comes_out_of_a_workbook(tmp_path):

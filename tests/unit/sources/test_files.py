@@ -205,9 +205,9 @@ def test_one_text_that_is_not_utf8_is_lost_alone_wherever_it_stands(tmp_path, li
     pq.write_table(pa.table({"a": texts.view(pa.string())}), tmp_path / "t.parquet", use_dictionary=listed)
     files.check_form(tmp_path / "t.parquet")
     column = files.read(tmp_path / "t.parquet").column("a")
-    found = column.values[column.codes]
-    assert found[at] == "secret\ufffd"
-    assert {*np.delete(found, at)} == {f"ab{i}" for i in range(7)}
+    result = column.values[column.codes]
+    assert result[at] == "secret\ufffd"
+    assert {*np.delete(result, at)} == {f"ab{i}" for i in range(7)}
 
 
 def test_a_csv_and_its_parquet_copy_have_one_fingerprint(tmp_path):

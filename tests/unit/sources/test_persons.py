@@ -38,11 +38,11 @@ def few(monkeypatch, tmp_path):
 
 
 def filled(cells: np.ndarray) -> Persons:
-    found = Persons("id")
+    result = Persons("id")
     for part in np.array_split(cells, 7):
         values, codes = np.unique(part.astype(str), return_inverse=True)
-        found.append(Text(values.astype(object), codes))
-    return found
+        result.append(Text(values.astype(object), codes))
+    return result
 
 
 def test_every_row_is_in_one_part_and_every_person_too(few):
@@ -63,11 +63,11 @@ def test_every_row_is_in_one_part_and_every_person_too(few):
 def test_a_person_keeps_as_many_rows_as_may_be_wherever_they_lie(monkeypatch, long, most):
     monkeypatch.setattr(persons_module, "FEW", 1000 if long else 1 << 30)
     cells = drawn(20_000, 3000)
-    found = filled(cells)
-    kept = keep_parts(found.parts(), most, SeededNoise(1), num_rows=found.num_rows)
+    result = filled(cells)
+    retained = keep_parts(result.parts(), most, SeededNoise(1), num_rows=result.num_rows)
     plain = np.array([canonical(c.strip()) for c in cells])
-    assert kept[plain == ""].all()
-    whole, left = Counter(plain[plain != ""]), Counter(plain[kept & (plain != "")])
+    assert retained[plain == ""].all()
+    whole, left = Counter(plain[plain != ""]), Counter(plain[retained & (plain != "")])
     assert left == Counter({name: min(count, most) for name, count in whole.items()})
 
 

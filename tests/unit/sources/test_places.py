@@ -76,7 +76,7 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
     """The password stands in the address; no file that the run leaves behind holds it, nor the user."""
     fill(cluster, "people", rows(800), {"a": "bigint", "b": "text"})
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
-    code, said, told = command(
+    code, said, stderr = command(
         "run",
         "--source",
         cluster.address,
@@ -93,11 +93,11 @@ def test_a_run_on_a_database_names_the_engine_and_never_the_password(cluster, co
         "--job",
         tmp_path / "job",
     )
-    assert code == 0, told
+    assert code == 0, stderr
     line = next(e for e in Ledger().entries() if e.kind == "spend")
     assert (line.engine, line.dataset) == ("postgres", f"{cluster.identity}/people")
     assert json.loads((tmp_path / "out" / "card.json").read_text())["engine"] == "postgres"
-    left = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()) + (said + told).encode()
+    left = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()) + (said + stderr).encode()
     left += b"".join(p.read_bytes() for p in Ledger().path.parent.rglob("*") if p.is_file())
     for secret in (PASSWORD, cluster.address.split(":")[2].split("@")[0], "steward:"):
         assert secret.encode() not in left
@@ -141,9 +141,9 @@ def test_blocks_of_rows_make_one_table(model, tmp_path, monkeypatch):
     whole, _ = sample(model, num_rows=3500, seed=1)
     for name in ("t.csv", "t.csv.gz", "t.parquet"):
         assert sample_to(model, tmp_path / name, num_rows=3500, seed=1)[:2] == (3500, 1.0)
-        told = files.read(tmp_path / name)
+        reported = files.read(tmp_path / name)
         for column in whole:
-            text = told.column(column)
+            text = reported.column(column)
             assert text.values[text.codes].tolist() == ["" if pd.isna(v) else str(v) for v in whole[column]]
     assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 4
     with gzip.open(tmp_path / "t.csv.gz", "rt") as file:
@@ -161,8 +161,8 @@ def test_a_long_run_writes_blocks_and_reads_its_frame_from_the_file(folder, tmp_
 def test_rows_go_back_into_the_database(cluster, model, monkeypatch):
     monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", 1000)
     size, _, _ = sample_to(model, None, num_rows=2500, seed=1, source=cluster.address, out_table="made")
-    found = Engine(cluster.address)
-    assert next(iter(found.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
+    result = Engine(cluster.address)
+    assert next(iter(result.rows('SELECT count(*), min(a), max(a) FROM "made"'))) == [(2500, 0, 9)]
     assert size == 2500
     with pytest.raises(InputError, match="exists already"):
         sample_to(model, None, num_rows=5, source=cluster.address, out_table="made")
@@ -198,9 +198,9 @@ def test_texts_that_look_like_the_copys_own_signs_arrive_as_they_are(cluster):
         "d": pa.array([None, 0, *([86_400_000] * 10)]).cast(pa.timestamp("ms")),
     }
     cluster.store("awkward", [parts, parts])
-    found = [row for batch in cluster.rows('SELECT t, n, f, d FROM "awkward"') for row in batch]
+    results = [row for batch in cluster.rows('SELECT t, n, f, d FROM "awkward"') for row in batch]
     wanted = list(zip(*(c.to_pylist() for c in parts.values()), strict=True))
-    assert sorted(found, key=repr) == sorted(wanted * 2, key=repr)
+    assert sorted(results, key=repr) == sorted(wanted * 2, key=repr)
 
 
 def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
@@ -212,8 +212,8 @@ def test_a_table_of_another_schema_is_named_with_it(cluster, model, tmp_path):
     cluster.backend.con.execute('CREATE TABLE "elsewhere.odd" AS SELECT * FROM public.club LIMIT 100')
     cluster.backend.con.commit()
     place = {n: WarehousePlace(Engine(cluster.address), n) for n in ("elsewhere.club", "public.club", "elsewhere.odd")}
-    found = {n: p.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16) for n, p in place.items()}
-    assert [e.encoded.positions.num_rows for e in found.values()] == [200, 300, 100]
+    result = {n: p.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16) for n, p in place.items()}
+    assert [e.encoded.positions.num_rows for e in result.values()] == [200, 300, 100]
     assert sum(b.table.num_rows for b in place["elsewhere.club"].batches(parse(SCHEMA), [])) == 200
     run("elsewhere.club", tmp_path / "told", source=cluster.address, ledger=tmp_path / "own.sqlite")
     line = [e for e in Ledger(tmp_path / "own.sqlite").entries() if e.kind == "spend"][-1]
@@ -233,8 +233,8 @@ def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a, 'x' AS b FROM range(50)")
     place = WarehousePlace(Engine(f"duckdb://{path}"), "s.t")
-    found = place.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16).encoded.positions
-    assert found.num_rows == 50
+    result = place.encoded(parse(SCHEMA), SeededNoise(1), person=None, key=b"k" * 16).encoded.positions
+    assert result.num_rows == 50
     place.source.store("s.made", [{"a": pa.array([1, 2])}])
     assert next(iter(place.source.rows("SELECT count(*) FROM s.made"))) == [(2,)]
 

@@ -56,8 +56,8 @@ def test_pieces_read_as_the_whole_does(text: str) -> None:
 @given(TRICKY)
 def test_the_two_ways_to_find_the_last_record_agree(text: str) -> None:
     data = text.encode()
-    found = csv_records._forms(",", chr(34))[0].match(data)
-    assert csv_records.whole_records(data) == (found.end() if found else 0)
+    match = csv_records._forms(",", chr(34))[0].match(data)
+    assert csv_records.whole_records(data) == (match.end() if match else 0)
 
 
 @given(

@@ -18,7 +18,9 @@ def test_a_table_beyond_memory_lies_in_a_file_without_a_name(tmp_path, monkeypat
     whole = {n: np.concatenate([p[n] for p in parts]) for n in "ab"}
     assert {n: a.tolist() for n, a in spill.items()} == {n: a.tolist() for n, a in whole.items()}
     assert list(tmp_path.iterdir()) == []
-    kept = np.flatnonzero(whole["b"])
-    spill.keep(kept)
-    assert spill["a"].tolist() == whole["a"][kept].tolist()
-    assert spill.counts([[Bins.each("a", 300)]])[0].tolist() == np.bincount(whole["a"][kept], minlength=300).tolist()
+    retained = np.flatnonzero(whole["b"])
+    spill.keep(retained)
+    assert spill["a"].tolist() == whole["a"][retained].tolist()
+    assert (
+        spill.counts([[Bins.each("a", 300)]])[0].tolist() == np.bincount(whole["a"][retained], minlength=300).tolist()
+    )

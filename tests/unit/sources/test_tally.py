@@ -17,9 +17,9 @@ def test_tables_of_single_bins_are_counted_however_many_columns_they_join():
     columns = [f"c{i}" for i in range(100)]
     bins = {n: merged(n) for n in columns}
     counter = MarginalCounter([[bins[a], bins[b]] for i, a in enumerate(columns) for b in columns[i + 1 :]])
-    found = count([{n: np.ones(40, dtype=np.int64) for n in columns}], counter)
-    assert len(found) == 4950
-    assert all(t.tolist() == [40] for t in found)
+    result = count([{n: np.ones(40, dtype=np.int64) for n in columns}], counter)
+    assert len(result) == 4950
+    assert all(t.tolist() == [40] for t in result)
     assert max(len(b) for b in counter._blocks) == AXES
 
 

@@ -84,22 +84,22 @@ def truth():
 
 def test_with_hardly_any_noise_answers_are_the_tables_own(place, tmp_path):
     """Each kind, at an epsilon that hides little: near what the plainest analysis finds."""
-    found = Questions(place / "release", ASKED).answer(
+    result = Questions(place / "release", ASKED).answer(
         place / "people.csv", epsilon=20.0, dataset="exact", separate=True, ledger=tmp_path / "l.sqlite"
     )
-    for told, own in zip(found.answers, truth(), strict=False):
+    for reported, own in zip(result.answers, truth(), strict=False):
         for name, value in own.items():
-            term = told["terms"][name]
-            assert abs(term["estimate"] - value) <= 4 * (term["table_high"] - term["table_low"]), told
-            assert term["table_high"] - term["table_low"] < 0.1 * abs(value) + 2.1, told
+            term = reported["terms"][name]
+            assert abs(term["estimate"] - value) <= 4 * (term["table_high"] - term["table_low"]), reported
+            assert term["table_high"] - term["table_low"] < 0.1 * abs(value) + 2.1, reported
     rows = frame().assign(age=lambda t: t.age.astype(int), income=lambda t: pd.to_numeric(t.income))
     rows = rows[rows.income > 0]
     x = np.column_stack([np.ones(len(rows)), rows.age, rows.sex == "m"]).astype(float)
     beta = np.linalg.lstsq(x, np.log(rows.income), rcond=None)[0]
-    terms = found.answers[6]["terms"]
+    terms = result.answers[6]["terms"]
     assert list(terms) == ["Intercept", "age", "C(sex)[T.m]"]
     assert np.allclose([t["estimate"] for t in terms.values()], beta, atol=0.05)
-    assert found.answers[9]["within"]["mean"]["within"]
+    assert result.answers[9]["within"]["mean"]["within"]
 
 
 def test_a_price_is_free_and_reads_no_row(place, command):
@@ -107,9 +107,9 @@ def test_a_price_is_free_and_reads_no_row(place, command):
     before = ledger.read_bytes()
     code, said, error = command("ask", place / "release", place / "question.json", "--json")
     assert (code, error) == (0, "")
-    told = json.loads(said)
-    assert told["epsilon_spent"] == 0
-    for one in told["prices"]:
+    parsed = json.loads(said)
+    assert parsed["epsilon_spent"] == 0
+    for one in parsed["prices"]:
         for term in one["terms"].values():
             widths = [term["widths"][e] for e in ("0.05", "0.1", "0.2", "0.5", "1")]
             assert widths == sorted(widths, reverse=True)
@@ -120,8 +120,8 @@ def test_a_price_is_free_and_reads_no_row(place, command):
     code, said, _ = command("ask", place / "release", one, "--width", 0.1, "--term", "age", "--json")
     least = json.loads(said)["least_epsilon"]
     assert code == 0
-    found = Questions(place / "release", ASKED[7]).price(epsilons=(least, least / 2))["terms"]["age"]["widths"]
-    assert found[f"{least:g}"] <= 0.1 * 1.01 < found[f"{least / 2:g}"] * 1.01
+    result = Questions(place / "release", ASKED[7]).price(epsilons=(least, least / 2))["terms"]["age"]["widths"]
+    assert result[f"{least:g}"] <= 0.1 * 1.01 < result[f"{least / 2:g}"] * 1.01
 
 
 def test_an_answer_is_charged_once_and_says_what_it_is(place, command, tmp_path):
@@ -131,17 +131,17 @@ def test_an_answer_is_charged_once_and_says_what_it_is(place, command, tmp_path)
     asked += ["--schema", place / "schema.json", "--epsilon", 0.5, "--delta", 1e-5, "--ledger", ledger, "--out", out]
     code, said, error = command(*asked)
     assert code == 0, error
-    told = json.loads(out.read_text())
-    assert list(told["terms"]) == ["Intercept", "age", "sex[T.m]", "age:sex[T.m]"]
-    for term in told["terms"].values():
+    parsed = json.loads(out.read_text())
+    assert list(parsed["terms"]) == ["Intercept", "age", "sex[T.m]", "age:sex[T.m]"]
+    for term in parsed["terms"].values():
         assert term["low"] <= term["estimate"] <= term["high"]
         assert np.isfinite(term["synthetic"])
     (line,) = [e for e in synth.Ledger(ledger).entries() if e.kind == "spend"]
     assert (line.epsilon, line.delta, line.question["method"]) == (0.5, 1e-5, "verified")
-    assert told["card"]["epsilon"] == 0.5
-    assert told["card"]["method"] == "verified"
-    assert synth.check(told["card"]).epsilon <= 0.5
-    assert told["release"]["epsilon"] == 4
+    assert parsed["card"]["epsilon"] == 0.5
+    assert parsed["card"]["method"] == "verified"
+    assert synth.check(parsed["card"]).epsilon <= 0.5
+    assert parsed["release"]["epsilon"] == 4
     assert "charged: epsilon 0.5" in said
 
 
@@ -209,8 +209,8 @@ def test_errors_are_answers_like_any_other(place, command, tmp_path, kind):
         *("--epsilon", 1, "--ledger", tmp_path / "ledger.sqlite", "--out", out, "--separate", "--json"),
     )
     assert code == 0, error
-    told = json.loads(out.read_text())
-    assert [list(a["terms"]) for a in told["answers"]] == [
+    parsed = json.loads(out.read_text())
+    assert [list(a["terms"]) for a in parsed["answers"]] == [
         ["count"],
         ["share"],
         ["mean"],
@@ -222,12 +222,12 @@ def test_errors_are_answers_like_any_other(place, command, tmp_path, kind):
         ["Intercept", "C(ill)[T.yes]", "sex[T.m]"],
         ["mean"],
     ]
-    for one in told["answers"]:
+    for one in parsed["answers"]:
         for term in one["terms"].values():
             assert {"estimate", "low", "high", "synthetic", "table_low", "table_high"} <= set(term)
             assert one["settled"] == (term["estimate"] is not None)
     assert len(said.splitlines()) == 1
-    assert shape(told["card"]) == shape(json.loads(out.read_text())["card"])
+    assert shape(parsed["card"]) == shape(json.loads(out.read_text())["card"])
 
 
 def test_a_schema_with_other_facts_is_refused(place, tmp_path):
@@ -251,7 +251,7 @@ def test_under_every_relation_and_with_persons(place, tmp_path):
         *((r, None, None) for r in ("add_remove", "replace_one", "zero_out")),
         ("add_remove", "id", 2),
     ):
-        found = Questions(place / "release", ASKED[2]).answer(
+        result = Questions(place / "release", ASKED[2]).answer(
             tmp_path / "persons.csv",
             schema=synth.Schema.parse(facts),
             dataset=f"{relation}-{unit}",
@@ -262,8 +262,8 @@ def test_under_every_relation_and_with_persons(place, tmp_path):
             max_rows=most,
             ledger=tmp_path / "ledger.sqlite",
         )
-        noises[relation, unit] = found.card["mechanisms"]
-        assert found.card["relation"] == relation
+        noises[relation, unit] = result.card["mechanisms"]
+        assert result.card["relation"] == relation
     sizes = {k: {m["sensitivity"] for m in v} for k, v in noises.items()}
     assert sizes == {
         ("add_remove", None): {1.0},

@@ -95,13 +95,13 @@ def leakage(
     sides = [(side.reshape(len(side), -1) - centre) / spread for side in (one, other)]
     half = min(len(s) for s in sides) // 2
     trained, judged = [s[:half] for s in sides], [s[half : 2 * half] for s in sides]
-    found = []
+    results = []
     for name in attackers:
         judge, parameters = _trained(name, trained[0], trained[1], order, rng)
         values = [judge(s) for s in trained]
         ends = _ends(np.concatenate(values))
         seen, held = [np.clip(v, *ends) for v in values], [np.clip(judge(s), *ends) for s in judged]
-        found.append(
+        results.append(
             Learnt(
                 name=name,
                 parameters=parameters,
@@ -109,7 +109,7 @@ def leakage(
                 in_sample=_value(float(seen[0].mean()), float(_moment(seen[1], order).mean()), order),
             )
         )
-    return found
+    return results
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:

@@ -87,8 +87,8 @@ def linear_renyi(density: Callable[[float], float], order: float, *, width: floa
         return -(order * log(1 + c) - (order - 1) * log(moment))
 
     most, close = 40 * max(width, width**2), {"xatol": 1e-9}
-    found = optimize.minimize_scalar(lost, bounds=(0.0, most), method="bounded", options=close)
-    return max(-float(found.fun), 0.0) / (order - 1)
+    solution = optimize.minimize_scalar(lost, bounds=(0.0, most), method="bounded", options=close)
+    return max(-float(solution.fun), 0.0) / (order - 1)
 
 
 def laplace_linear_renyi(epsilon: float, order: float) -> float:

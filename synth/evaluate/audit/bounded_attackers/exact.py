@@ -27,8 +27,8 @@ def restricted_kl(p: np.ndarray, q: np.ndarray, features: np.ndarray) -> float:
         whole = tilted.sum()
         return float(np.log(whole) + h.max() - p @ h), features.T @ (tilted / whole - p)
 
-    found = optimize.minimize(lost, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10})
-    return max(-float(found.fun), 0.0)
+    solution = optimize.minimize(lost, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10})
+    return max(-float(solution.fun), 0.0)
 
 
 def restricted_renyi(p: np.ndarray, q: np.ndarray, features: np.ndarray, order: float) -> float:
@@ -47,5 +47,5 @@ def restricted_renyi(p: np.ndarray, q: np.ndarray, features: np.ndarray, order: 
 
     start = np.zeros(wide.shape[1])
     start[0] = 1.0
-    found = optimize.minimize(lost, start, method="BFGS", options={"gtol": 1e-9})
-    return max(-float(found.fun), 0.0) * power
+    solution = optimize.minimize(lost, start, method="BFGS", options={"gtol": 1e-9})
+    return max(-float(solution.fun), 0.0) * power

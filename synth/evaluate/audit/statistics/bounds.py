@@ -94,8 +94,8 @@ def best_cut(one: np.ndarray, other: np.ndarray, *, failure: float, delta: float
     alarms = len(other) - np.searchsorted(np.sort(other), cuts, side="left")
     p = at_least(hits, len(one), failure=failure / 2)
     q = at_most(alarms, len(other), failure=failure / 2)
-    found = [Rates(p=float(a), q=float(b)) for a, b in zip(p, q, strict=True)]
-    bound = np.array([r.mu if delta is None else r.epsilon(delta) for r in found])
+    results = [Rates(p=float(a), q=float(b)) for a, b in zip(p, q, strict=True)]
+    bound = np.array([r.mu if delta is None else r.epsilon(delta) for r in results])
     if bound.max() <= 0:  # nothing is seen: cut in the middle
         return float(np.median(np.concatenate([one, other]))), 0.0
     return float(cuts[int(bound.argmax())]), float(bound.max())

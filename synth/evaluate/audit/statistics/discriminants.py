@@ -45,21 +45,21 @@ def _away(j: int, middle: float, sign: float) -> Score:
 def together(one: np.ndarray, other: np.ndarray) -> Iterator[Discriminant]:
     """All numbers: the linear discriminant, and the quadratic one where there are few."""
     spread = np.concatenate([one, other]).std(0)
-    moved = spread > 0
-    if not moved.any() or len(one) <= 2 * moved.sum():
+    shifted = spread > 0
+    if not shifted.any() or len(one) <= 2 * shifted.sum():
         return
-    scale = spread[moved]
+    scale = spread[shifted]
 
     def seen_by(law: Callable[[np.ndarray], np.ndarray]) -> Score:
-        return lambda seen: law(seen[:, moved] / scale)
+        return lambda seen: law(seen[:, shifted] / scale)
 
-    a, b = one[:, moved] / scale, other[:, moved] / scale
+    a, b = one[:, shifted] / scale, other[:, shifted] / scale
     laws = [_law(a), _law(b)]
     shift = laws[0].mean - laws[1].mean
     pooled = (laws[0].covariance + laws[1].covariance) / 2
     weights = np.linalg.solve(pooled, shift)
     yield Discriminant(name="linear discriminant", score=seen_by(lambda x: x @ weights))
-    if moved.sum() <= MOST_SQUARED:
+    if shifted.sum() <= MOST_SQUARED:
         yield Discriminant(name="quadratic discriminant", score=seen_by(lambda x: laws[0].log(x) - laws[1].log(x)))
 
 

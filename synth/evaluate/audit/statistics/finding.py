@@ -37,10 +37,10 @@ class Claim:
         """The least epsilon that is claimed at ``DELTA``."""
         return min(e for d, e in self.pairs if d <= DELTA)
 
-    def denies(self, found: Rates) -> bool:
+    def denies(self, result: Rates) -> bool:
         """Whether these rates cannot be if the claim is true."""
-        gaussian = self.mu is not None and found.mu > self.mu
-        return gaussian or any(found.epsilon(d) > e for d, e in self.pairs)
+        gaussian = self.mu is not None and result.mu > self.mu
+        return gaussian or any(result.epsilon(d) > e for d, e in self.pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +86,8 @@ def examine(
     pilot = [seen[taught:chosen] for seen in (one, other)]
     held = [seen[chosen:size] for seen in (one, other)]
     failure = (1 - confidence) / 2  # for each of two cuts
-    found = candidates(one[:taught], other[:taught], names)
-    score, cuts = _chosen(found, pilot[0], pilot[1])
+    result = candidates(one[:taught], other[:taught], names)
+    score, cuts = _chosen(result, pilot[0], pilot[1])
     scores = [score.score(seen) for seen in held]
     seen = [rates(scores[0], scores[1], cut, failure=failure) for cut in cuts]
     return Finding(
@@ -107,10 +107,12 @@ def examine(
 NOTHING = Discriminant(name="nothing moves", score=lambda seen: np.zeros(len(seen)))
 
 
-def _chosen(found: list[Discriminant], one: np.ndarray, other: np.ndarray) -> tuple[Discriminant, tuple[float, float]]:
+def _chosen(
+    discriminants: list[Discriminant], one: np.ndarray, other: np.ndarray
+) -> tuple[Discriminant, tuple[float, float]]:
     """The score with the largest bound on mu, and its cuts for mu and for epsilon."""
     best, most = NOTHING, 0.0
-    for candidate in found:
+    for candidate in discriminants:
         bound = best_cut(candidate.score(one), candidate.score(other), failure=PILOT, delta=None)[1]
         if bound > most:
             best, most = candidate, bound

@@ -17,14 +17,14 @@ LOUD = 2.0  # deviations of a taught difference, below which a number is not lis
 
 @dataclass(frozen=True, kw_only=True)
 class Moments:
-    """``mu``: lower bound on the distance between the tables' answers, in units of the claimed noise; ``mu_found``:
-    its estimate. ``noise``: upper bound on the noise that was drawn, as a part of the claimed; ``noise_found``:
+    """``mu``: lower bound on the distance between the tables' answers, in units of the claimed noise; ``mu_estimate``:
+    its estimate. ``noise``: upper bound on the noise that was drawn, as a part of the claimed; ``noise_estimate``:
     its estimate. ``numbers``: of one draw. Each bound holds with the confidence asked for."""
 
     mu: float
-    mu_found: float
+    mu_estimate: float
     noise: float
-    noise_found: float
+    noise_estimate: float
     numbers: int
     draws: int
 
@@ -40,9 +40,9 @@ def moments(one: np.ndarray, other: np.ndarray, *, failure: float) -> Moments:
     """
     size = min(len(one), len(other))
     one, other = one[:size], other[:size]
-    mu, found = _shift(one, other, failure)
+    mu, result = _shift(one, other, failure)
     noise, drawn = _noise(one, other, failure)
-    return Moments(mu=mu, mu_found=found, noise=noise, noise_found=drawn, numbers=one.shape[1], draws=size)
+    return Moments(mu=mu, mu_estimate=result, noise=noise, noise_estimate=drawn, numbers=one.shape[1], draws=size)
 
 
 def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:
@@ -59,8 +59,8 @@ def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, f
         return 0.0, 0.0
     a, b = (held[taught:] @ (way / length) for held in (one, other))
     spread = float(np.sqrt((max(a.var(ddof=1), 1.0) + max(b.var(ddof=1), 1.0)) / len(a)))
-    found = float(a.mean() - b.mean())
-    return max(found - float(stats.t.isf(failure, len(a) - 1)) * spread, 0.0), found
+    result = float(a.mean() - b.mean())
+    return max(result - float(stats.t.isf(failure, len(a) - 1)) * spread, 0.0), result
 
 
 def _noise(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """What a classifier sees of synthetic rows: what bins cost, and which columns together tell rows apart.
 
-    python benchmarks/told_apart.py [--tables credit] [--bins 6,10,16,32] [--seeds 1] [--epsilon 1]
-    python benchmarks/told_apart.py --tables adult --epsilon 5.1 --seeds 3 --bins ""
+    python benchmarks/recognised.py [--tables credit] [--bins 6,10,16,32] [--seeds 1] [--epsilon 1]
+    python benchmarks/recognised.py --tables adult --epsilon 5.1 --seeds 3 --bins ""
 
 ``bins``: real rows against the same rows of which every number was exchanged within so many bins of about equal mass
 (values as heavy as a bin alone): what a method would reach that had everything but what lies inside the bins. Columns:
@@ -46,7 +46,7 @@ def permuted(column: pd.Series, bins: int, rng: np.random.Generator) -> pd.Serie
     return changed
 
 
-def told(score, folder: Path, table: str, bins: list[int], epsilon: float, seed: int) -> list[Row]:
+def reported(score, folder: Path, table: str, bins: list[int], epsilon: float, seed: int) -> list[Row]:
     """All lines of one run."""
     facts = json.loads((folder / "schema.json").read_text())
     schema = score.plain(facts)
@@ -75,11 +75,11 @@ def main(given) -> None:
     for table in given.tables:
         for seed in range(given.seeds):
             with prepared(table) as folder:
-                rows += told(score, folder, table, given.bins, given.epsilon, seed)
+                rows += reported(score, folder, table, given.bins, given.epsilon, seed)
             write(given.json, rows)
     print(markdown(rows))
 
 
 if __name__ == "__main__":
     usual = {"tables": ["credit"], "bins": [6, 10, 16, 32], "seeds": 1, "epsilon": 1.0}
-    start(main, public=True, json="told_apart", **usual)
+    start(main, public=True, json="recognised", **usual)

@@ -1,8 +1,8 @@
 """What a method keeps of a table, as measured on public tables: single columns, pairs of columns, the target.
 
-The figures stand in kept.json, which ``benchmarks/kept.py`` writes; the rule that makes words of them is here. A method
-is said to keep a thing where it did on every table on which it was measured. One that takes no table of many columns
-is measured on a few of a table's columns, and its words say on how many.
+The figures stand in retention.json, which ``benchmarks/retention.py`` writes; the rule that makes words of them is
+here. A method is said to keep a thing where it did on every table on which it was measured. One that takes no table of
+many columns is measured on a few of a table's columns, and its words say on how many.
 """
 
 import json
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).with_name("kept.json")
+DATA = Path(__file__).with_name("retention.json")
 MOST_COLUMNS = 0.05  # single columns are kept where at most this share of rows is in the wrong place
 MOST_PAIRS = 0.9  # pairs: where their error is at most this part of `independent`'s at the same epsilon
 LEAST_TARGET = 0.5  # the target: where a model learns at least this part of what it learns of real rows, above chance
@@ -19,7 +19,7 @@ FLOOR = "independent"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class Retention:
     """What a method kept at ``epsilon``; ``rows`` of each table; ``few``: columns of a table cut down for it, or 0.
 
     Privacy: public only: measured on public tables.
@@ -52,14 +52,14 @@ class Kept:
 
 @cache
 def figures() -> dict[str, Any]:
-    """kept.json.
+    """retention.json.
 
     Privacy: public only.
     """
     return json.loads(DATA.read_text())
 
 
-def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None:
+def retention(method: str, *, epsilon: float, rows: int | None = None) -> Retention | None:
     """What ``method`` keeps at this epsilon; None where it was not measured.
 
     Of each table the figures of the largest epsilon measured that is not above the asked one count; with ``rows``, a
@@ -72,25 +72,25 @@ def kept(method: str, *, epsilon: float, rows: int | None = None) -> Kept | None
     'single columns'
     """
     tables = figures()["tables"]
-    near = {t: found for t in tables if (found := _nearest(method, t, epsilon, rows))}
+    near = {t: result for t in tables if (result := _nearest(method, t, epsilon, rows))}
     measured = [f for t, f in near.items() if "few" not in tables[t]] or list(near.values())
     known = [f for f, below in measured if not below]
     if not measured:
         return None
-    told = _told(method, known or [f for f, _ in measured])
-    return None if told.relations and not known else told
+    reported = _retention(method, known or [f for f, _ in measured])
+    return None if reported.relations and not known else reported
 
 
-def _told(method: str, found: list[dict[str, Any]]) -> Kept:
-    tables = [figures()["tables"][f["table"]] for f in found]
-    return Kept(
+def _retention(method: str, result: list[dict[str, Any]]) -> Retention:
+    tables = [figures()["tables"][f["table"]] for f in result]
+    return Retention(
         method=method,
-        epsilon=max(f["epsilon"] for f in found),
+        epsilon=max(f["epsilon"] for f in result),
         rows=tuple(t["rows"] for t in tables),
         few=max(t.get("few", 0) for t in tables),
-        columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in found),
-        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in found),
-        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(found, tables, strict=True)),
+        columns=all(1 - min(f["tv"], f["ks"]) <= MOST_COLUMNS for f in result),
+        pairs=all(f["pair_tv_err"] <= MOST_PAIRS * _floor(f) for f in result),
+        target=all(f["tstr_auc"] - 0.5 >= LEAST_TARGET * (t["auc"] - 0.5) for f, t in zip(result, tables, strict=True)),
     )
 
 
@@ -100,7 +100,7 @@ def everywhere(method: str) -> dict[str, str]:
     Privacy: public only.
     """
     steps = sorted({f["epsilon"] for f in figures()["figures"] if f["method"] == method})
-    return {f"{e:g}": found.in_words for e in steps if (found := kept(method, epsilon=e))}
+    return {f"{e:g}": result.in_words for e in steps if (result := retention(method, epsilon=e))}
 
 
 def needs(method: str) -> str:
@@ -117,13 +117,13 @@ def needs(method: str) -> str:
     if not mine:
         return ""
     wide = [f for f in mine if "few" not in figures()["tables"][f["table"]]] or mine
-    found = [k for e in sorted({f["epsilon"] for f in wide}) if (k := kept(method, epsilon=e))]
-    enough = next((k for k in found if k.relations), None)
-    least = min((enough or found[-1]).rows)
+    results = [k for e in sorted({f["epsilon"] for f in wide}) if (k := retention(method, epsilon=e))]
+    enough = next((k for k in results if k.relations), None)
+    least = min((enough or results[-1]).rows)
     rows = (
         f"relations from epsilon {enough.epsilon:g} on at {least:,} rows"
         if enough
-        else f"no relations up to epsilon {found[-1].epsilon:g} at {least:,} rows"
+        else f"no relations up to epsilon {results[-1].epsilon:g} at {least:,} rows"
     )
     low, high = min(f["seconds"] for f in wide), max(f["seconds"] for f in wide)
     time = f"{max(low, 1):.0f} to {high:.0f}" if high > 1.5 else "about 1"
@@ -140,14 +140,14 @@ def warning(method: str, *, epsilon: float, rows: int | None = None) -> str:
     >>> warning("mixture", epsilon=1.0)
     ''
     """
-    found = kept(method, epsilon=epsilon, rows=rows)
-    if found is None or found.relations:
+    result = retention(method, epsilon=epsilon, rows=rows)
+    if result is None or result.relations:
         return ""
-    sizes = " and ".join(f"{n:,}" for n in found.rows)
+    sizes = " and ".join(f"{n:,}" for n in result.rows)
     return (
         f"{method} at epsilon {epsilon:g} keeps no relations between columns: measured, with its default options, "
-        f"on public tables of {sizes} rows at epsilon {found.epsilon:g}, it kept {found.in_words}"
-        + ("" if found.columns else " of single columns, pairs and target")
+        f"on public tables of {sizes} rows at epsilon {result.epsilon:g}, it kept {result.in_words}"
+        + ("" if result.columns else " of single columns, pairs and target")
     )
 
 

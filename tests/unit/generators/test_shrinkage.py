@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.calm import calmed, drawn_in, few_directions
 from synth.generators.marginals.fit_mixture import Block, Problem
 from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.shrinkage import few_directions, shrink, shrink_singular_values
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SIGMA = 20.0
@@ -37,20 +37,20 @@ def distance(release, truth):
 def test_a_table_of_independent_columns_loses_half_its_noise():
     truth = np.outer(np.full(12, 50.0), np.full(15, 20.0)) / 12
     raw = released(truth, np.random.default_rng(0))
-    (calm,), moved, eased = calmed([raw], histograms(truth), truth.sum())
-    assert distance(calm, truth) == pytest.approx(distance(raw, truth) / 2, rel=0.1)
-    assert moved == pytest.approx(truth.size / 4, rel=0.3)
-    left = ((calm.values[0] - truth) ** 2).sum() / SIGMA**2  # the truth's own misfit must be no room for another
-    assert eased == pytest.approx(((raw.values[0] - truth) ** 2).sum() / SIGMA**2 - left, rel=0.1)
+    (shrunk,), shrunk_by, loss_reduction = shrink_singular_values([raw], histograms(truth), truth.sum())
+    assert distance(shrunk, truth) == pytest.approx(distance(raw, truth) / 2, rel=0.1)
+    assert shrunk_by == pytest.approx(truth.size / 4, rel=0.3)
+    left = ((shrunk.values[0] - truth) ** 2).sum() / SIGMA**2  # the truth's own misfit must be no room for another
+    assert loss_reduction == pytest.approx(((raw.values[0] - truth) ** 2).sum() / SIGMA**2 - left, rel=0.1)
 
 
 def test_a_table_that_stands_out_is_as_counted():
     """A diagonal has as many directions as bins: what few directions keep of it is much less than it is."""
     truth = np.diag(np.full(16, 150.0))
     raw = released(truth, np.random.default_rng(1))
-    (calm,), moved, eased = calmed([raw], histograms(truth), truth.sum())
-    assert moved == eased == 0.0
-    assert (calm.values[0] == raw.values[0]).all()
+    (shrunk,), shrunk_by, loss_reduction = shrink_singular_values([raw], histograms(truth), truth.sum())
+    assert shrunk_by == loss_reduction == 0.0
+    assert (shrunk.values[0] == raw.values[0]).all()
     apart = truth - truth.mean()
     noisy = apart + 60.0 * np.random.default_rng(2).standard_normal(truth.shape)
     assert ((few_directions(noisy, 60.0) - apart) ** 2).sum() > 0.5 * (apart**2).sum()
@@ -60,7 +60,7 @@ def test_one_direction_is_kept_and_noise_beside_it_is_not():
     rng = np.random.default_rng(3)
     truth = 20.0 * np.outer(np.sign(rng.standard_normal(20)), np.sign(rng.standard_normal(25)))
     noisy = truth + 40.0 * rng.standard_normal(truth.shape)
-    errors = [((x - truth) ** 2).sum() for x in (few_directions(noisy, 40.0), drawn_in(noisy, 40.0)[0], noisy)]
+    errors = [((x - truth) ** 2).sum() for x in (few_directions(noisy, 40.0), shrink(noisy, 40.0)[0], noisy)]
     assert errors[0] < 0.2 * errors[2]
     assert errors[0] < errors[1] < 0.75 * errors[2]
 
@@ -70,18 +70,18 @@ def test_a_table_asked_twice_is_one_of_less_noise_and_larger_ones_stay():
     truth = np.full((4, 5, 3), 30.0)
     pairs = released(truth.sum(2), rng, times=2)
     triples = released(truth, rng)
-    (calm,), moved, eased = calmed([pairs, triples], histograms(truth), truth.sum())
-    pair, triple = calm.question.marginals
+    (shrunk,), shrunk_by, loss_reduction = shrink_singular_values([pairs, triples], histograms(truth), truth.sum())
+    pair, triple = shrunk.question.marginals
     assert pair.sigma == pytest.approx(SIGMA / np.sqrt(2))
     assert triple == triples.question.marginals[0]
-    assert (calm.values[1] == triples.values[0]).all()
-    assert 0 < moved < eased < 20
+    assert (shrunk.values[1] == triples.values[0]).all()
+    assert 0 < shrunk_by < loss_reduction < 20
 
 
 def test_without_pairs_nothing_is_moved():
     triples = released(np.full((4, 5, 3), 30.0), np.random.default_rng(5))
-    assert calmed([triples], histograms(np.full((4, 5, 3), 30.0)), 1800.0) == ([triples], 0.0, 0.0)
-    assert calmed([], {}, 10.0) == ([], 0.0, 0.0)
+    assert shrink_singular_values([triples], histograms(np.full((4, 5, 3), 30.0)), 1800.0) == ([triples], 0.0, 0.0)
+    assert shrink_singular_values([], {}, 10.0) == ([], 0.0, 0.0)
 
 
 def test_what_tables_were_rid_of_is_no_misfit_that_a_fit_may_keep():
@@ -95,4 +95,6 @@ def test_what_tables_were_rid_of_is_no_misfit_that_a_fit_may_keep():
         joint=empty,
         blocks=[block],
     )
-    assert replace(laid, eased=1.5).goal(0.8, components=64) == pytest.approx(laid.goal(0.8, components=64) - 1.5)
+    assert replace(laid, loss_reduction=1.5).goal(0.8, components=64) == pytest.approx(
+        laid.goal(0.8, components=64) - 1.5
+    )

@@ -13,8 +13,8 @@ CLEAR, STEEP = 0.5, 4  # dependence, squared and in units of the noise's, at whi
 LEFT = 0.01  # of the way: less is not worth a decomposition
 
 
-def calmed(
-    tables: Sequence[CountsRelease], found: Mapping[str, Histogram], total: float
+def shrink_singular_values(
+    tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float
 ) -> tuple[list[CountsRelease], float, float]:
     """The tables as one release; how far they were moved; and by how much less the truth is off them, were it what they
     are drawn to: both in squared deviations of their noise, over all cells.
@@ -30,28 +30,28 @@ def calmed(
     others = [a for a in answers if len(a[0].bins) != 2]
     if not pairs:
         return list(tables), 0.0, 0.0
-    drawn, moved, eased = [], 0.0, 0.0
+    drawn, shrunk_by, loss_reduction = [], 0.0, 0.0
     for marginal, values in pairs:
-        table, way = _drawn(marginal, values, found, total)
+        table, way = _drawn(marginal, values, histograms, total)
         drawn.append((marginal, table))
         far = float(((values - table) ** 2).sum()) / marginal.sigma**2
-        moved += far
-        eased += far * (2 / way - 1) if way > 0 else 0.0  # from 1 to (1 - way) ** 2 of the distance
+        shrunk_by += far
+        loss_reduction += far * (2 / way - 1) if way > 0 else 0.0  # from 1 to (1 - way) ** 2 of the distance
     whole = [*drawn, *others]
     question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in whole))
-    return [CountsRelease(question=question, values=tuple(v for _, v in whole))], moved, eased
+    return [CountsRelease(question=question, values=tuple(v for _, v in whole))], shrunk_by, loss_reduction
 
 
 def _drawn(
-    marginal: Marginal, values: np.ndarray, found: Mapping[str, Histogram], total: float
+    marginal: Marginal, values: np.ndarray, histograms: Mapping[str, Histogram], total: float
 ) -> tuple[np.ndarray, float]:
-    rows, cols = (np.bincount(b.groups, weights=found[b.column].mass) for b in marginal.bins)
+    rows, cols = (np.bincount(b.groups, weights=histograms[b.column].mass) for b in marginal.bins)
     alone = np.outer(rows, cols) / total
-    table, way = drawn_in(values - alone, marginal.sigma)
+    table, way = shrink(values - alone, marginal.sigma)
     return (alone + table, way) if way else (values, way)
 
 
-def drawn_in(apart: np.ndarray, sigma: float) -> tuple[np.ndarray, float]:
+def shrink(apart: np.ndarray, sigma: float) -> tuple[np.ndarray, float]:
     """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests; how much that is.
 
     >>> strong = 100.0 * np.outer([1, -1], [1, -1])
@@ -79,6 +79,6 @@ def few_directions(noisy: np.ndarray, sigma: float) -> np.ndarray:
     short, long = sorted(noisy.shape)
     aspect, unit = short / long, sigma * np.sqrt(long)
     y = np.maximum(size / unit, 1e-12)
-    kept = np.sqrt(np.maximum((y**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)) / y
-    out: np.ndarray = (left * np.where(y > 1 + np.sqrt(aspect), kept * unit, 0.0)) @ right
+    retained = np.sqrt(np.maximum((y**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)) / y
+    out: np.ndarray = (left * np.where(y > 1 + np.sqrt(aspect), retained * unit, 0.0)) @ right
     return out

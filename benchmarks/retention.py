@@ -1,15 +1,15 @@
 """What each method keeps: errors of single columns and pairs and the target's AUC, beside those of `independent`.
 
-    python benchmarks/kept.py                                  # gathers; writes synth/pipeline/kept.json
-    python benchmarks/kept.py --run METHOD[,METHOD] [--epsilons 0.2,1,5.1] [--tables acs,adult] [--seeds 1]
-    python benchmarks/kept.py --real few,four                  # what a model learns of these tables' own rows
+    python benchmarks/retention.py                                  # gathers; writes synth/pipeline/retention.json
+    python benchmarks/retention.py --run METHOD[,METHOD] [--epsilons 0.2,1,5.1] [--tables acs,adult] [--seeds 1]
+    python benchmarks/retention.py --real few,four                  # what a model learns of these tables' own rows
 
 Gathers the scores that benchmarks hold of methods with their default options on ACSIncome (Colorado) and Adult, the
 yardstick being the same in all: benchmarks/results/flagship.json, peers.json, embeddings.json, gradients.json,
-families.json, and kept.json, to which ``--run`` adds runs (it passes over what is there). Methods that take no table so
-wide are measured by ``families.py`` on seven or four columns of ACSIncome. ``synth methods``, ``synth
-plan``, ``synth run`` and the application read the file that is written; synth/pipeline/kept.py has the rule by which
-a figure becomes a word.
+families.json, and retention.json, to which ``--run`` adds runs (it passes over what is there). Methods that take no
+table so wide are measured by ``families.py`` on seven or four columns of ACSIncome. ``synth methods``, ``synth
+plan``, ``synth run`` and the application read the file that is written; synth/pipeline/retention.py has the rule by
+which a figure becomes a word.
 ``--run`` needs the public tables and score.py in ../shared.
 """
 
@@ -20,8 +20,8 @@ import peers
 from public_tables import BOOTSTRAP, prepared, ran_and_scored
 from runner import RESULTS, ROOT, Row, grid, measured, need_tables, read, start, write
 
-OUT = ROOT / "synth" / "pipeline" / "kept.json"
-FILES = ("flagship", "peers", "embeddings", "gradients", "families", "kept")
+OUT = ROOT / "synth" / "pipeline" / "retention.json"
+FILES = ("flagship", "peers", "embeddings", "gradients", "families", "retention")
 TABLES = {
     "acs": {"name": "ACSIncome, Colorado 2018", "rows": 25_044},
     "adult": {"name": "Adult", "rows": 32_561},
@@ -52,9 +52,9 @@ def gathered() -> dict:
                 seconds = round(fmean(r["seconds"] for r in mine), 1)
                 lines.append({**cell, "runs": len(mine), **means, "seconds": seconds, "file": f"{name}.json"})
                 break
-    real = {r["table"]: r["tstr_auc"] for n in ("peers", "kept") for r in files[n] if r["method"] == BOOTSTRAP}
+    real = {r["table"]: r["tstr_auc"] for n in ("peers", "retention") for r in files[n] if r["method"] == BOOTSTRAP}
     tables = {t: {"name": f["name"], "rows": f["rows"], "auc": round(real[t], 4)} | f for t, f in TABLES.items()}
-    return {"written_by": "python benchmarks/kept.py", "tables": tables, "figures": lines}
+    return {"written_by": "python benchmarks/retention.py", "tables": tables, "figures": lines}
 
 
 def main(given) -> None:
@@ -69,4 +69,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="kept", run=[], tables=["acs"], epsilons=EPSILONS, seeds=1, real=[])
+    start(main, json="retention", run=[], tables=["acs"], epsilons=EPSILONS, seeds=1, real=[])
