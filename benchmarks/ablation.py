@@ -22,7 +22,7 @@ from public_tables import prepared, ran
 from runner import Row, measured, start
 
 from synth.generators.marginals import fit_mixture, layout
-from synth.generators.marginals.choose_heads import headed
+from synth.generators.marginals.choose_logits import with_conditionals
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, axis, rake
@@ -66,7 +66,7 @@ def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
         probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
     axes = [axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items()]
     made = Product(total=total, weights=weights, axes=tuple(axes))
-    return headed(made, groups, tables, stored.setting.schema.target, rng=rng)
+    return with_conditionals(made, groups, tables, stored.setting.schema.target, rng=rng)
 
 
 def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known: Histogram | None) -> Histogram:

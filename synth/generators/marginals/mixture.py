@@ -21,7 +21,7 @@ from synth.generators.marginals import (
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals.choose_heads import headed
+from synth.generators.marginals.choose_logits import with_conditionals
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.misfit import misfit
@@ -195,7 +195,7 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        return headed(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
+        return with_conditionals(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
 
 
 def said(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from synth.generators.marginals.choose_heads import averaged
+from synth.generators.marginals.choose_logits import averaged
 from synth.generators.marginals.histogram import Histogram
 from synth.questions import Counts, CountsRelease, Marginal
 

@@ -1,4 +1,4 @@
-"""Classes of many rows from sums of tables: what a model's heads are drawn with where rows are many."""
+"""Classes of many rows from sums of tables: what a model's conditionals are drawn with where rows are many."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Key = tuple[int, ...]  # axes
 
 
 class Logit(Protocol):
-    """P(class | row) ~ own**base exp(start_class + the pulls of the row's groups), as ``head.Head`` has it."""
+    """P(class | row) ~ own**base exp(start_class + the pulls of the row's groups): a ``ConditionalLogit``."""
 
     @property
     def column(self) -> str: ...
@@ -43,7 +43,7 @@ class Logit(Protocol):
 
 
 def draw_many(
-    heads: Sequence[Logit],
+    conditionals: Sequence[Logit],
     probs: Mapping[str, tuple[int, np.ndarray]],
     component: np.ndarray,
     codes: np.ndarray,
@@ -51,12 +51,12 @@ def draw_many(
     rng: np.random.Generator,
     least: float,
 ) -> None:
-    """Draws the heads' columns of ``codes`` (n, J) in place, each given those before it; on all processors.
+    """Draws the conditionals' columns of ``codes`` (n, J) in place, each given those before it; on all processors.
 
-    ``probs``: each head's axis and probabilities (B, C) by component, taken to be at least ``least``.
+    ``probs``: each conditional's axis and probabilities (B, C) by component, taken to be at least ``least``.
     """
-    laws = side_by_side(lambda head: lay(head, probs[head.column][1], least=least), heads)
-    laid = [(probs[head.column][0], law) for head, law in zip(heads, laws, strict=True)]
+    laws = side_by_side(lambda conditional: lay(conditional, probs[conditional.column][1], least=least), conditionals)
+    laid = [(probs[conditional.column][0], law) for conditional, law in zip(conditionals, laws, strict=True)]
 
     def block(given: tuple[slice, np.random.Generator]) -> None:
         part, own = given
@@ -67,17 +67,17 @@ def draw_many(
     side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 
-def lay(head: Logit, own: np.ndarray, *, least: float) -> Listed | Odds | Sums:
-    """The head's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
+def lay(conditional: Logit, own: np.ndarray, *, least: float) -> Listed | Odds | Sums:
+    """The conditional's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
 
     ``own`` (B, C): the components' probabilities, taken to be at least ``least``.
     """
-    tables = {axis: np.asarray(pull, dtype=float) for axis, pull in head.pulls.items()}
-    tables[COMPONENT] = head.base * np.log(np.maximum(own, least)) + head.start
-    if len(head.start) == 2:
+    tables = {axis: np.asarray(pull, dtype=float) for axis, pull in conditional.pulls.items()}
+    tables[COMPONENT] = conditional.base * np.log(np.maximum(own, least)) + conditional.start
+    if len(conditional.start) == 2:
         parts, joined = _joined({axis: table[:, 1] - table[:, 0] for axis, table in tables.items()}, JOINED)
         return Odds(parts=parts, values=[table.astype(FLOAT) for table in joined])
-    parts, joined = _joined(tables, JOINED // len(head.start))
+    parts, joined = _joined(tables, JOINED // len(conditional.start))
     return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
 
 

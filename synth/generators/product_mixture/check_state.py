@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.logit_head import Head
+from synth.generators.product_mixture.conditional_logit import ConditionalLogit
 from synth.generators.product_mixture.model import Product
 from synth.questions.numeric.disk_array import chunks
 
@@ -37,9 +37,9 @@ def problems(model: Product) -> Iterator[str]:
     for axis in model.axes:
         for problem in _axis(axis, len(model.weights)):
             yield f"column {axis.column}: {problem}"
-    for head in model.heads:
-        for problem in _head(head, model):
-            yield f"column {head.column}: {problem}"
+    for conditional in model.conditionals:
+        for problem in _conditional(conditional, model):
+            yield f"column {conditional.column}: {problem}"
 
 
 def _axis(axis: Axis, components: int) -> Iterator[str]:
@@ -60,16 +60,20 @@ def _axis(axis: Axis, components: int) -> Iterator[str]:
         yield "groups must be columns of probs"
 
 
-def _head(head: Head, model: Product) -> Iterator[str]:
+def _conditional(conditional: ConditionalLogit, model: Product) -> Iterator[str]:
     groups = {i: a.probs.shape[-1] for i, a in enumerate(model.axes)}
-    classes = next((groups[i] for i, a in enumerate(model.axes) if a.column == head.column), None)
-    shaped = head.start.shape == (classes,) and all(
-        i in groups and pull.shape == (groups[i], classes) for i, pull in head.pulls.items()
+    classes = next((groups[i] for i, a in enumerate(model.axes) if a.column == conditional.column), None)
+    shaped = conditional.start.shape == (classes,) and all(
+        i in groups and pull.shape == (groups[i], classes) for i, pull in conditional.pulls.items()
     )
     if not shaped:
-        yield "the arrays of its head do not have the shapes of its classes and groups"
-    elif not (_finite(head.start) and all(_finite(p) for p in head.pulls.values()) and np.isfinite(head.base)):
-        yield "its head must be of finite numbers"
+        yield "the arrays of its conditional do not have the shapes of its classes and groups"
+    elif not (
+        _finite(conditional.start)
+        and all(_finite(p) for p in conditional.pulls.values())
+        and np.isfinite(conditional.base)
+    ):
+        yield "its conditional must be of finite numbers"
 
 
 def _finite(array: np.ndarray) -> bool:

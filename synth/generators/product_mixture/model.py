@@ -10,14 +10,14 @@ from synth.errors import UsageError
 from synth.generators.base import Positions, Repair
 from synth.generators.product_mixture import bulk_sampling
 from synth.generators.product_mixture.column import Axis, View, condition, rows_to_one
-from synth.generators.product_mixture.logit_head import Head, draw_in_turn
+from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw_in_turn
 from synth.generators.product_mixture.resample import redraw
 from synth.generators.product_mixture.systematic_sampling import Inside, cumulative, even_codes, even_pairs
 from synth.schema.intervals import Intervals
 
-RARE = 0.01  # of the rows meet a condition on the heads' columns: below, the mixture alone answers
+RARE = 0.01  # of the rows meet a condition on the conditionals' columns: below, the mixture alone answers
 CANDIDATES = 1 << 18  # most rows drawn at a time of which a condition keeps some
-PROBES = 20_000  # rows by which the probability of a condition on a head's column is estimated
+PROBES = 20_000  # rows by which the probability of a condition on a conditional's column is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class Product:
     total: float
     weights: np.ndarray
     axes: tuple[Axis, ...]
-    heads: tuple[Head, ...] = ()
+    conditionals: tuple[ConditionalLogit, ...] = ()
     misfit: Mapping[str, float] | None = None
 
     def sample(
@@ -47,19 +47,19 @@ class Product:
 
         Counts are spread evenly (systematic sampling) over components, groups and leaves, and rows then
         rearranged, so that a sample's tables of one and two columns lie closer to the model's than those of
-        independent draws; each row alone follows the model. The heads' columns are drawn last, given the others.
+        independent draws; each row alone follows the model. The conditionals' columns are drawn last, given the others.
         ``where`` conditions exactly; if the model rules the condition out, rows meet it all the same, being
-        drawn evenly from what is allowed. A condition on a head's column keeps some of the rows drawn, or, where
+        drawn evenly from what is allowed. A condition on a conditional's column keeps some of the rows drawn, or, where
         hardly any would be kept, is left to the mixture. ``repair`` may then draw cells again, each from its row's
         component and within the condition. Errors: UsageError for an unknown column, an empty or invalid
         condition.
         """
         where = where or {}
-        if self._headed & where.keys():
+        if self._redrawn & where.keys():
             component, codes, views = self._retained(num_rows, where, rng)
         else:
             component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
-            draw_in_turn(self.heads, self.probs, component, codes, rng=rng)
+            draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
         rows_of = self._positions(codes, views, rng)
         if repair is not None:
             repair(rows_of, self._redraw(component, where, rng))
@@ -111,31 +111,31 @@ class Product:
         return {a.column: (j, a.probs) for j, a in enumerate(self.axes)}
 
     @cached_property
-    def _headed(self) -> frozenset[str]:
-        """Columns that heads draw."""
-        return frozenset(h.column for h in self.heads)
+    def _redrawn(self) -> frozenset[str]:
+        """Columns that conditionals draw."""
+        return frozenset(h.column for h in self.conditionals)
 
     @cached_property
     def _later(self) -> frozenset[int]:
-        """Axes that heads draw and that no head reads before."""
+        """Axes that conditionals draw and that no conditional reads before."""
         read: set[int] = set()
         out = set()
-        for head in self.heads:
-            read |= head.pulls.keys()
-            out |= {self.probs[head.column][0]} - read
+        for conditional in self.conditionals:
+            read |= conditional.pulls.keys()
+            out |= {self.probs[conditional.column][0]} - read
         return frozenset(out)
 
     def _met(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
-        """Rows under the condition: components, groups, and the chance (n,) of what it asks of the heads' columns."""
+        """Rows under the condition: components, groups, and the chance (n,) of what it asks of the logits' columns."""
         others, own = self._parted(where)
         component, codes, _ = self.codes(num_rows, rng=rng, where=others)
         allowed = {column: view[0] for column, view in self._masses(own).items()}
-        return component, codes, draw_in_turn(self.heads, self.probs, component, codes, rng=rng, allowed=allowed)
+        return component, codes, draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng, allowed=allowed)
 
     def _parted(self, where: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """A condition's part that the mixture meets, and its part on the heads' columns."""
-        return {n: p for n, p in where.items() if n not in self._headed}, {
-            n: p for n, p in where.items() if n in self._headed
+        """A condition's part that the mixture meets, and its part on the conditionals' columns."""
+        return {n: p for n, p in where.items() if n not in self._redrawn}, {
+            n: p for n, p in where.items() if n in self._redrawn
         }
 
     def _retained(self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator):
@@ -178,7 +178,7 @@ class Product:
         return again
 
     def probability(self, where: Mapping[str, np.ndarray]) -> float:
-        """The model's probability that a row satisfies ``where``; by a fixed sample where a head's column is in it.
+        """The model's probability that a row satisfies ``where``; by a fixed sample where a logit's column is in it.
 
         Errors: as ``sample``.
         """
@@ -199,10 +199,10 @@ class Product:
         for i, axis in enumerate(self.axes):
             for part in ("starts", "groups", "within", "probs"):
                 arrays[f"{i}.{part}"] = getattr(axis, part)
-        about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.heads]
-        for k, head in enumerate(self.heads):
-            arrays[f"head{k}"] = head.start
-            arrays |= {f"head{k}.{i}": pull for i, pull in head.pulls.items()}
+        about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.conditionals]
+        for k, conditional in enumerate(self.conditionals):
+            arrays[f"conditional{k}"] = conditional.start
+            arrays |= {f"conditional{k}.{i}": pull for i, pull in conditional.pulls.items()}
         return about, arrays
 
     @staticmethod
@@ -217,16 +217,18 @@ class Product:
             )
             for i, a in enumerate(about["axes"])
         )
-        heads = tuple(
-            Head(
+        conditionals = tuple(
+            ConditionalLogit(
                 column=h["column"],
                 base=float(h["base"]),
-                start=np.asarray(arrays[f"head{k}"]),
-                pulls={int(i): np.asarray(arrays[f"head{k}.{i}"]) for i in h["axes"]},
+                start=np.asarray(arrays[f"conditional{k}"]),
+                pulls={int(i): np.asarray(arrays[f"conditional{k}.{i}"]) for i in h["axes"]},
             )
             for k, h in enumerate(about.get("heads", ()))
         )
-        return Product(total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, heads=heads)
+        return Product(
+            total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, conditionals=conditionals
+        )
 
     def _axis(self, column: str) -> Axis:
         return next(a for a in self.axes if a.column == column)

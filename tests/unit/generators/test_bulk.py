@@ -5,7 +5,7 @@ import pytest
 
 from synth.generators.product_mixture import bulk_sampling
 from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.logit_head import Head
+from synth.generators.product_mixture.conditional_logit import ConditionalLogit
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import Inside, steps
 
@@ -95,40 +95,42 @@ def test_the_same_seed_gives_the_same_rows():
     assert all(np.array_equal(one[c], two[c]) for c in one)
 
 
-def headed(heads):
-    """``model`` with `b` in one leaf a group and ``heads``."""
+def with_conditionals(conditionals):
+    """``model`` with `b` in one leaf a group and ``conditionals``."""
     a, b = model().axes
     plain = Axis(
         column="b", cells=2, starts=np.arange(2), groups=np.arange(2), within=np.ones(2, np.float32), probs=b.probs
     )
-    return Product(total=100.0, weights=model().weights, axes=(a, plain), heads=heads)
+    return Product(total=100.0, weights=model().weights, axes=(a, plain), conditionals=conditionals)
 
 
 def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):
-    head = Head(column="b", start=np.array([0.3, -0.3]), pulls={0: np.array([[0, 0], [0, 1], [0, 2], [0, -1.0]])})
+    conditional = ConditionalLogit(
+        column="b", start=np.array([0.3, -0.3]), pulls={0: np.array([[0, 0], [0, 1], [0, 2], [0, -1.0]])}
+    )
     results = []
     for cores in (1, 3):
         monkeypatch.setattr(bulk_sampling.os, "cpu_count", lambda cores=cores: cores)
-        results.append(headed((head,)).sample(ROWS, rng=np.random.default_rng(8)))
+        results.append(with_conditionals((conditional,)).sample(ROWS, rng=np.random.default_rng(8)))
     assert all(np.array_equal(results[0][c], results[1][c]) for c in results[0])
 
 
 def test_a_head_may_read_a_column_that_a_later_head_draws():
     """First a given the mixture's b, then b given a: 5.5 deviations; without the mixture's b, a is far off."""
     to_a, to_b = np.array([[0, 0, 0, 0], [2.0, -1, 1, 0]]), np.array([[0, 0], [0, 1.5], [0, -2], [0, 3.0]])
-    first = Head(column="a", start=np.zeros(4), pulls={1: to_a})
-    m = headed((first, Head(column="b", start=np.zeros(2), pulls={0: to_b})))
+    first = ConditionalLogit(column="a", start=np.zeros(4), pulls={1: to_a})
+    m = with_conditionals((first, ConditionalLogit(column="b", start=np.zeros(2), pulls={0: to_b})))
     want = np.zeros((4, 2))
     for weight, a, b in zip(m.weights, m.axes[0].probs.astype(float), m.axes[1].probs.astype(float), strict=True):
         before = np.column_stack([np.zeros(2, dtype=int), [0, 1]])
         drawn = b @ first.probabilities(before, np.stack([a, a]))
         after = np.column_stack([np.arange(4), np.zeros(4, dtype=int)])
-        want += weight * drawn[:, None] * m.heads[1].probabilities(after, np.stack([b] * 4))
+        want += weight * drawn[:, None] * m.conditionals[1].probabilities(after, np.stack([b] * 4))
     rows = m.sample(ROWS, rng=np.random.default_rng(9))
     seen = np.bincount(rows["a"] * 2 + rows["b"], minlength=8).reshape(4, 2) / ROWS
     assert np.abs((seen - want) / np.sqrt(want / ROWS)).max() < 5.5
     assert m._later == {0}
-    assert headed(m.heads[1:])._later == {1}
+    assert with_conditionals(m.conditionals[1:])._later == {1}
 
 
 def test_a_condition_that_leaves_part_of_a_wide_leaf_is_drawn_evenly_from_it():

@@ -1,4 +1,4 @@
-"""Classes of many rows drawn by sums of tables follow the head's own probabilities."""
+"""Classes of many rows drawn by sums of tables follow the conditional's own probabilities."""
 
 import itertools
 
@@ -7,31 +7,31 @@ import pytest
 
 from synth.generators.product_mixture import bulk_logits
 from synth.generators.product_mixture.bulk_logits import TAME, Listed, Odds, Sums, draw_many, lay
-from synth.generators.product_mixture.logit_head import LEAST_PROBABILITY, Head
+from synth.generators.product_mixture.conditional_logit import LEAST_PROBABILITY, ConditionalLogit
 
-SIZES = (3, 2, 4)  # groups of each axis; the heads are on the axes 2, 0 and 1
+SIZES = (3, 2, 4)  # groups of each axis; the conditionals are on the axes 2, 0 and 1
 ROWS = 120_000
 
 
-def heads(scale):
-    """A head of four classes, one of three that reads the first one's, drawn before, and one of two that reads both."""
+def conditionals(scale):
+    """A logit of four classes, one of three that reads the first's, drawn before, and one of two that reads both."""
     rng = np.random.default_rng(3)
 
-    def head(column, classes, axes):
+    def conditional(column, classes, axes):
         pulls = {j: scale * rng.normal(size=(SIZES[j], classes)).astype(np.float32) for j in axes}
-        return Head(column=column, start=rng.normal(size=classes), pulls=pulls)
+        return ConditionalLogit(column=column, start=rng.normal(size=classes), pulls=pulls)
 
-    return [head("c", 4, (0, 1)), head("a", 3, (2, 1)), head("b", 2, (0, 2))]
+    return [conditional("c", 4, (0, 1)), conditional("a", 3, (2, 1)), conditional("b", 2, (0, 2))]
 
 
 def tables():
-    """Each head's axis and the components' probabilities."""
+    """Each conditional's axis and the components' probabilities."""
     rng = np.random.default_rng(1)
     return {column: (axis, rng.dirichlet(np.ones(SIZES[axis]), 2)) for column, axis in (("c", 2), ("a", 0), ("b", 1))}
 
 
 def drawn(made, probs):
-    """Rows before and after all heads; their components."""
+    """Rows before and after all conditionals; their components."""
     rng = np.random.default_rng(5)
     before = np.column_stack([rng.integers(0, size, ROWS) for size in SIZES])
     component, after = rng.integers(0, 2, ROWS), before.copy()
@@ -39,9 +39,9 @@ def drawn(made, probs):
     return before, after, component
 
 
-def worst(head, codes, classes, table, component) -> float:
+def worst(conditional, codes, classes, table, component) -> float:
     """The largest distance of a class's number from what is expected, in deviations, over all cells of rows alike."""
-    probs = head.probabilities(codes, table[component])
+    probs = conditional.probabilities(codes, table[component])
     key = component * 24 + codes[:, 0] * 8 + codes[:, 1] * 4 + codes[:, 2]
     out = 0.0
     for group in np.unique(key):
@@ -60,20 +60,20 @@ def worst(head, codes, classes, table, component) -> float:
 def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined, kinds, monkeypatch):
     """Within 5.5 deviations in each of at most 96 groups' classes; logits of 40 and more would overflow as they are.
 
-    Whether one table tells a head's law or the sum of several does: the same law.
+    Whether one table tells a conditional's law or the sum of several does: the same law.
     """
     monkeypatch.setattr(bulk_logits, "JOINED", joined)
-    made, probs = heads(scale), tables()
-    laid = [lay(head, probs[head.column][1], least=LEAST_PROBABILITY) for head in made]
+    made, probs = conditionals(scale), tables()
+    laid = [lay(conditional, probs[conditional.column][1], least=LEAST_PROBABILITY) for conditional in made]
     assert [type(law) for law in laid] == kinds
     assert all(law.tame == (scale < 1) for law in laid if isinstance(law, Sums))
     assert [len(law.parts) for law in laid if isinstance(law, Odds)] == [1 if joined > 8 else 2]
     before, after, component = drawn(made, probs)
     none = np.zeros(ROWS, dtype=np.int64)  # its own old class tells nothing
     read = ([*before.T[:2], none], [none, before[:, 1], after[:, 2]], [after[:, 0], none, after[:, 2]])
-    for head, seen in zip(made, read, strict=True):
-        axis, own = probs[head.column]
-        assert worst(head, np.column_stack(seen), after[:, axis], own, component) < 5.5
+    for conditional, seen in zip(made, read, strict=True):
+        axis, own = probs[conditional.column]
+        assert worst(conditional, np.column_stack(seen), after[:, axis], own, component) < 5.5
 
 
 def test_tables_joined_hold_the_sum_of_theirs_at_each_combination():
@@ -102,11 +102,14 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
     far = [[3000.0, 0.0, -3000.0], [-3000.0, 3000.0, 0.0], [3000.0] * 3, [-3000.0] * 3]
     pull, each = np.array(far, dtype=np.float32)[:, :classes], 3000
     assert np.abs(pull).max() > TAME
-    head, own = Head(column="a", start=np.zeros(classes), pulls={1: pull}), np.full((1, classes), 1 / classes)
-    assert isinstance(lay(head, own, least=LEAST_PROBABILITY), kind)
+    conditional, own = (
+        ConditionalLogit(column="a", start=np.zeros(classes), pulls={1: pull}),
+        np.full((1, classes), 1 / classes),
+    )
+    assert isinstance(lay(conditional, own, least=LEAST_PROBABILITY), kind)
     codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
     draw_many(
-        [head],
+        [conditional],
         {"a": (0, own)},
         np.zeros(4 * each, dtype=np.int64),
         codes,

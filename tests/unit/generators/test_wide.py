@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from synth.generators.base import Setting
-from synth.generators.marginals import choose_heads, wide_queries
+from synth.generators.marginals import choose_logits, wide_queries
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import Mixture
@@ -86,11 +86,11 @@ def off(model):
 def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     """Against columns drawn independently; the tables the fit is farthest from are looked at, not all of them."""
     releases, session = measured(target="c3", mu=2.0)
-    monkeypatch.setattr(choose_heads, "MANY", 20)
-    monkeypatch.setattr(choose_heads, "FARTHEST", 5)
+    monkeypatch.setattr(choose_logits, "MANY", 20)
+    monkeypatch.setattr(choose_logits, "FARTHEST", 5)
     looked: list[int] = []
-    misses = choose_heads.misses
-    monkeypatch.setattr(choose_heads, "misses", lambda a, m, t: looked.append(len(a)) or misses(a, m, t))
+    misses = choose_logits.misses
+    monkeypatch.setattr(choose_logits, "misses", lambda a, m, t: looked.append(len(a)) or misses(a, m, t))
     reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
     model = WIDE.fit(releases, session.setting, **reported)
     alone = WIDE.fit(releases[:-1], session.setting, **reported)
@@ -106,10 +106,10 @@ def test_the_farthest_tables_are_those_the_model_misses():
     model = poor.fit(releases, session.setting, **reported)
     pairs = releases[-1].question.marginals
     groups = {b.column: b.groups for m in pairs for b in m.bins}
-    answers = [(m, np.rint(choose_heads._made(model, groups, m) * model.total)) for m in pairs]
+    answers = [(m, np.rint(choose_logits._made(model, groups, m) * model.total)) for m in pairs]
     for i in (7, 31):
         answers[i] = (pairs[i], answers[i][1] + 9 * pairs[i].sigma)
-    retained = choose_heads.farthest(model, groups, answers, None, most=2)
+    retained = choose_logits.farthest(model, groups, answers, None, most=2)
     assert [m.columns for m, _ in retained] == [pairs[7].columns, pairs[31].columns]
-    retained = choose_heads.farthest(model, groups, answers, "c5", most=2)
+    retained = choose_logits.farthest(model, groups, answers, "c5", most=2)
     assert sum("c5" in m.columns for m, _ in retained) == COLUMNS

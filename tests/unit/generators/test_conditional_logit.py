@@ -1,4 +1,4 @@
-"""Heads: logits with the noisy tables, drawn in turn after all other columns; conditions on them hold all the same."""
+"""Conditional logits with the noisy tables, drawn in turn after all other columns; conditions on them hold as well."""
 
 import json
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from synth.generators.marginals.fit_head import Seen, fit
-from synth.generators.product_mixture import logit_head as heads
+from synth.generators.marginals.fit_logit import Seen, fit
+from synth.generators.product_mixture import conditional_logit as conditionals
 from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.logit_head import Head, draw
+from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw
 from synth.generators.product_mixture.model import Product
 
 ROWS = 20_000
@@ -43,24 +43,27 @@ def body():
 PULLS = {0: np.array([[0, 0], [0, 1.5], [0, -1.0]]), 2: np.array([[0, 0], [0, -0.5], [0, 2.0]])}
 
 
-def headed(start=-0.3):
-    return chain(Head(column="y", start=np.array([0.0, start]), pulls=PULLS))
+def with_conditionals(start=-0.3):
+    return chain(ConditionalLogit(column="y", start=np.array([0.0, start]), pulls=PULLS))
 
 
-def chain(*heads):
+def chain(*conditionals):
     model = body()
-    return Product(total=model.total, weights=model.weights, axes=model.axes, heads=heads)
+    return Product(total=model.total, weights=model.weights, axes=model.axes, conditionals=conditionals)
 
 
 def chained():
     """First b given a, then y given both."""
     pull = np.array([[0, 2.0, -1], [0, 0, 0], [0, -1, 1.5]])
-    return chain(Head(column="b", start=np.array([0, 0.2, -0.2]), pulls={0: pull}, base=1.0), *headed().heads)
+    return chain(
+        ConditionalLogit(column="b", start=np.array([0, 0.2, -0.2]), pulls={0: pull}, base=1.0),
+        *with_conditionals().conditionals,
+    )
 
 
 def exact(model):
-    """P(a, b, y) under the heads' laws, each given what was drawn before it."""
-    laws = {h.column: h for h in model.heads}
+    """P(a, b, y) under the conditionals' laws, each given what was drawn before it."""
+    laws = {h.column: h for h in model.conditionals}
     out = np.zeros((2, 3, 3, 2))
     for z in range(2):
         first, y, second = (a.probs[[z]].astype(float) for a in model.axes)
@@ -77,7 +80,7 @@ def table(rows):
     return np.bincount(code, minlength=18).reshape(3, 3, 2) / len(code)
 
 
-@pytest.mark.parametrize("made", [headed, chained])
+@pytest.mark.parametrize("made", [with_conditionals, chained])
 def test_rows_follow_the_heads_given_all_other_columns(made):
     """20,000 rows: no cell is further from its law than five standard deviations of independent draws."""
     model = made()
@@ -87,7 +90,7 @@ def test_rows_follow_the_heads_given_all_other_columns(made):
 
 
 def test_other_columns_are_what_they_were_without_it():
-    law = exact(headed()).sum(2)
+    law = exact(with_conditionals()).sum(2)
     plain = np.einsum("z,za,zb->ab", [0.5, 0.5], body().axes[0].probs, body().axes[2].probs)
     assert np.allclose(law, plain, atol=1e-6)
 
@@ -101,7 +104,7 @@ def test_many_rows_follow_them_too():
     assert not np.array_equal(rows["y"][: 1 << 16], rows["y"][1 << 16 : 1 << 17])
 
 
-@pytest.mark.parametrize("made", [headed, chained])
+@pytest.mark.parametrize("made", [with_conditionals, chained])
 @pytest.mark.parametrize(
     "where",
     [
@@ -123,14 +126,14 @@ def test_a_condition_on_their_columns_is_exact(made, where):
 
 
 def test_a_condition_that_hardly_a_row_meets_is_left_to_the_mixture():
-    rare = Head(column="y", start=np.array([0.0, -12.0]), pulls=PULLS)
+    rare = ConditionalLogit(column="y", start=np.array([0.0, -12.0]), pulls=PULLS)
     plain, model = body(), chain(rare)
     rows = model.sample(100, rng=np.random.default_rng(2), where={"y": np.array([1])})
     assert rows["y"].tolist() == [1] * 100
     assert model.probability({"y": np.array([1])}) == plain.probability({"y": np.array([1])})
 
 
-@pytest.mark.parametrize("made", [body, headed, chained])
+@pytest.mark.parametrize("made", [body, with_conditionals, chained])
 def test_state_restores_the_heads(made):
     model = made()
     about, arrays = model.state()
@@ -140,9 +143,11 @@ def test_state_restores_the_heads(made):
 
 
 def agreeing():
-    """The law of a head whose classes are as frequent as the mixture's, as one-ways and tables of one table are."""
+    start = brentq(lambda one: exact(with_conditionals(one))[..., 1].sum() - share, -5, 5)
+    return exact(with_conditionals(start))
     share = float(body().weights @ body().axes[1].probs[:, 1])
-    return exact(headed(brentq(lambda start: exact(headed(start))[..., 1].sum() - share, -5, 5)))
+    start = brentq(lambda one: exact(with_conditionals(one))[..., 1].sum() - share, -5, 5)
+    return exact(with_conditionals(start))
 
 
 def seen_tables(law, sigma):
@@ -207,13 +212,13 @@ def test_each_row_alone_follows_its_chances_in_an_order_too():
 def test_rows_are_ordered_by_what_tells_most():
     """The axis whose pulls vary most comes first, the other within it."""
     codes = np.array([[0, 0, 1], [2, 0, 0], [1, 0, 0], [0, 0, 0]])
-    assert codes[headed().heads[0].order(codes)][:, 2].tolist() == [0, 0, 0, 1]
-    assert codes[headed().heads[0].order(codes)][:3, 0].tolist() == [0, 1, 2]
+    assert codes[with_conditionals().conditionals[0].order(codes)][:, 2].tolist() == [0, 0, 0, 1]
+    assert codes[with_conditionals().conditionals[0].order(codes)][:3, 0].tolist() == [0, 1, 2]
 
 
 def test_no_pull_leaves_the_component_s_own_choice_tempered():
     """The logit starts from the component's probabilities to the power BASE."""
     own = np.array([[0.9, 0.1]])
-    head = Head(column="y", start=np.zeros(2), pulls={0: np.zeros((3, 2))})
-    result = head.probabilities(np.zeros((1, 1), dtype=int), own)[0]
-    assert np.log(result[0] / result[1]) == pytest.approx(heads.BASE * np.log(9))
+    conditional = ConditionalLogit(column="y", start=np.zeros(2), pulls={0: np.zeros((3, 2))})
+    result = conditional.probabilities(np.zeros((1, 1), dtype=int), own)[0]
+    assert np.log(result[0] / result[1]) == pytest.approx(conditionals.BASE * np.log(9))

@@ -1,4 +1,4 @@
-"""Columns drawn again, each from a logit of others, in place of a mixture's component: a model's heads."""
+"""Columns drawn again, each from a logit of others, in place of a mixture's component: a model's conditionals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LEAST_PROBABILITY = 1e-6  # a component's smallest probability of a class
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Head:
+class ConditionalLogit:
     """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
 
     ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class.
@@ -45,7 +45,7 @@ class Head:
 
 
 def draw_in_turn(
-    heads: Sequence[Head],
+    conditionals: Sequence[ConditionalLogit],
     probs: Mapping[str, tuple[int, np.ndarray]],
     component: np.ndarray,
     codes: np.ndarray,
@@ -53,9 +53,9 @@ def draw_in_turn(
     rng: np.random.Generator,
     allowed: Mapping[str, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Draws each head's column in ``codes`` (n, J) anew, given those drawn before; the chances (n,) of the condition.
+    """Draws each logit's column in ``codes`` (n, J) anew, given those drawn before; the chances (n,) of the condition.
 
-    ``probs``: each column's axis and probabilities (B, C) by component. ``allowed``: under a condition on a head's
+    ``probs``: each column's axis and probabilities (B, C) by component. ``allowed``: under a condition on a logit's
     column the part (C,) of each class that meets it; classes are drawn within it, and the chance is that of meeting it.
     """
     limits = allowed or {}
@@ -63,22 +63,22 @@ def draw_in_turn(
     def block(given: tuple[slice, np.random.Generator]) -> np.ndarray:
         part, own = given
         chance = np.ones(len(component[part]))
-        for head in heads:
-            at, table = probs[head.column]
-            law = head.probabilities(codes[part], table[component[part]])
-            if head.column in limits:
-                law *= limits[head.column]
+        for conditional in conditionals:
+            at, table = probs[conditional.column]
+            law = conditional.probabilities(codes[part], table[component[part]])
+            if conditional.column in limits:
+                law *= limits[conditional.column]
                 met = law.sum(1)
                 chance *= met
                 law /= np.maximum(met, 1e-300)[:, None]
-            order = head.order(codes[part]) if len(codes) < MANY else None
+            order = conditional.order(codes[part]) if len(codes) < MANY else None
             codes[part, at] = draw(law, own, order=order)
         return chance
 
     if len(codes) < MANY:
         return block((slice(None), rng))
     if not limits:
-        draw_many(heads, probs, component, codes, rng=rng, least=LEAST_PROBABILITY)
+        draw_many(conditionals, probs, component, codes, rng=rng, least=LEAST_PROBABILITY)
         return np.ones(len(codes))
     parts = [slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(codes), ROWS_AT_A_TIME)]
     return np.concatenate(side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True)))

@@ -1,4 +1,4 @@
-"""Fit of a head: the logit of a column's classes that has the column's noisy tables."""
+"""Fit of a conditional: the logit of a column's classes that has the column's noisy tables."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from synth.generators.marginals.denoise import nearest
-from synth.generators.product_mixture.logit_head import BASE, LEAST_PROBABILITY, Head
+from synth.generators.product_mixture.conditional_logit import BASE, LEAST_PROBABILITY, ConditionalLogit
 from synth.schema.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
@@ -22,7 +22,7 @@ FLATTEST = 1e-4  # least variance of a table's pulls that is believed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Seen:
-    """A noisy table of the head's column with another, in groups of both.
+    """A noisy table of the conditional's column with another, in groups of both.
 
     ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
     ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one. ``never``, of the same shape:
@@ -60,8 +60,8 @@ def fit(
     total: float,
     base: float = BASE,
     learnt: int = 0,
-) -> Head:
-    """The head whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
+) -> ConditionalLogit:
+    """The conditional whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
 
     ``codes`` (n, J), ``own`` (n, C): rows drawn from the mixture, of ``sizes`` groups an axis; ``total``: rows of the
     table. Of all laws of the class given the row that have these tables, the one nearest to the start in relative
@@ -109,7 +109,7 @@ def fit(
     pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
         pulls[table.axis] += (pull[at + table.bins] + table.barred).astype(np.float32)
-    return Head(column=column, start=estimates[:classes], pulls=pulls, base=base)
+    return ConditionalLogit(column=column, start=estimates[:classes], pulls=pulls, base=base)
 
 
 def _least(

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synth.generators.marginals import fit_head, rules
-from synth.generators.product_mixture import logit_head as heads
+from synth.generators.marginals import fit_logit, rules
+from synth.generators.product_mixture import conditional_logit as conditionals
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, Marginal
 
@@ -31,7 +31,7 @@ class Miss:
     excess: float
 
 
-def headed(
+def with_conditionals(
     model: Product, groups: Groups, tables: Sequence[CountsRelease], target: str | None, *, rng: np.random.Generator
 ) -> Product:
     """The model, its target drawn from a logit of all other columns that has the target's tables, and before it the
@@ -64,30 +64,39 @@ def headed(
         seen = [s for n, s in _seen(column, groups, answers, ruled, model.total) if final or n in partners]
         own = probs[component].astype(float)
         learnt = ROUNDS if final else 0
-        bases = (1.0,) if not final else (heads.BASE, 1.0) if larger else (heads.BASE,)
-        tried = [fit_head.fit(column, seen, codes, own, sizes, total=model.total, base=b, learnt=learnt) for b in bases]
-        head = min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total)) if final else tried[0]
-        heads.draw_in_turn([head], model.probs, component, codes, rng=rng)
-        model = replace(model, heads=(*model.heads, head))
+        bases = (1.0,) if not final else (conditionals.BASE, 1.0) if larger else (conditionals.BASE,)
+        tried = [
+            fit_logit.fit(column, seen, codes, own, sizes, total=model.total, base=b, learnt=learnt) for b in bases
+        ]
+        conditional = (
+            min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total)) if final else tried[0]
+        )
+        conditionals.draw_in_turn([conditional], model.probs, component, codes, rng=rng)
+        model = replace(model, conditionals=(*model.conditionals, conditional))
     return model
 
 
 def _error(
-    head: heads.Head, answers: Sequence[Answer], groups: Groups, codes: np.ndarray, own: np.ndarray, total: float
+    conditional: conditionals.ConditionalLogit,
+    answers: Sequence[Answer],
+    groups: Groups,
+    codes: np.ndarray,
+    own: np.ndarray,
+    total: float,
 ) -> float:
-    """Squared error of a head's tables of more than two columns, on the rows it was fitted on, each over its noise.
+    """Squared error of a logit's tables of more than two columns, on the rows it was fitted on, each over its noise.
 
     A start that is tempered forgets some of what components know of several columns together: where tables tell that
     this is more than noise, the start is kept as it is.
     """
-    law = head.probabilities(codes, own)
+    law = conditional.probabilities(codes, own)
     names, out = list(groups), 0.0
     for marginal, values in answers:
-        place = marginal.columns.index(head.column)
+        place = marginal.columns.index(conditional.column)
         flat = np.zeros(len(codes), dtype=np.int64)
-        for bins in (b for b in marginal.bins if b.column != head.column):
+        for bins in (b for b in marginal.bins if b.column != conditional.column):
             flat = flat * bins.size + _bins_of(groups[bins.column], bins.groups)[codes[:, names.index(bins.column)]]
-        mine = _bins_of(groups[head.column], marginal.bins[place].groups)
+        mine = _bins_of(groups[conditional.column], marginal.bins[place].groups)
         classes = np.zeros((len(codes), marginal.bins[place].size))
         np.add.at(classes.T, mine, law.T)
         goal = np.moveaxis(values, place, -1).reshape(-1, classes.shape[1])
@@ -195,7 +204,7 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
 
 def _seen(
     column: str, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray], total: float
-) -> Iterator[tuple[str, fit_head.Seen]]:
+) -> Iterator[tuple[str, fit_logit.Seen]]:
     """(other column, table) of each table of a column, in groups of both."""
     names = list(groups)
     for marginal, values in answers:
@@ -205,7 +214,7 @@ def _seen(
         other, mine = marginal.bins if last else marginal.bins[::-1]
         yield (
             other.column,
-            fit_head.Seen(
+            fit_logit.Seen(
                 axis=names.index(other.column),
                 bins=_bins_of(groups[other.column], other.groups),
                 mine=_bins_of(groups[column], mine.groups),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.marginals import choose_heads
+from synth.generators.marginals import choose_logits
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import Mixture
 from synth.questions import Bins, Marginal
@@ -54,30 +54,30 @@ def agreeing(model):
 
 def test_a_column_that_the_mixture_misses_is_drawn_again(monkeypatch):
     model = fitted()
-    assert model.heads[0].column == "region"
-    monkeypatch.setattr(choose_heads, "SURE", 1e9)
-    monkeypatch.setattr(choose_heads, "BROKEN", 2.0)
+    assert model.conditionals[0].column == "region"
+    monkeypatch.setattr(choose_logits, "SURE", 1e9)
+    monkeypatch.setattr(choose_logits, "BROKEN", 2.0)
     plain = fitted()
-    assert plain.heads == ()
+    assert plain.conditionals == ()
     assert agreeing(model) > 0.999 > 0.6 > agreeing(plain)
 
 
 def test_a_mixture_that_has_its_tables_is_left_alone():
-    assert fitted(twins=False, options=Options()).heads == ()
+    assert fitted(twins=False, options=Options()).conditionals == ()
 
 
 def test_the_target_comes_last_and_is_no_child_of_a_missed_table():
     model = fitted(target="sex")
-    drawn = [h.column for h in model.heads]
+    drawn = [h.column for h in model.conditionals]
     assert (drawn[0], drawn[-1], drawn.count("sex")) == ("region", "sex", 1)
 
 
 def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
-    monkeypatch.setattr(choose_heads, "MOST_CHILDREN", 0)
-    assert fitted().heads == ()
-    monkeypatch.setattr(choose_heads, "MOST_CHILDREN", 8)
-    monkeypatch.setattr(choose_heads, "CHILDREN", 10)
-    assert "region" not in [h.column for h in fitted().heads]
+    monkeypatch.setattr(choose_logits, "MOST_CHILDREN", 0)
+    assert fitted().conditionals == ()
+    monkeypatch.setattr(choose_logits, "MOST_CHILDREN", 8)
+    monkeypatch.setattr(choose_logits, "CHILDREN", 10)
+    assert "region" not in [h.column for h in fitted().conditionals]
 
 
 def measured(sigma=40.0):
@@ -96,7 +96,7 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
     model, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    result = choose_heads.misses([(marginal, noisy)], [exact], model.total)
+    result = choose_logits.misses([(marginal, noisy)], [exact], model.total)
     assert len(result) == (1 if shift else 0)
     if shift:
         assert result[0].excess > 0.5 * shift**2 * noisy.shape[1]
@@ -105,15 +105,15 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
 def test_what_a_logit_could_not_mend_is_no_miss():
     """With hardly any noise an error as large as that of the rows that a logit is fitted on is left alone."""
     model, marginal, exact = measured(sigma=0.01)
-    chance = np.sqrt(exact * model.total / choose_heads.LEARNT)
+    chance = np.sqrt(exact * model.total / choose_logits.LEARNT)
     near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
-    assert not choose_heads.misses([(marginal, near)], [exact], model.total)
-    assert choose_heads.misses([(marginal, far)], [exact], model.total)
+    assert not choose_logits.misses([(marginal, near)], [exact], model.total)
+    assert choose_logits.misses([(marginal, far)], [exact], model.total)
 
 
 def test_a_table_asked_twice_counts_once_by_its_precision():
     _, marginal, exact = measured(sigma=1.0)
     again = replace(marginal, sigma=2.0)
-    (one,) = choose_heads.averaged([(marginal, exact), (again, exact + 5)])
+    (one,) = choose_logits.averaged([(marginal, exact), (again, exact + 5)])
     assert np.allclose(one[1], exact + 1)
     assert one[0].sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)
