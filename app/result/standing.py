@@ -24,7 +24,7 @@ def section(release: Path) -> None:
     message = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
     st.info(
         _(
-            "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({told}). "
+            "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({reported}). "
             "Is each of them public knowledge?"
         ).format(sum=sum(there.values()), reported=message),
         icon=":material/visibility:",

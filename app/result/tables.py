@@ -144,7 +144,7 @@ def _offer(job: jobs.Job, folder: str, rows: dict[str, int], share: float, where
         )
     message = ", ".join(_("{n:,} of {table}").format(n=n, table=table) for table, n in rows.items())
     st.download_button(
-        _("Download {told} (.zip)").format(reported=message),
+        _("Download {reported} (.zip)").format(reported=message),
         access.later(_zipped, job, folder),
         "more.zip",
         "application/zip",

@@ -313,7 +313,7 @@ def reach(result: list[Any], here: Any) -> Any:
         title=alt.TitleParams([_("What Review will show:"), _("likely, and where 9 of 10 runs lie")], anchor="start"),
         description=_(
             "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
-            "{told}."
+            "{reported}."
         ).format(epsilon=result[0].epsilon, epsilon2=result[-1].epsilon, epsilon3=here.epsilon, reported=message),
     )
 

@@ -202,6 +202,6 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: result}}
     retained = len(result["categories"]) - 1
-    return plain, _("{shown} keeps {kept} {ending}; all others count as one.").format(
+    return plain, _("{shown} keeps {retained} {ending}; all others count as one.").format(
         shown=shown, retained=retained, ending="value" if retained == 1 else "values"
     )

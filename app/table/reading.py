@@ -43,7 +43,7 @@ def section() -> None:
     reported = result.dialect.in_words() if result is not None and result.dialect is not None else _(PLAIN)
     waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
     st.markdown(
-        _("**We read it so:** {told}{ending}").format(
+        _("**We read it so:** {reported}{ending}").format(
             reported=frame.escape(reported), ending="; correct?" if waiting else "."
         )
     )

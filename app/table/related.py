@@ -126,7 +126,7 @@ def reading() -> None:
         return
     result = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
     reported = result.in_words() if result is not None else _(PLAIN)
-    st.markdown(_("**We read it so:** {told}.").format(reported=frame.escape(reported)))
+    st.markdown(_("**We read it so:** {reported}.").format(reported=frame.escape(reported)))
 
 
 def draft_again() -> None:
