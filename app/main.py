@@ -13,7 +13,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, ahead, frame, garbage, unseen  # noqa: E402
+from app.session import access, ahead, frame, garbage, tongue, unseen  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
 from app.table import owning, stored  # noqa: E402
@@ -112,6 +112,7 @@ def _page(who: Visitor) -> None:
             label = w.label or recent.label(w.job)
             st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
+        tongue.choice()
         if opened:
             _scripts(w.edition)
     if name in BEFORE_RUN and not (planner.there and runner.there):

@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from gettext import c2py
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import polib
 
 FOLDER: Final = Path(__file__).with_name("languages")
 NAMES: Final = {"en": "English", "de": "Deutsch"}
@@ -67,6 +71,22 @@ def translated(text: str) -> str:
 _ = translated
 
 
+def ngettext(one: str, many: str, n: int) -> str:
+    """A text for a number of things, with the number in the place ``{n}``.
+
+    >>> ngettext("{n} run", "{n} runs", 1), ngettext("{n} run", "{n} runs", 2000)
+    ('1 run', '2,000 runs')
+    """
+    code = current()
+    text = one if n == 1 else many
+    if code == MARKED:
+        text = f"⟦{text}⟧"
+    elif code != "en":
+        which, forms = _plurals(code)
+        text = forms.get(one, {}).get(which(n), text)
+    return text.replace("{n}", f"{n:,}")
+
+
 def phrase(message: str) -> str:
     """A finished sentence of the library, whose places are filled already, in the current language."""
     code = current()
@@ -92,12 +112,22 @@ _PLACE = re.compile(r"\{(\w+)(?:![rsa])?(?::[^{}]*)?\}")
 
 
 @cache
-def _catalogue(code: str) -> dict[str, str]:
+def _file(code: str) -> "polib.POFile":
     import polib
 
-    path = FOLDER / f"{code}.po"
-    entries = polib.pofile(str(path)) if path.is_file() else []
-    return {e.msgid: e.msgstr for e in entries if e.msgstr and "fuzzy" not in e.flags}
+    return polib.pofile(str(FOLDER / f"{code}.po"))
+
+
+@cache
+def _catalogue(code: str) -> dict[str, str]:
+    return {e.msgid: e.msgstr for e in _file(code) if e.msgstr and "fuzzy" not in e.flags}
+
+
+@cache
+def _plurals(code: str) -> tuple[Callable[[int], int], dict[str, dict[int, str]]]:
+    """Which form a number takes, and the forms of each text that has some."""
+    rule = _file(code).metadata["Plural-Forms"].split("plural=")[1].rstrip("; ")
+    return c2py(rule), {e.msgid: e.msgstr_plural for e in _file(code) if e.msgid_plural}
 
 
 @cache

@@ -76,9 +76,9 @@ def _across(result: Any) -> None:
     st.subheader(_("Across tables"), anchor=False)
     st.table(
         {
-            "Table": [frame.escape(t) for t in result.rows],
-            "Real rows": [f"{r:,}" for r, _other in result.rows.values()],
-            "Synthetic": [f"{s:,}" for _other, s in result.rows.values()],
+            _("Table"): [frame.escape(t) for t in result.rows],
+            _("Real rows"): [f"{r:,}" for r, _other in result.rows.values()],
+            _("Synthetic"): [f"{s:,}" for _other, s in result.rows.values()],
         },
         hide_index=True,
     )
@@ -168,7 +168,7 @@ def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataF
     """A line each: what it is about, and its three distances."""
     reported = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
     return pd.DataFrame(
-        reported, columns=["About", _("This release"), _("A second real sample"), _("Independent columns")]
+        reported, columns=[_("About"), _("This release"), _("A second real sample"), _("Independent columns")]
     )
 
 

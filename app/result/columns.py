@@ -7,7 +7,7 @@ import streamlit as st
 from app.result import verdict
 from app.session import charts, frame, multiples
 from synth import app_api
-from synth.language import _
+from synth.language import _, phrase
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
@@ -51,8 +51,8 @@ def _one(result: Any) -> None:
     if text := charts.rest(one):
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
-        lines = [f"| {' | '.join(frame.escape(cell) for cell in row)} |" for row in rows]
-        st.markdown("\n".join([_("| | real | synthetic |"), "|:---|---:|---:|", *lines]))
+        lines = [f"| {' | '.join(frame.escape(phrase(cell)) for cell in row)} |" for row in rows]
+        st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
     notes = [
         _(
             "{distance:.1f} % of the rows would have to change their value to make the two equal (mean over all "

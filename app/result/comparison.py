@@ -120,7 +120,7 @@ def parts(result: Any, said: Any = None) -> None:
     )
     st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
     _weighted(result)
-    tabs = st.tabs(verdict.PARTS if result.scorable else verdict.PARTS[:-1], key="compared_part", on_change="rerun")
+    tabs = st.tabs(verdict.parts() if result.scorable else verdict.parts()[:-1], key="compared_part", on_change="rerun")
     shows = (
         lambda: columns.section(result),
         lambda: together.pairs(result),
@@ -191,5 +191,6 @@ def _scores(result: Any) -> None:
         st.caption(_("Left out for their many categories: ") + frame.escape(", ".join(quality.left_out)))
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1])
     st.table(
-        {"Column": [n for n, _other in worst], "Score": [f"{100 * s:.1f} %" for _other, s in worst]}, hide_index=True
+        {_("Column"): [n for n, _other in worst], _("Score"): [f"{100 * s:.1f} %" for _other, s in worst]},
+        hide_index=True,
     )

@@ -18,7 +18,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.language import _, ngettext, phrase
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
@@ -85,7 +85,7 @@ def _all(job: jobs.Job) -> None:
     elif all(releasing.asked(one) is not None or looks.released(one) is not None for one in own):
         st.info(_("A reviewer has been asked to release all of yours."), icon=":material/hourglass_top:")
     elif st.button(
-        _("Ask a reviewer to release {value}{runs}").format(value="all " * (len(own) > 1), runs=words.runs(len(own))),
+        ngettext("Ask a reviewer to release {n} run", "Ask a reviewer to release all {n} runs", len(own)),
         key="ask_release_all",
         icon=":material/send:",
         help=_("None of them can be downloaded before a reviewer has released all."),
@@ -197,7 +197,7 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
     )
     its = _("its result") if len(others) == 1 else _("their results")
     if reported["how"] != "unstated":
-        st.info(f"{said}: {frame.escape(reported['in_words'])}.", icon=":material/functions:")
+        st.info(f"{said}: {frame.escape(phrase(reported['in_words']))}.", icon=":material/functions:")
         return
     with st.container(border=True):
         st.info(
@@ -251,21 +251,21 @@ def part(job: jobs.Job, place: Path, name: str) -> bytes:
 def card(about: dict[str, Any]) -> None:
     """The card's main lines as a table, the whole of it behind a fold."""
     facts = {
-        "Made by": f"{about['method']}, {about['created'][:10]}",
-        "Guarantee": _("epsilon {epsilon:g}, delta {delta}: {meaning}").format(
-            epsilon=about["epsilon"], delta=words.small(about["delta"]), meaning=about["meaning"]
+        _("Made by"): f"{about['method']}, {about['created'][:10]}",
+        _("Guarantee"): _("epsilon {epsilon:g}, delta {delta}: {meaning}").format(
+            epsilon=about["epsilon"], delta=words.small(about["delta"]), meaning=phrase(about["meaning"])
         ),
-        "Relation": str(about["relation_in_words"]),
-        "Mechanisms": "; ".join(_mechanisms(about["mechanisms"])),
-        "Noise": f"{about['noise_source']}; {about['floating_point']}",
-        "Accountant": _("{name} (derived epsilon {epsilon_derived:.4g})").format(
+        _("Relation"): phrase(str(about["relation_in_words"])),
+        _("Mechanisms"): "; ".join(_mechanisms(about["mechanisms"])),
+        _("Noise"): f"{about['noise_source']}; {about['floating_point']}",
+        _("Accountant"): _("{name} (derived epsilon {epsilon_derived:.4g})").format(
             name=about["accountant"]["name"], epsilon_derived=about["epsilon_derived"]
         ),
-        "Rows": _("{synthetic:,} synthetic; the real number is {source_count}").format(
+        _("Rows"): _("{synthetic:,} synthetic; the real number is {source_count}").format(
             synthetic=about["rows"]["synthetic"], source_count=about["rows"]["source_count"]
         ),
     }
-    st.table({"": list(facts), "The card says": [frame.escape(t) for t in facts.values()]}, hide_index=True)
+    st.table({"": list(facts), _("The card says"): [frame.escape(t) for t in facts.values()]}, hide_index=True)
     with st.popover(_("The whole card"), icon=":material/data_object:", help=_("As its file holds it.")):
         st.json(about)
 
@@ -292,4 +292,4 @@ def shown(job: jobs.Job) -> None:
         card(claimed(job, runs.release(job)))
         standing.section(runs.release(job))
     if (said := looks.choice(job)) is not None:
-        st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(said["in_words"])))
+        st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(phrase(said["in_words"]))))

@@ -10,7 +10,7 @@ from app.run import runs
 from app.session import access
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.language import _
+from synth.language import _, ngettext
 
 ASKED = "asked.json"
 
@@ -38,13 +38,14 @@ def barrier(job: jobs.Job) -> str:
     count = app_api.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
     if not count:
         return ""
-    some = _("{count} other release{ending} of this dataset {ending2}").format(
-        count=count, ending="s" if count > 1 else "", ending2="were" if count > 1 else "was"
+    some = ngettext(
+        "{n} other release of this dataset was compared with the real rows from outside of this application, or "
+        "removed since",
+        "{n} other releases of this dataset were compared with the real rows from outside of this application, or "
+        "removed since",
+        count,
     )
-    return _(
-        "{some} compared with the real rows from outside of this application, or removed since; say how this "
-        "one was chosen, or pack all of them with `synth bundle --choice all`"
-    ).format(some=some)
+    return some + _("; say how this one was chosen, or pack all of them with `synth bundle --choice all`")
 
 
 def _stands(job: jobs.Job) -> bool:

@@ -54,7 +54,7 @@ def section(job: jobs.Job) -> None:
         st.table(_table(shown), hide_index=True)
     waiting = [j for j in shown if comparison.held(j) is None]
     if waiting and st.button(
-        _("Score {ending} against the real rows").format(ending="these" if len(waiting) > 1 else "this"),
+        _("Score these against the real rows") if len(waiting) > 1 else _("Score this against the real rows"),
         key="score",
         help=_("Each run that is scored counts as a candidate for the choice: see the page Release."),
         icon=":material/compare:",
@@ -86,9 +86,9 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
 def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {
         "": [
-            "Method",
-            "Epsilon",
-            "Charged",
+            _("Method"),
+            _("Epsilon"),
+            _("Charged"),
             _("Synthetic rows"),
             *ANSWERS.values(),
             _("Distance, columns"),
@@ -102,7 +102,7 @@ def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
         rows[f"{head} ({i + 1})"] = [
             str(request.get("method")),
             f"{request['epsilon']:g}",
-            "nothing" if request.get("free") else "yes",
+            _("nothing") if request.get("free") else _("yes"),
             f"{job.result()['num_rows']:,}",
             *_released(job),
             *_scores(results),
@@ -124,5 +124,5 @@ def _released(job: jobs.Job) -> list[str]:
 def _scores(result: Any) -> list[str]:
     if result is None:
         return [_("not scored")] * 3
-    quality = "none" if result.quality is None else f"{100 * result.quality.score:.1f} %"
+    quality = _("none") if result.quality is None else f"{100 * result.quality.score:.1f} %"
     return [f"{100 * result.one_way_mean:.1f} %", f"{100 * result.pairs_mean:.1f} %", quality]

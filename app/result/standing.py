@@ -55,7 +55,7 @@ def rare(few: dict[str, int] | None, release: Path) -> None:
     )
     st.markdown(
         _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.").format(
-            named=named or "none"
+            named=named or _("none")
         )
     )
 

@@ -53,13 +53,13 @@ def downloads(job: jobs.Job, place: Path) -> None:
         )
         for label, page, reported in PAGES:
             st.download_button(
-                label,
+                _(label),
                 access.later(export.part, job, place, page),
                 page,
                 HTML,
                 on_click="ignore",
                 key=f"get_{label.lower()}",
-                help=reported,
+                help=_(reported),
                 icon=":material/download:",
             )
     tables = [n.removesuffix(".csv") for n in held if n.endswith(".csv")]

@@ -51,7 +51,7 @@ def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
         [None, *columns],
         index=0,
         key="refit_target",
-        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or "none"),
+        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or _("none")),
         help=_("The column to whose relations the fit gives more care. What was asked of the table stays the same."),
     )
     rows = st.number_input(

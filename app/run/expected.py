@@ -60,19 +60,19 @@ def _errors(plan: Any) -> dict[str, list[str]]:
     order = list(dict.fromkeys(a.table for a in plan.asked))
     lines = sorted(plan.asked, key=lambda a: order.index(a.table))
     return {
-        "Table": [frame.escape(a.table) for a in lines],
-        "Asked": [frame.escape(a.about) for a in lines],
-        "Error": [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
+        _("Table"): [frame.escape(a.table) for a in lines],
+        _("Asked"): [frame.escape(a.about) for a in lines],
+        _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
     }
 
 
 def stages(plan: Any) -> dict[str, list[str]]:
     """What the spend asks for, a line for each table and kind."""
     return {
-        "Asks for": [frame.escape(f"{a.table}: {a.about}") for a in plan.asked],
-        "Tables": [f"{a.tables:,}" for a in plan.asked],
-        "Cells": [f"{a.cells:,}" for a in plan.asked],
-        "Noise": [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.asked],
+        _("Asks for"): [frame.escape(f"{a.table}: {a.about}") for a in plan.asked],
+        _("Tables"): [f"{a.tables:,}" for a in plan.asked],
+        _("Cells"): [f"{a.cells:,}" for a in plan.asked],
+        _("Noise"): [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.asked],
     }
 
 

@@ -8,7 +8,7 @@ import synth
 from app.run import runs
 from app.session import access, frame, words
 from synth.app_api import jobs
-from synth.language import _
+from synth.language import _, phrase
 
 
 @st.fragment(run_every=1.0)
@@ -48,4 +48,4 @@ def now(job: jobs.Job, status: jobs.Status) -> str:
         if status.seconds_left is None
         else _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
     )
-    return f"**{jobs.stage_in_words(status.stage)}**, {100 * status.fraction:.0f} %{left}"
+    return f"**{phrase(jobs.stage_in_words(status.stage))}**, {100 * status.fraction:.0f} %{left}"

@@ -121,7 +121,8 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
     else:
         spent = status.exit_code in (None, 1, 5)
         message = labels.plain(status.message).replace(str(w.table), w.label)
-        w.notice = _("{nothing} was learnt: {message}. ").format(
-            nothing=frame.NOTHING, message=frame.escape(message)
-        ) + (_("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent."))
+        w.failed = True
+        w.notice = _("Nothing was learnt: {message}. ").format(message=frame.escape(message)) + (
+            _("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent.")
+        )
     w.edition += 1

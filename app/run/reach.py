@@ -11,7 +11,7 @@ from app.session import access, charts, frame, words
 from app.session.state import Wizard
 from app.session.state import facts as facts_of
 from synth import app_api
-from synth.language import _
+from synth.language import _, phrase
 
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
@@ -27,7 +27,9 @@ def section(w: Wizard) -> Callable[[], None]:
     result = app_api.expected(facts, epsilons=sorted({*CURVE, w.epsilon}), **asked)
     here = next(f for f in result if f.epsilon == w.epsilon)
     _figures(here)
-    st.info(frame.escape(app_api.expected_advice(facts, epsilon=w.epsilon, **asked)), icon=":material/lightbulb:")
+    st.info(
+        frame.escape(phrase(app_api.expected_advice(facts, epsilon=w.epsilon, **asked))), icon=":material/lightbulb:"
+    )
     place = st.container()
 
     def draw() -> None:
@@ -53,7 +55,7 @@ def _figures(here: Any) -> None:
                     f"{words.share(reported.likely)}",
                     border=True,
                     width=250,
-                    delta=reported.in_words,
+                    delta=phrase(reported.in_words),
                     delta_color="off",
                     delta_arrow="off",
                     help=_(

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from synth.language import _
+from synth.language import _, phrase
 
 REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
@@ -306,7 +306,7 @@ def reach(result: list[Any], here: Any) -> Any:
     )
     rule = alt.Chart(mine[:1]).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x=x)
     message = "; ".join(
-        f"{label} {100 * r.likely:.2g} % ({r.in_words})" for key, label in kinds for r in [getattr(here, key)]
+        f"{label} {100 * r.likely:.2g} % ({phrase(r.in_words)})" for key, label in kinds for r in [getattr(here, key)]
     )
     return alt.layer(band, line, rule, dots).properties(
         height=330,

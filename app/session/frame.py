@@ -7,9 +7,7 @@ import streamlit as st
 import synth
 from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
-from synth.language import _
-
-NOTHING = "Nothing"  # how a notice begins that tells of no success
+from synth.language import _, phrase
 
 
 def head(name: str, lead: str) -> None:
@@ -24,11 +22,11 @@ def head(name: str, lead: str) -> None:
     tour.hint(name)
     w = wizard()
     if w.notice:
-        if w.notice.startswith(NOTHING):
+        if w.failed:
             st.warning(w.notice, icon=":material/warning:")
         else:
             st.success(w.notice, icon=":material/check_circle:")
-        w.notice = ""
+        w.notice, w.failed = "", False
 
 
 def needs(name: str, what: str, back: str) -> bool:
@@ -106,6 +104,7 @@ def sentence(message: str) -> str:
     >>> sentence("column x: swap them"), sentence("a.csv: empty")
     ('Column x: swap them', 'a.csv: empty')
     """
+    message = phrase(message)
     first = message.split(" ", 1)[0]
     return message if "." in first else message[:1].upper() + message[1:]
 

@@ -92,4 +92,4 @@ def help_here(name: str) -> None:
 
 def _paragraphs(words: Mapping[str, str]) -> str:
     """A paragraph for each; one text, since every element is a message of its own on every page."""
-    return "\n\n".join(f"**{word}.** {said}" for word, said in words.items())
+    return "\n\n".join(f"**{_(word)}.** {said}" for word, said in words.items())

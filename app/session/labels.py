@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from synth import app_api
-from synth.language import Texts, _
+from synth.language import Texts, _, phrase
 
 LABELS = Texts(
     {  # of options: the words on the field or button that sets it
@@ -63,7 +63,7 @@ def plain(message: str) -> str:
     >>> plain("choose `device=cpu`")
     'choose device = cpu (in Python or on the command line)'
     """
-    return app_api.spelled(message, option=_option, function=_function)
+    return app_api.spelled(phrase(message), option=_option, function=_function)
 
 
 def _option(name: str, value: str) -> str:

@@ -66,6 +66,7 @@ class Wizard:
     editing: str | None = None  # the column whose values are being edited
     at: str = ""  # of several tables, the one whose description is open
     notice: str = ""  # said once on the next page
+    failed: bool = False  # whether the notice tells of no success
 
 
 def wizard() -> Wizard:

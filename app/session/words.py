@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth.language import Texts, _
+from synth.language import Texts, _, ngettext, phrase
 
 KINDS = Texts(
     {
@@ -184,22 +184,13 @@ def caution(epsilon: float) -> tuple[str, str]:
     )
 
 
-def many(count: int, of: str) -> str:
-    """A number of things.
-
-    >>> many(1, "row"), many(2_000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {of}{'s' * (count != 1)}"
-
-
 def method(about: Mapping[str, Any]) -> str:
     """What a method of ``synth.methods`` does, in plain words where there are some.
 
     >>> method({"name": "mst", "summary": "x"}), method({"name": "newest", "summary": "x"})
     ('counts the pairs of columns that depend most on each other', 'x')
     """
-    return METHODS.get(str(about["name"]), str(about["summary"]))
+    return METHODS.get(str(about["name"]), phrase(str(about["summary"])))
 
 
 ASKED_ABOVE = ("keys that repeat (", "long lists, or values that few rows have (")  # the page asks about these itself
@@ -229,7 +220,7 @@ def runs(count: int) -> str:
     >>> runs(1), runs(2)
     ('1 run', '2 runs')
     """
-    return _("{count} run{ending}").format(count=count, ending="" if count == 1 else "s")
+    return ngettext("{n} run", "{n} runs", count)
 
 
 def at_most(error: float | None) -> str:
@@ -267,10 +258,9 @@ def short_seconds(seconds: float) -> str:
     >>> short_seconds(2.4), short_seconds(150), short_seconds(7300)
     ('2 s', '3 min', '2.0 h')
     """
-    for word, unit in (("second", "s"), ("minute", "min"), ("hour", "h")):
-        if word in (text := about_seconds(seconds)):
-            return f"{text.split()[1]} {unit}"
-    return about_seconds(seconds)
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60 + 0.49)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def about_seconds(seconds: float) -> str:
@@ -281,7 +271,7 @@ def about_seconds(seconds: float) -> str:
     """
     if seconds < 90:
         whole = max(1, round(seconds))
-        return _("about {whole} second{ending}").format(whole=whole, ending="s" if whole > 1 else "")
+        return ngettext("about {n} second", "about {n} seconds", whole)
     return (
         _("about {seconds} minutes").format(seconds=round(seconds / 60 + 0.49))
         if seconds < 5400

@@ -10,7 +10,7 @@ from app.session import frame, labels
 from app.session.state import effective_own, opened, own, with_own, wizard
 from app.table import conditions, intake
 from app.table.facts import WORDED
-from synth.language import Texts, _
+from synth.language import Texts, _, ngettext
 
 Plain = dict[str, Any]
 KINDS = Texts(
@@ -39,7 +39,7 @@ def section() -> None:
     rules = list(own(wizard()).get("constraints") or [])
     frame.fold(_("Rules across columns (optional)"), "rules", lambda: _rules(rules))
     if rules:  # not in the panel's name: with another name it would close
-        st.caption(_("{number} rule{value} across columns.").format(number=len(rules), value="s" * (len(rules) > 1)))
+        st.caption(ngettext("{n} rule across columns.", "{n} rules across columns.", len(rules)))
 
 
 def _rules(rules: list[Plain]) -> None:

@@ -11,38 +11,6 @@ from app.table import facts
 from synth.language import _
 
 HEIGHT = 35
-COLUMNS = {
-    "use": st.column_config.CheckboxColumn("Use", help="Untick a column to leave it out of the result.", width=55),
-    "column": st.column_config.TextColumn("Column", disabled=True, pinned=True),
-    "kind": st.column_config.SelectboxColumn(
-        "Kind",
-        width=140,
-        options=list(words.KINDS),
-        format_func=lambda k: words.KINDS[str(k)],
-        required=True,
-        help="What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
-        "is never learnt: the result counts from 1.",
-    ),
-    "min": st.column_config.TextColumn(
-        "Smallest", width=80, help="The smallest value possible, not the smallest in the table."
-    ),
-    "max": st.column_config.TextColumn(
-        "Largest", width=80, help="The largest value possible. Larger ones count as this one."
-    ),
-    "step": st.column_config.TextColumn(
-        "Step",
-        width=60,
-        help="Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day.",
-    ),
-    "values": st.column_config.TextColumn(
-        "Values", width=60, disabled=True, help="How many categories; edit them below."
-    ),
-    "empty": st.column_config.CheckboxColumn("Empty", width=60, help="Whether an empty cell means missing."),
-    "missing": st.column_config.TextColumn(
-        "Missing", width=72, help="Other texts that mean a missing value, with commas between: N, ?, -9."
-    ),
-    "description": st.column_config.TextColumn("Note", width=60, help="For readers of the result. Optional."),
-}
 
 
 def section() -> None:
@@ -70,7 +38,46 @@ def section() -> None:
 def _config(base: pd.DataFrame) -> dict[str, Any]:
     """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
     sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
-    return {**COLUMNS, "source": _source(sources)}
+    return {**_columns(), "source": _source(sources)}
+
+
+def _columns() -> dict[str, Any]:
+    return {
+        "use": st.column_config.CheckboxColumn(
+            _("Use"), help=_("Untick a column to leave it out of the result."), width=55
+        ),
+        "column": st.column_config.TextColumn(_("Column"), disabled=True, pinned=True),
+        "kind": st.column_config.SelectboxColumn(
+            _("Kind"),
+            width=140,
+            options=list(words.KINDS),
+            format_func=lambda k: words.KINDS[str(k)],
+            required=True,
+            help=_(
+                "What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
+                "is never learnt: the result counts from 1."
+            ),
+        ),
+        "min": st.column_config.TextColumn(
+            _("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")
+        ),
+        "max": st.column_config.TextColumn(
+            _("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")
+        ),
+        "step": st.column_config.TextColumn(
+            _("Step"),
+            width=60,
+            help=_("Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."),
+        ),
+        "values": st.column_config.TextColumn(
+            _("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")
+        ),
+        "empty": st.column_config.CheckboxColumn(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
+        "missing": st.column_config.TextColumn(
+            _("Missing"), width=72, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
+        ),
+        "description": st.column_config.TextColumn(_("Note"), width=60, help=_("For readers of the result. Optional.")),
+    }
 
 
 def _source(options: list[str]) -> Any:

@@ -8,7 +8,7 @@ from app.session import frame
 from app.session.state import Wizard, effective, opened, wizard
 from app.session.state import facts as facts_of
 from app.table import intake
-from synth.language import _
+from synth.language import _, ngettext, phrase
 
 Plain = dict[str, Any]
 MOST = 50  # children of one parent under one key, as the library allows
@@ -49,7 +49,7 @@ def dot(plain: Plain) -> str:
         _('digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2'),
         f'node [shape=box style="rounded,filled" fillcolor="{FILL}" color="{LINE}" fontcolor="{INK}" '
         'fontname="sans-serif" fontsize=13 margin="0.1,0.06"]',
-        _('edge [color="{line}" arrowsize=0.7]').format(line=LINE),
+        f'edge [color="{LINE}" arrowsize=0.7]',
     ]
     for name, facts in plain["tables"].items():
         above = [k for k in plain.get("keys", ()) if k["child"] == name]
@@ -59,7 +59,7 @@ def dot(plain: Plain) -> str:
         lines.append(f'"{_bare(name)}" [label="{label}"{root}]')
     lines += [f'"{_bare(k["parent"])}" -> "{_bare(k["child"])}"' for k in plain.get("keys", ())]
     for name, facts in plain.get("public", {}).items():
-        lines.append(f'"{_bare(name)}" [label="{_bare(name)}\\npublic" style="rounded,filled,dashed"]')
+        lines.append(f'"{_bare(name)}" [label="{_bare(name)}\\n{_("public")}" style="rounded,filled,dashed"]')
         referring = dict.fromkeys(r.partition(".")[0] for r in facts["referred_by"])
         lines += [f'"{_bare(name)}" -> "{_bare(r)}" [style=dashed dir=none constraint=false]' for r in referring]
     return "\n".join([*lines, "}"])
@@ -82,7 +82,9 @@ def in_words(plain: Plain) -> str:
             child=k["child"], parent=k["parent"], columns=", ".join(k["columns"])
         )
         + (
-            _("at most {m} row{value} of one row of {parent}").format(m=m, value="s" * (m > 1), parent=k["parent"])
+            ngettext("at most {n} row of one row of {parent}", "at most {n} rows of one row of {parent}", m).format(
+                parent=k["parent"]
+            )
             if (m := k.get("most_children"))
             else _("no bound yet")
         )
@@ -90,7 +92,7 @@ def in_words(plain: Plain) -> str:
     ]
     parts += [_("{n} is public").format(n=n) for n in plain.get("public", {})]
     return _("{number} tables: {parts}.").format(
-        number=len(plain["tables"]), parts="; ".join(parts) or "no keys between them yet"
+        number=len(plain["tables"]), parts="; ".join(parts) or _("no keys between them yet")
     )
 
 
@@ -101,7 +103,7 @@ def _unit(w: Wizard) -> None:
             _(
                 "**The unit of privacy is {unit_in_words}**: nobody can tell whether it was in the data at all. "
                 "There is one budget for all tables."
-            ).format(unit_in_words=frame.escape(result.unit_in_words)),
+            ).format(unit_in_words=frame.escape(phrase(result.unit_in_words))),
             icon=":material/group:",
         )
 
@@ -177,7 +179,7 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
         names,
         key=f"order_{w.edition}_{i}",
         index=names.index(key.get("order")) if key.get("order") in names else 0,
-        format_func=lambda n: n or "none",
+        format_func=lambda n: n or _("none"),
         help=_("A column by which the rows of one parent follow each other in time, where they are events."),
     )
     reported = {"most_children": int(most) if most else None, "order": order}

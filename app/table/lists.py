@@ -6,7 +6,7 @@ from app.session import frame, labels
 from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
 from app.table import facts, intake
 from synth import app_api
-from synth.language import Texts, _
+from synth.language import Texts, _, ngettext, phrase
 
 WAYS = Texts(
     {
@@ -89,7 +89,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     ways = [k for k in WAYS if k not in no]
     shown = frame.escape(name)
     way = st.radio(
-        f"{name}: {what}; {why}",
+        f"{name}: {what}; {phrase(why)}",
         ways,
         index=ways.index("omit") if several(w) else 0,
         horizontal=True,
@@ -202,6 +202,8 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: result}}
     retained = len(result["categories"]) - 1
-    return plain, _("{shown} keeps {retained} {ending}; all others count as one.").format(
-        shown=shown, retained=retained, ending="value" if retained == 1 else "values"
-    )
+    return plain, ngettext(
+        "{shown} keeps {n} value; all others count as one.",
+        "{shown} keeps {n} values; all others count as one.",
+        retained,
+    ).format(shown=shown)

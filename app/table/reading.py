@@ -9,7 +9,7 @@ import synth
 from app.session import access, frame, tour
 from app.session.state import Wizard, dataset, facts, view, wizard
 from app.table import intake, owning
-from synth.language import Texts, _
+from synth.language import Texts, _, phrase
 
 ENCODINGS = Texts(
     {
@@ -21,9 +21,9 @@ ENCODINGS = Texts(
         "windows-1252": "Windows-1252 (Western European)",
     }
 )
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
-DECIMALS = {".": "point", ",": "comma"}
-THOUSANDS = {None: "none", ".": "point", ",": "comma", "'": "apostrophe", " ": "space"}
+DELIMITERS = Texts({",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"})
+DECIMALS = Texts({".": "point", ",": "comma"})
+THOUSANDS = Texts({None: "none", ".": "point", ",": "comma", "'": "apostrophe", " ": "space"})
 PLAIN = "UTF-8 text, commas between cells, decimal point"
 QUESTION = "which is right?"
 
@@ -35,16 +35,16 @@ def asks(w: Wizard) -> bool:
 
 
 def section() -> None:
-    """In words what the draft found, and how to change it; nothing for tables that are no CSV files."""
+    """In words what the draft result, and how to change it; nothing for tables that are no CSV files."""
     w = wizard()
     if w.table is None or w.source or not w.table.name.lower().endswith((".csv", ".csv.gz")):
         return
     result, _other = facts(w)
-    reported = result.dialect.in_words() if result is not None and result.dialect is not None else _(PLAIN)
+    reported = phrase(result.dialect.in_words()) if result is not None and result.dialect is not None else _(PLAIN)
     waiting = (w.plain.get("dialect") or {}).get("source") == "unconfirmed"
     st.markdown(
-        _("**We read it so:** {reported}{ending}").format(
-            reported=frame.escape(reported), ending="; correct?" if waiting else "."
+        (_("**We read it so:** {reported}; correct?") if waiting else _("**We read it so:** {reported}.")).format(
+            reported=frame.escape(reported)
         )
     )
     for line in _details(w):
@@ -70,10 +70,11 @@ def _details(w: Wizard) -> list[str]:
     by: dict[str, list[str]] = {}
     for name, column in columns:
         if column.get("format"):
-            by.setdefault(f"{'dates' if 'y' in column['format'] else 'numbers'} as {column['format']}", []).append(name)
+            what = _("dates as {format}") if "y" in column["format"] else _("numbers as {format}")
+            by.setdefault(what.format(format=column["format"]), []).append(name)
         codes = [c for c in column.get("missing") or () if c]
         if codes:
-            by.setdefault(f"missing: {', '.join(codes)}", []).append(name)
+            by.setdefault(_("missing: {codes}").format(codes=", ".join(codes)), []).append(name)
     return [_("{what} in {names}").format(what=what, names=", ".join(names)) for what, names in by.items()]
 
 
@@ -82,7 +83,7 @@ def _change(w: Wizard) -> None:
     with st.expander(_("No: read it in another way")):
         picked: dict[str, Any] = {}
         choices: list[tuple[str, str, Mapping[Any, str], str | None, str]] = [
-            ("encoding", "Text", ENCODINGS, "utf-8", _("How letters are stored; wrong when ä, é, ß look odd.")),
+            ("encoding", _("Text"), ENCODINGS, "utf-8", _("How letters are stored; wrong when ä, é, ß look odd.")),
             ("delimiter", _("Between cells"), DELIMITERS, ",", _("What divides a line into columns.")),
             ("decimal", _("Decimal mark"), DECIMALS, ".", _("What stands before the fraction of a number.")),
             ("thousands", _("Between thousands"), THOUSANDS, None, _("The mark in long numbers.")),
@@ -112,7 +113,7 @@ def _change(w: Wizard) -> None:
 
 
 def _read_so(w: Wizard, picked: dict[str, Any], formats: list[str]) -> None:
-    names: dict[str, dict[Any, str]] = {"delimiter": DELIMITERS, "decimal": DECIMALS, "thousands": THOUSANDS}
+    names: dict[str, Mapping[Any, str]] = {"delimiter": DELIMITERS, "decimal": DECIMALS, "thousands": THOUSANDS}
     hints = {fact: [str(names[fact][v]) if fact in names else str(v)] for fact, v in picked.items()}
     try:
         with st.spinner(_("Reading the table")):

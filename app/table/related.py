@@ -24,7 +24,7 @@ from app.table import facts, intake, keys, owning, stored, work
 from app.table.reading import PLAIN
 from app.table.work import Plain
 from synth import app_api
-from synth.language import _
+from synth.language import _, phrase
 
 FOLDER = "tables"  # in the place of tables that were uploaded together
 
@@ -125,7 +125,7 @@ def reading() -> None:
     if not dialect:
         return
     result = synth.Schema.parse({**own(w), "columns": own(w)["columns"]}, name="description", complete=False).dialect
-    reported = result.in_words() if result is not None else _(PLAIN)
+    reported = phrase(result.in_words()) if result is not None else _(PLAIN)
     st.markdown(_("**We read it so:** {reported}.").format(reported=frame.escape(reported)))
 
 

@@ -9,7 +9,7 @@ from app.session import frame, labels
 from app.session.state import effective, wizard
 from app.table import intake
 from synth import app_api
-from synth.language import Texts, _
+from synth.language import Texts, _, ngettext
 
 Plain = dict[str, Any]
 NUMBERS = ("integer", "float")
@@ -37,7 +37,7 @@ def section() -> None:
     rules = list(wizard().plain.get("constraints") or [])
     frame.fold(_("Rules across tables (optional)"), "rules_across", lambda: _rules(rules))
     if rules:  # not in the panel's name: with another name it would close
-        st.caption(_("{number} rule{value} across tables.").format(number=len(rules), value="s" * (len(rules) > 1)))
+        st.caption(ngettext("{n} rule across tables.", "{n} rules across tables.", len(rules)))
 
 
 def _rules(rules: list[Plain]) -> None:

@@ -8,7 +8,7 @@ from app.run import recent, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.language import _, phrase
 
 
 def page() -> None:
@@ -56,13 +56,13 @@ def _spend(i: int, job: jobs.Job) -> None:
                 epsilon=request["epsilon"],
                 delta=words.small(request["delta"]),
                 method=frame.escape(request["method"]),
-                get=frame.escape(request.get("owner") or "nobody"),
+                get=frame.escape(request.get("owner") or _("nobody")),
                 left=left,
             )
         )
         st.caption(
             _("It means: {meaning}. {caution}").format(
-                meaning=frame.escape(app_api.meaning(request["epsilon"], relation=request["relation"])),
+                meaning=frame.escape(phrase(app_api.meaning(request["epsilon"], relation=request["relation"]))),
                 caution=words.caution(request["epsilon"])[1],
             )
         )

@@ -9,7 +9,7 @@ from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
 from synth import app_api
-from synth.language import _
+from synth.language import _, phrase
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]
@@ -113,7 +113,7 @@ def _meaning() -> None:
         "probability of delta. {text}"
     ).format(
         epsilon=w.epsilon,
-        meaning=frame.escape(app_api.meaning(w.epsilon, relation=w.relation)),
+        meaning=frame.escape(phrase(app_api.meaning(w.epsilon, relation=w.relation))),
         wonder=wonder,
         sure=f"{sure:.{0 if sure < 99.5 else 4}f}",
         text=text,
@@ -144,7 +144,7 @@ def _details() -> None:
             else ""
         )
         + (
-            _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(tables.unit_in_words))
+            _(" “Row” means {unit_in_words}.").format(unit_in_words=frame.escape(phrase(tables.unit_in_words)))
             if tables is not None
             else ""
         )

@@ -85,7 +85,7 @@ def _alone() -> None:
     if codes.asked(w):
         checklist.here("codes", _("Numbers, or codes?"))
         codes.section()
-    checklist.here("columns", "Columns")
+    checklist.here("columns", _("Columns"))
     redraft.notes()
     grid.section()
     _problems()
@@ -157,7 +157,7 @@ def _target() -> None:
         _("Column to predict (optional)"),
         choices,
         index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: "none" if n is None else n,
+        format_func=lambda n: _("none") if n is None else n,
         key="target",
         help=_("If the table will be used to predict one column, more care is given to how others relate to it."),
     )
@@ -184,7 +184,7 @@ def _weight(choices: list[str | None]) -> None:
         _("Weight of a row (optional)"),
         choices,
         index=choices.index(current) if current in choices else 0,
-        format_func=lambda n: "none" if n is None else n,
+        format_func=lambda n: _("none") if n is None else n,
         key="weight",
         help=_(
             "In a survey, the number of people that a row represents. Its smallest and largest value must be "
@@ -234,12 +234,12 @@ def _vouch() -> None:
                 sum=sum(map(len, waiting.values())),
                 columns=columns,
                 where=where,
-                ending=", and the keys with their bounds" if several(w) and keys.waiting(w) else "",
+                ending=_(", and the keys with their bounds") if several(w) and keys.waiting(w) else "",
             )
         )
         st.markdown(_(words.NOT_FREE))
         named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
-        st.caption("Waiting: " + frame.escape(", ".join(named[:12])) + (" …" if len(named) > 12 else ""))
+        st.caption(_("Waiting: ") + frame.escape(", ".join(named[:12])) + (" …" if len(named) > 12 else ""))
         asked = not several(w) and bool(codes.asked(w))
         if asked:
             st.caption(_("First answer “Numbers, or codes?” above: it decides what these columns may hold."))

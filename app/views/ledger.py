@@ -64,7 +64,7 @@ def _total(total: Any) -> None:
                 name=name, epsilon=total.epsilon, delta=words.small(total.delta), runs=runs
             )
             + (
-                _(" That was decided by {actor}.").format(actor=frame.escape(total.policy.actor or "nobody named"))
+                _(" That was decided by {actor}.").format(actor=frame.escape(total.policy.actor or _("nobody named")))
                 if total.policy
                 else ""
             )
@@ -126,9 +126,9 @@ def _lines(book: synth.Ledger, names: list[str]) -> None:
         )
     rows = [_row(entry) for entry in result]
     config = {
-        "Epsilon": st.column_config.NumberColumn(format="%.4g"),
-        "Delta": st.column_config.NumberColumn(format="%.1e"),
-        "Details": st.column_config.TextColumn(width="large"),
+        _("Epsilon"): st.column_config.NumberColumn(format="%.4g"),
+        _("Delta"): st.column_config.NumberColumn(format="%.1e"),
+        _("Details"): st.column_config.TextColumn(width="large"),
     }
     if not rows:
         st.info(_("No line of this kind."), icon=":material/info:")
@@ -168,7 +168,7 @@ def _csv(book: synth.Ledger, names: list[str]) -> None:
     def text() -> str:
         out = io.StringIO()
         results = [_row(entry) for entry in book.page(names, size=1 << 40)[0]]
-        writer = csv.DictWriter(out, list(results[0]) if results else ["Line"])
+        writer = csv.DictWriter(out, list(results[0]) if results else [_("Line")])
         writer.writeheader()
         writer.writerows(
             {k: app_api.csv_safe(v) if isinstance(v, str) else v for k, v in row.items()} for row in results
@@ -190,14 +190,14 @@ def _csv(book: synth.Ledger, names: list[str]) -> None:
 def _row(entry: Any) -> dict[str, Any]:
     charged = entry.kind == "spend"
     return {
-        "Line": entry.number,
-        "Time": entry.time[:19].replace("T", " "),
-        "Dataset": entry.dataset,
-        "What": KINDS.get(entry.kind, entry.kind),
-        "Epsilon": entry.epsilon if charged else None,
-        "Delta": entry.delta if charged else None,
-        "Details": _details(entry),
-        "By": entry.actor or "",
+        _("Line"): entry.number,
+        _("Time"): entry.time[:19].replace("T", " "),
+        _("Dataset"): entry.dataset,
+        _("What"): KINDS.get(entry.kind, entry.kind),
+        _("Epsilon"): entry.epsilon if charged else None,
+        _("Delta"): entry.delta if charged else None,
+        _("Details"): _details(entry),
+        _("By"): entry.actor or "",
     }
 
 

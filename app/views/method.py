@@ -13,7 +13,7 @@ from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, several, wizard
 from app.session.state import facts as facts_of
 from synth import app_api
-from synth.language import _
+from synth.language import _, phrase
 
 MOST = 2000  # categories of a column that is shown one-hot
 
@@ -63,7 +63,7 @@ def _choice(w: Wizard) -> bool:
         index=names.index(w.method),
         key="method",
         help=_(words.METHOD_HELP),
-        format_func=lambda n: f"{n}{' (recommended)' * (n == words.RECOMMENDED)}: {words.method(about[n])}",
+        format_func=lambda n: f"{n}{_(' (recommended)') * (n == words.RECOMMENDED)}: {words.method(about[n])}",
     )
     if chosen != w.method:
         w.method, w.options = chosen, {}
@@ -97,16 +97,16 @@ def _choice(w: Wizard) -> bool:
 
 
 def _side_by_side(w: Wizard, about: list[dict[str, Any]]) -> None:
-    """What each method does, what it kept on public tables, and whether it has a promise for what is hidden."""
+    """What each method does, what it retention on public tables, and whether it has a promise for what is hidden."""
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
     held = [app_api.retention(m["name"], **asked) for m in about]
     st.dataframe(
         {
-            "Method": [m["name"] for m in about],
-            "What it does": [words.method(m) for m in about],
-            "Keeps, as measured": [_("not measured") if h is None else h.in_words for h in held],
-            "Time": [_("forecast below") if timed(m["name"]) else _("trained: minutes") for m in about],
-            "For what is hidden": ["yes" if w.relation in m["relations"] else _("no promise") for m in about],
+            _("Method"): [m["name"] for m in about],
+            _("What it does"): [words.method(m) for m in about],
+            _("Keeps, as measured"): [_("not measured") if h is None else phrase(h.in_words) for h in held],
+            _("Time"): [_("forecast below") if timed(m["name"]) else _("trained: minutes") for m in about],
+            _("For what is hidden"): [_("yes") if w.relation in m["relations"] else _("no promise") for m in about],
         },
         hide_index=True,
         height=420,
@@ -122,11 +122,11 @@ def _keeps(w: Wizard) -> None:
     asked: dict[str, Any] = {"epsilon": w.epsilon, "rows": w.rows}
     held, warned = app_api.retention(w.method, **asked), app_api.retention_warning(w.method, **asked)
     if warned:
-        st.warning(frame.escape(f"{warned[:1].upper()}{warned[1:]}."), icon=":material/link_off:")
+        st.warning(frame.escape(frame.sentence(f"{warned}.")), icon=":material/link_off:")
     elif held:
         st.caption(
-            _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.").format(
-                epsilon=held.epsilon, in_words=held.in_words
+            _("On public tables, at epsilon {epsilon:g}, it retention: {in_words}.").format(
+                epsilon=held.epsilon, in_words=phrase(held.in_words)
             ),
             help=_(
                 "Measured with its default options, where rows and epsilon together were no more than yours. "
@@ -155,9 +155,9 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
     )
     with st.container(horizontal=True):
         for label, value in (
-            ("Coordinates", f"{reported.vectors.shape[1]:,}"),
+            (_("Coordinates"), f"{reported.vectors.shape[1]:,}"),
             (_("Length, at most"), f"{reported.norm:.3f}"),
-            ("Sensitivity", f"{reported.sensitivity:.3f}"),
+            (_("Sensitivity"), f"{reported.sensitivity:.3f}"),
         ):
             st.metric(label, value, border=True, width=175)
     made = [t or "(missing)" for t in reported.texts[0]]
@@ -250,12 +250,12 @@ def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
             ),
         ),
         (
-            "Time",
+            _("Time"),
             held,
             _("On this computer; a forecast, not a promise. “>”: reading and counting only, without the training."),
         ),
         (
-            "Memory",
+            _("Memory"),
             _("{peak_mib:.1f} GiB").format(peak_mib=plan.peak_mib / 1024),
             _("Of the process that makes the table, at its peak."),
         ),

@@ -13,7 +13,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import unit
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.language import _, phrase
 
 ROWS = "As many as the real table has, up to noise, unless its number of rows is public."
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it
@@ -68,22 +68,22 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
     rows = (
         {_("Rows of {t}").format(t=t): n for t, n in many.items()}
         if isinstance(many, dict)
-        else {"Synthetic rows": many}
+        else {_("Synthetic rows"): many}
     )
     with st.container(horizontal=True):
         for label, value, explained in (
             *((label, f"{n:,}", _(ROWS)) for label, n in rows.items()),
             (
-                _("Run's epsilon") if alone else "Epsilon",
+                _("Run's epsilon") if alone else _("Epsilon"),
                 f"{card['epsilon']:g}",
                 _("The privacy loss of the run, and of what its choice rests on."),
             ),
-            ("Delta", words.small(card["delta"]), _("Probability that the promise of epsilon does not hold.")),
-            ("Time", f"{result['seconds_total']:.1f} s", _("From start to end.")),
+            (_("Delta"), words.small(card["delta"]), _("Probability that the promise of epsilon does not hold.")),
+            (_("Time"), f"{result['seconds_total']:.1f} s", _("From start to end.")),
         ):
             st.metric(label, value, border=True, width=155, help=explained)
     reported = (
-        _("; the unit is {unit_in_words}").format(unit_in_words=card["unit_in_words"])
+        _("; the unit is {unit_in_words}").format(unit_in_words=phrase(card["unit_in_words"]))
         if "unit_in_words" in card
         else ""
     )
@@ -93,9 +93,9 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
             "{relation_in_words}. It holds for everything in the downloads, for any further use of them, and for "
             "rows drawn later from the model."
         ).format(
-            alone=" of the run itself" * alone,
-            meaning=frame.escape(card["meaning"]),
-            relation_in_words=frame.escape(card["relation_in_words"] + reported),
+            alone=_(" of the run itself") * alone,
+            meaning=frame.escape(phrase(card["meaning"])),
+            relation_in_words=frame.escape(phrase(card["relation_in_words"]) + reported),
         ),
         icon=":material/verified_user:",
     )
@@ -164,7 +164,7 @@ def _csv(place: Path) -> tuple[str, str]:
     if not (place / DIALECT).is_file():
         return "synthetic.csv", _("Opens in any program.")
     facts = synth.Schema.load(place / "schema.json").dialect
-    own = facts.in_words() if facts else _("its own dates and numbers")
+    own = phrase(facts.in_words()) if facts else _("its own dates and numbers")
     said = {
         "same": _("Like the private table: {own}").format(own=own),
         "plain": _("Plain: UTF-8 text, commas, points, dates like 2020-01-31"),
@@ -194,8 +194,8 @@ def _downloads(job: jobs.Job, place: Path) -> None:
             "parquet",
             _("Numbers and dates keep their types; missing ones are empty."),
         ),
-        ("Card", "card.html", HTML, "card", _("The guarantee with all its figures; keep it with the table.")),
-        ("Report", "report.html", HTML, "report", _("How well the table keeps what was measured, for its readers.")),
+        (_("Card"), "card.html", HTML, "card", _("The guarantee with all its figures; keep it with the table.")),
+        (_("Report"), "report.html", HTML, "report", _("How well the table keeps what was measured, for its readers.")),
     ]
     _all_of_them(job)
     with st.container(horizontal=True):

@@ -7,7 +7,7 @@ from app.result import export, releasing
 from app.run import recent, runs
 from app.session import access, frame
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.language import _, phrase
 
 
 def page() -> None:
@@ -24,7 +24,9 @@ def page() -> None:
         about = export.claimed(job, place)
         with st.container(border=True):
             st.markdown(f"**{frame.escape(str(about['dataset']))}**: {frame.escape(recent.named(job))}")
-            st.markdown(frame.escape(frame.sentence(f"{about['meaning']}; {about['relation_in_words']}")))
+            st.markdown(
+                frame.escape(frame.sentence(f"{phrase(about['meaning'])}; {phrase(about['relation_in_words'])}"))
+            )
             st.download_button(
                 _("Download the bundle (.zip)"),
                 access.later(export.packed, job, place, "take_released"),

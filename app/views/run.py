@@ -13,7 +13,7 @@ from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
 from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
 from synth.app_api import jobs
-from synth.language import _
+from synth.language import _, ngettext, phrase
 
 POLL = 1.0
 LAST = "write"  # a run's last stage: by then it has given back the memory of its fit
@@ -77,12 +77,8 @@ def _confirm() -> bool:
     total = budget(w)
     name = frame.escape(dataset(w))
     takes = _("not known beforehand") if plan is None or several(w) else words.about_seconds(plan.seconds)
-    timely = plan is None or several(w) or timed(w.method)
-    takes = (
-        takes
-        if timely
-        else _("more than {removeprefix}: it is trained").format(removeprefix=takes.removeprefix("about "))
-    )
+    if plan is not None and not several(w) and not timed(w.method):
+        takes = _("more than {seconds}: it is trained").format(seconds=words.short_seconds(plan.seconds))
     takes = _("being worked out; go on meanwhile") if waits else takes
     method = (
         f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else _("mixture, of all tables together")
@@ -95,7 +91,7 @@ def _confirm() -> bool:
         )
         if plan is not None:
             steps = expected.stages(plan) if several(w) else _stages(plan)
-            with st.expander(_("Stages of the spend ({number})").format(number=len(steps["Cells"]))):
+            with st.expander(_("Stages of the spend ({number})").format(number=len(next(iter(steps.values()))))):
                 st.table(steps, hide_index=True)
         st.markdown(
             _("**Will be charged to {name}: epsilon {epsilon:g}, delta {delta}**, {after}.").format(
@@ -131,13 +127,13 @@ def _hidden(w: Wizard) -> str:
     short = words.RELATIONS_SHORT.get(w.relation, w.relation)
     if several(w):
         result, _other = facts(w)
-        return short if result is None else short.replace(_("one row"), frame.escape(result.unit_in_words))
+        return short if result is None else short.replace(_("one row"), frame.escape(phrase(result.unit_in_words)))
     if w.plain.get("unit") in (None, "row"):
         return short
     most = w.plain.get("max_rows") or 1
     return short.replace(
         _("one row"),
-        _("one person with {ending}{many}").format(ending="up to " if most > 1 else "", many=words.many(most, "row")),
+        ngettext("one person with {n} row", "one person with up to {n} rows", most),
     )
 
 
@@ -172,9 +168,7 @@ def _line() -> str:
     """How many runs are before this one, where there are any."""
     waiting = [j for j in jobs.listing() if _waits(j)]
     return (
-        _(", after {runs} that {ending} in line").format(
-            runs=words.runs(len(waiting)), ending="is" if len(waiting) == 1 else "are"
-        )
+        ngettext(", after {n} run that is in line", ", after {n} runs that are in line", len(waiting))
         if waiting
         else ""
     )
@@ -194,10 +188,10 @@ def _options(options: dict[str, Any]) -> str:
 
 def _stages(plan: Any) -> dict[str, list[str]]:
     return {
-        "Asks for": words.asks([s.purpose for s in plan.steps]),
-        "Tables": [f"{s.tables:,}" for s in plan.steps],
-        "Cells": [f"{s.cells:,}" for s in plan.steps],
-        "Noise": [_span(words.count(s.sigma_least), words.count(s.sigma_most)) for s in plan.steps],
+        _("Asks for"): words.asks([s.purpose for s in plan.steps]),
+        _("Tables"): [f"{s.tables:,}" for s in plan.steps],
+        _("Cells"): [f"{s.cells:,}" for s in plan.steps],
+        _("Noise"): [_span(words.count(s.sigma_least), words.count(s.sigma_most)) for s in plan.steps],
     }
 
 

@@ -1,0 +1,130 @@
+"""Every text on every page is marked for translation: in the language `marked` each stands in brackets.
+
+What is left outside of brackets must be data: names of columns, tables, methods and files, values, numbers.
+"""
+
+import json
+import re
+import time
+
+import pyarrow as pa
+import pytest
+from elements import ended, row_each, upload
+
+from app.session import tongue  # noqa: F401 - the entry script imports it, and must not set the language after us
+from synth import language, methods
+
+NO_TEXT = {
+    *("id", "key", "icon", "url", "type", "color", "file_name", "mime", "format", "default", "raw_values", "raw_value"),
+    *("form_id", "anchor", "datasets", "theme", "element_id", "deferred_file_id", "page_script_hash", "fragment_id", "language", "name", "code_text"),
+}
+CODE = re.compile(r":material/\w+:|:[\w-]+\[|<[^>]*>|`[^`]*`|\bF1\b|\b(?:UTF|CSV|JSON|ISO|GiB|Parquet|SDMetrics)\b")
+
+
+@pytest.fixture
+def marked():
+    """All pages in the language that shows which texts could be translated."""
+    before = list(language._reader)
+    language.readers(lambda: language.MARKED)
+    yield
+    language._reader[:] = before
+
+
+def _charts(told) -> list[str]:
+    """Titles and labels of a chart's specification."""
+    if isinstance(told, list):
+        return [text for part in told for text in _charts(part)]
+    if not isinstance(told, dict):
+        return []
+    own = [v for k, v in told.items() if k in ("title", "text", "subtitle", "label", "help") and isinstance(v, str)]
+    return own + [text for part in told.values() for text in _charts(part)]
+
+
+def _texts(message) -> list[str]:
+    """Every text that an element shows."""
+    found = []
+    for field, value in message.ListFields():
+        if field.name in NO_TEXT:
+            continue
+        values = list(value) if field.is_repeated and not hasattr(value, "values") else [value]
+        if field.type == field.TYPE_MESSAGE:
+            values = list(value.values()) if hasattr(value, "values") else values
+            found += [text for v in values if hasattr(v, "ListFields") for text in _texts(v)]
+        elif field.type == field.TYPE_STRING:
+            for text in values:
+                found += _charts(json.loads(text)) if text[:1] == "{" else [text]
+        elif field.name == "data":
+            found += pa.ipc.open_stream(bytes(value)).schema.names
+    return found
+
+
+def _all(block) -> list[str]:
+    found = _texts(block.proto) if getattr(block, "proto", None) is not None else []
+    return found + [text for child in getattr(block, "children", {}).values() for text in _all(child)]
+
+
+def _unmarked(text: str) -> str:
+    while (shorter := re.sub(r"⟦[^⟦⟧]*(?:⟧|$)", "", text)) != text:
+        text = shorter
+    return CODE.sub("", text.replace("\\", ""))
+
+
+def look(at, data: set[str]) -> None:
+    """No text of this page stands outside of the brackets, but for words of the data."""
+    assert not at.exception
+    shown = [text for text in _all(at._tree) if "<style" not in text and "<script" not in text]
+    assert not any("Internal error" in text for text in shown)
+    left = {w: text for text in shown for w in re.findall(r"[^\W\d_]{3,}", _unmarked(text)) if w not in data}
+    assert not left, (at.title[0].value if at.title else "", *sorted(set(left.values())))
+
+
+def words(*texts: str) -> set[str]:
+    return {w for text in texts for w in re.findall(r"[^\W\d_]{3,}", text)}
+
+
+NAMES = words(*(m["name"] for m in methods()), "mixture", "postgres://ann@db.example/census", "Facsimile", "Sprache")
+GRID = {"column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description"}
+
+
+def press(at, key: str, data: set[str]):
+    at.button(key=key).click().run()
+    look(at, data)
+    return at
+
+
+def test_every_text_from_the_sample_to_its_release(start, marked):  # noqa: ARG001
+    at = start()
+    look(at, NAMES)
+    at.button(key="use_sample").click().run()
+    plain = at.session_state["wizard"].plain
+    data = NAMES | GRID | words("town-survey", *plain["columns"], "synth run schema release")
+    data |= {w for c in plain["columns"].values() for v in c.get("categories") or () for w in words(str(v))}
+    data |= {"data", "low", "high", "likely", "epsilon", "delta", "method", "dataset", "relation", "out"}
+    look(at, data)
+    at.session_state["wizard"].method = "independent"
+    for _ in range(3):
+        press(at, "onward", data)
+        time.sleep(0.5)
+        look(at.run(), data)
+    press(at, "spend", data)
+    look(ended(at), data)
+    for page in ("review", "release", "ledger"):
+        at.switch_page(f"views/{page}.py").run()
+        look(at, data)
+        for key in ("compare", "compose", "verify"):
+            if key in {b.key for b in at.button}:
+                look(press(at, key, data).run(), data)
+
+
+def test_every_text_of_a_draft_with_open_questions(start, marked):  # noqa: ARG001
+    rows = "\n".join(
+        f"{i // 2},{i % 28 + 1:02d}.{i % 12 + 1:02d}.19{i % 60 + 30},{i % 3},{'ab'[i % 2]},{i * 7}" for i in range(300)
+    )
+    at = upload(start(), f"id,born,code,team,zip\n{rows}\n".encode())
+    data = NAMES | GRID | {"born", "code", "team", "zip", "people"}
+    look(at, data)
+    row_each(at)
+    look(at, data)
+    for page in ("budget", "method", "run", "review"):
+        at.switch_page(f"views/{page}.py").run()
+        look(at, data)
