@@ -1,0 +1,152 @@
+"""The catalogues of translations, from the texts that stand in the code: `make texts` adds what is new, drops what is
+gone, and says what is not translated yet; `--check` only says it.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeGuard
+
+import polib
+
+ROOT = Path(__file__).resolve().parent.parent
+CATALOGUES = ROOT / "synth" / "languages"
+# Modules of the library whose sentences the pages show: all their texts, elsewhere those of errors alone.
+SPEAKING = (
+    "schema/column.py",
+    "release/card",
+    "evaluate/verdict.py",
+    "evaluate/rating.py",
+    "evaluate/column_numbers.py",
+    "pipeline/reached.py",
+    "jobs/stages.py",
+)
+FOLD = re.compile(r"\W")
+
+
+def template(node: ast.expr) -> str | None:
+    """The text of a literal, with a place for each value of an f-string."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    out, used = "", dict[str, int]()
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            out += str(part.value)
+        elif isinstance(part, ast.FormattedValue):
+            name = FOLD.sub("_", ast.unparse(part.value)).strip("_")[:24].strip("_").lower() or "value"
+            name = name if name.isidentifier() else f"v_{name}"
+            used[name] = used.get(name, 0) + 1
+            out += f"{{{name}{used[name] if used[name] > 1 else ''}}}"
+    return out
+
+
+def _literals(node: ast.AST) -> Iterator[ast.expr]:
+    """The outermost text literals below a node, without those of its docstrings."""
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            yield from _literals(child)
+
+
+def _speaks(text: str) -> bool:
+    return len(re.findall(r"[A-Za-z]{2,}", text)) > 1 and " " in text.strip() and not text.lstrip().startswith("<")
+
+
+def _called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def _heads(trees: list[ast.Module]) -> dict[str, str]:
+    """Texts at the head of a file, by their names: ``_(NAME)`` stands for them."""
+    return {
+        target.id: node.value.value
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _table(told: ast.expr) -> list[str | None]:
+    """The texts of a ``Texts``: its values, and keys that begin like a heading."""
+    tables = [d for d in ast.walk(told) if isinstance(d, ast.Dict)]
+    keys = [str(k.value) for d in tables for k in d.keys if isinstance(k, ast.Constant)]
+    values = [template(v) for d in tables for w in d.values if not isinstance(w, ast.Dict) for v in _literals(w)]
+    return [*(k for k in keys if k[:1].isupper()), *(v for v in values if v and re.search("[A-Za-z]{2}", v))]
+
+
+def _of(node: ast.AST, heads: dict[str, str], errors: bool) -> list[tuple[str | None, str]]:
+    """The texts that a node of the code marks, with their plurals."""
+    if _called(node, "ngettext"):
+        return [(template(node.args[0]), str(template(node.args[1])))]
+    if _called(node, "_", "translated"):
+        at = node.args[0]
+        head = heads.get(getattr(at, "id", "") or getattr(at, "attr", ""))
+        return [(template(at) if isinstance(at, ast.Constant) else head, "")]
+    if _called(node, "Texts"):
+        return [(text, "") for text in _table(node.args[0])]
+    if errors and isinstance(node, ast.Raise) and node.exc is not None:
+        return [(text, "") for text in map(template, _literals(node.exc)) if text and _speaks(text)]
+    return []
+
+
+def texts() -> dict[str, tuple[str, str]]:
+    """Every text: its plural, empty for most, and the file that it stands in."""
+    files = [p for room in ("app", "synth") for p in sorted((ROOT / room).rglob("*.py"))]
+    trees = {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text(encoding="utf-8")) for p in files}
+    heads, out = _heads(list(trees.values())), dict[str, tuple[str, str]]()
+    for name, tree in trees.items():
+        found = [pair for node in ast.walk(tree) for pair in _of(node, heads, not name.startswith("synth/cli/"))]
+        if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
+            found += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]
+        for text, many in found:
+            if text:
+                out.setdefault(text, (many, name))
+    return out
+
+
+def update(path: Path) -> tuple[polib.POFile, list[str]]:
+    """The catalogue with exactly the texts of the code, and those that it does not translate."""
+    held = {e.msgid: e for e in polib.pofile(str(path))} if path.is_file() else {}
+    made = polib.POFile(wrapwidth=110)
+    made.metadata = {
+        "Language": path.stem,
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Transfer-Encoding": "8bit",
+        "Plural-Forms": "nplurals=2; plural=(n != 1);",
+    }
+    if path.is_file():
+        made.metadata |= polib.pofile(str(path)).metadata
+    for text, (many, place) in sorted(texts().items(), key=lambda t: (t[1][1], t[0])):
+        old = held.get(text)
+        entry = polib.POEntry(msgid=text, msgstr="", occurrences=[(place, "")])
+        if many:
+            entry.msgid_plural = many
+            entry.msgstr_plural = dict(old.msgstr_plural) if old and old.msgstr_plural else {0: "", 1: ""}
+        elif old:
+            entry.msgstr = old.msgstr
+        made.append(entry)
+    return made, [e.msgid for e in made if not (all(e.msgstr_plural.values()) if e.msgid_plural else e.msgstr)]
+
+
+def main() -> int:
+    """Updates every catalogue, or with ``--check`` looks only; 1 where a text lacks its translation."""
+    lacking = 0
+    for path in [Path(p) for p in sys.argv[1:] if not p.startswith("-")] or sorted(CATALOGUES.glob("*.po")):
+        made, missing = update(path)
+        if "--check" not in sys.argv:
+            made.save(str(path))
+        lacking += len(missing)
+        print(f"{path.name}: {len(made)} texts, {len(missing)} without a translation")
+    return 1 if lacking and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
