@@ -28,11 +28,11 @@ TABLES = {
     ),
     "whole": (
         "fault|contradicted|canary|seen by|distance at least|claimed|noise / claimed",
-        "{fault}|{violated:yes}|{canary}|{seen}|{moments[mu]:.2f}|{mu_claimed:.2f}|{moments[noise_found]:.2f}",
+        "{fault}|{violated:yes}|{canary}|{seen}|{moments[mu]:.2f}|{mu_claimed:.2f}|{moments[noise_estimate]:.2f}",
     ),
     "whole-sound": (
         "relation|canary|table|contradicted|noise / claimed|distance at least|claimed",
-        "{relation}|{name}|{kind}|{violated:yes}|{moments[noise_found]:.2f}|{moments[mu]:.2f}|{finding[claim][mu]:.2f}",
+        "{relation}|{name}|{kind}|{violated:yes}|{moments[noise_estimate]:.2f}|{moments[mu]:.2f}|{finding[claim][mu]:.2f}",
     ),
 }
 

@@ -161,10 +161,10 @@ def _refitted(
     reporter: Reporter,
 ) -> Iterator[dict[str, "pa.Array"]]:
     """Of a wide table: the model fitted again to counts under noise of their own."""
-    from synth.generators.marginals.redraw import Redraws
+    from synth.generators.marginals.posterior import PosteriorDraws
 
     with reading(release, "release"), networks.one_thread():
-        redraws = Redraws.of(model, stored.releases, stored.setting)
+        redraws = PosteriorDraws.of(model, stored.releases, stored.setting)
     models = redraws.models(count, rng=rng, progress=reporter.progress)
     while True:
         with reading(release, "release"), networks.one_thread():

@@ -16,7 +16,19 @@ from synth import language, methods
 
 NO_TEXT = {
     *("id", "key", "icon", "url", "type", "color", "file_name", "mime", "format", "default", "raw_values", "raw_value"),
-    *("form_id", "anchor", "datasets", "theme", "element_id", "deferred_file_id", "page_script_hash", "fragment_id", "language", "name", "code_text"),
+    *(
+        "form_id",
+        "anchor",
+        "datasets",
+        "theme",
+        "element_id",
+        "deferred_file_id",
+        "page_script_hash",
+        "fragment_id",
+        "language",
+        "name",
+        "code_text",
+    ),
 }
 CODE = re.compile(r":material/\w+:|:[\w-]+\[|<[^>]*>|`[^`]*`|\bF1\b|\b(?:UTF|CSV|JSON|ISO|GiB|Parquet|SDMetrics)\b")
 
@@ -30,37 +42,37 @@ def marked():
     language._reader[:] = before
 
 
-def _charts(told) -> list[str]:
+def _charts(reported) -> list[str]:
     """Titles and labels of a chart's specification."""
-    if isinstance(told, list):
-        return [text for part in told for text in _charts(part)]
-    if not isinstance(told, dict):
+    if isinstance(reported, list):
+        return [text for part in reported for text in _charts(part)]
+    if not isinstance(reported, dict):
         return []
-    own = [v for k, v in told.items() if k in ("title", "text", "subtitle", "label", "help") and isinstance(v, str)]
-    return own + [text for part in told.values() for text in _charts(part)]
+    own = [v for k, v in reported.items() if k in ("title", "text", "subtitle", "label", "help") and isinstance(v, str)]
+    return own + [text for part in reported.values() for text in _charts(part)]
 
 
 def _texts(message) -> list[str]:
     """Every text that an element shows."""
-    found = []
+    results = []
     for field, value in message.ListFields():
         if field.name in NO_TEXT:
             continue
         values = list(value) if field.is_repeated and not hasattr(value, "values") else [value]
         if field.type == field.TYPE_MESSAGE:
             values = list(value.values()) if hasattr(value, "values") else values
-            found += [text for v in values if hasattr(v, "ListFields") for text in _texts(v)]
+            results += [text for v in values if hasattr(v, "ListFields") for text in _texts(v)]
         elif field.type == field.TYPE_STRING:
             for text in values:
-                found += _charts(json.loads(text)) if text[:1] == "{" else [text]
+                results += _charts(json.loads(text)) if text[:1] == "{" else [text]
         elif field.name == "data":
-            found += pa.ipc.open_stream(bytes(value)).schema.names
-    return found
+            results += pa.ipc.open_stream(bytes(value)).schema.names
+    return results
 
 
 def _all(block) -> list[str]:
-    found = _texts(block.proto) if getattr(block, "proto", None) is not None else []
-    return found + [text for child in getattr(block, "children", {}).values() for text in _all(child)]
+    result = _texts(block.proto) if getattr(block, "proto", None) is not None else []
+    return result + [text for child in getattr(block, "children", {}).values() for text in _all(child)]
 
 
 def _unmarked(text: str) -> str:

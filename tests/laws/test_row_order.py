@@ -113,7 +113,7 @@ def answers(asked, rows):
     return np.concatenate(out)
 
 
-def falls_into_two_heaps(one, other):
+def falls_into_two_groups(one, other):
     """Whether the vector nearest to each is of its own kind, for all of them."""
     whole = np.concatenate([one, other])
     apart = np.linalg.norm(whole[:, None] - whole[None], axis=2)
@@ -136,7 +136,7 @@ def held_alike(name, options, relation):
     if ours:  # a form that is refused asks nothing
         rows = sorted_rows()
         one, other = (np.stack([answers(ours, table) for _ in range(DRAWS)]) for table in (rows, turned(rows)))
-        assert not falls_into_two_heaps(one, other)
+        assert not falls_into_two_groups(one, other)
         for question in ours:
             if type(question) in SCORES:  # a draw by these numbers
                 score = SCORES[type(question)]

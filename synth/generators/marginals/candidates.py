@@ -113,8 +113,8 @@ def expected(asked: Candidates, views: Sequence[np.ndarray], weights: np.ndarray
     out: list[np.ndarray] = []
     views = [v.astype(np.float32) for v in views]
     scaled = [(weights[:, None] * v).astype(np.float32) for v in views]
-    for head, tables in groupby(asked.tables.tolist(), key=lambda t: t[:2]):
-        left = (scaled[head[0]][:, :, None] * views[head[1]][:, None, :]).reshape(len(weights), -1)
+    for pair, tables in groupby(asked.tables.tolist(), key=lambda t: t[:2]):
+        left = (scaled[pair[0]][:, :, None] * views[pair[1]][:, None, :]).reshape(len(weights), -1)
         out += _products(left.T.copy(), [[i for i in t[2:] if i != NONE] for t in tables], views)
     return np.concatenate(out)
 

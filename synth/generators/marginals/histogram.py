@@ -16,7 +16,7 @@ CUT = "one-way, level"
 AGAIN = "one-way, again"
 CALENDAR = "one-way, calendar"
 STANDS_OUT = 4.0  # deviations above the median part
-HEAPS = "one-way, round numbers"
+HEAPING = "one-way, round numbers"
 LEAVES = "prior, single columns"  # of a public table's counts
 SPREAD = 1.0  # rows of a public column that are spread evenly over its cells
 
@@ -27,7 +27,7 @@ class Histogram:
 
     ``sigma``: deviation of a leaf's mass, about. ``counts`` (L,): as counted, where every position was counted by
     itself. ``calendar``: of dates, counts by weekday and by month.
-    ``heaps``: of wide ranges of whole numbers, by how round they are.
+    ``heaping``: of wide ranges of whole numbers, by how round they are.
     """
 
     column: str
@@ -37,7 +37,7 @@ class Histogram:
     sigma: float
     counts: np.ndarray | None = None
     calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
-    heaps: tuple[tuple[Marginal, np.ndarray], ...] = ()
+    heaping: tuple[tuple[Marginal, np.ndarray], ...] = ()
 
     @property
     def widths(self) -> np.ndarray:
@@ -73,8 +73,8 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
                     result[name] = _average(result[name], marginal, counts, total)
             elif release.question.purpose == CALENDAR:
                 result[name] = replace(result[name], calendar=(*result[name].calendar, (marginal, counts)))
-            elif release.question.purpose == HEAPS:
-                result[name] = replace(result[name], heaps=((marginal, counts),))
+            elif release.question.purpose == HEAPING:
+                result[name] = replace(result[name], heaping=((marginal, counts),))
     return total, with_columns(result, [r for r in releases if isinstance(r, PublicCounts)], total)
 
 

@@ -216,8 +216,8 @@ def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
         histogram.starts,
         np.where(empty, histogram.widths * 1e-12, histogram.mass),
     )  # widths where nothing is known
-    if histogram.heaps:  # within groups, which are better known than how round their numbers are
-        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.heaps)
+    if histogram.heaping:  # within groups, which are better known than how round their numbers are
+        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.heaping)
         groups = groups[leaf]
     if histogram.calendar:
         before = np.bincount(groups, weights=mass)

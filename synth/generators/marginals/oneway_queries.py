@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Ask, Setting
-from synth.generators.marginals import calendar, heaps
-from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPS, PURPOSE, Histogram, cut_purpose, estimate
+from synth.generators.marginals import calendar, heaping
+from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPING, PURPOSE, Histogram, cut_purpose, estimate
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.schema.table import Column
 
@@ -37,8 +37,8 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     shares = _shares(columns, share)
     dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
     parts = {n: shares[n] * calendar.SHARE for n in dates}
-    rounds = [n for n, c in columns.items() if is_tree(c) and heaps.has_heaps(c)]
-    parts |= {n: shares[n] * heaps.SHARE for n in rounds}
+    rounds = [n for n, c in columns.items() if is_tree(c) and heaping.has_heaping(c)]
+    parts |= {n: shares[n] * heaping.SHARE for n in rounds}
     shares |= {n: shares[n] - p for n, p in parts.items()}
     first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
     releases = [ask(Counts(purpose=PURPOSE, marginals=first))]
@@ -57,9 +57,9 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
     if rounds:
         estimates = estimate(releases, setting)[1]
-        released = [heaps.question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
+        released = [heaping.question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
         if retained := tuple(m for m in released if m is not None):
-            releases.append(ask(Counts(purpose=HEAPS, marginals=retained)))
+            releases.append(ask(Counts(purpose=HEAPING, marginals=retained)))
     if whole:
         left = share - spent(releases, setting)
         releases += again(ask, setting, releases, left) if left >= 1e-3 * share else []

@@ -16,10 +16,10 @@ from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
+from synth.generators.nested_mixture.mutual_information import dependence
 from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.root_last import root_last
-from synth.generators.nested_mixture.simplicity import dependence
-from synth.generators.nested_mixture.unevenness import Unevenness
+from synth.generators.nested_mixture.roughness import Roughness
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset
@@ -268,7 +268,7 @@ def fit(
     options = _fitting(options, measured, known[schema.root].total)
     logits = start(schema, known, columns, options, rng=rng, device=device)
     middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
-    total, uneven = known[schema.root].total, Unevenness.of(schema, known, columns, device)
+    total, uneven = known[schema.root].total, Roughness.of(schema, known, columns, device)
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
     cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)

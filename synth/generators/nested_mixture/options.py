@@ -10,8 +10,8 @@ class Options:
     for so many as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``simplicity.dependence`` (its ``half``), twice that where there are half the components or fewer, and
-    ``smooth`` times the roots times ``Unevenness``. While the first is below the part ``stop`` of the cells, where a
+    times ``mutual_information.dependence`` (its ``half``), twice that where there are half the components or fewer, and
+    ``smooth`` times the roots times ``Roughness``. While the first is below the part ``stop`` of the cells, where a
     fit begins to follow the noise, only the others are followed; of few roots it does so sooner, by up to ``sooner``.
     ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
     its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest, until

@@ -41,7 +41,7 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     others = "no held-out rows" if held is None else f"{held:,} held-out rows"
     return chapter | {
         "attacked": _lines(reported.findings),
-        "told_risks": [
+        "reported_risks": [
             *EXPLAINED,
             ("quasi-identifiers", ", ".join(reported.known)),
             ("rows", f"{real:,} of the run, {others}, {made:,} synthetic ones"),

@@ -84,7 +84,7 @@ def test_an_audit_of_the_whole_way_writes_a_page_and_its_data(command, tmp_path)
     assert parsed["whole"] is True
     assert [c["name"] for c in parsed["canaries"]] == ["a row more"]
     assert parsed["canaries"][0]["moments"]["draws"] == 24
-    assert 0.8 < parsed["canaries"][0]["moments"]["noise_found"] < 1.2  # seven deviations either way
+    assert 0.8 < parsed["canaries"][0]["moments"]["noise_estimate"] < 1.2  # seven deviations either way
     page = out.read_text()
     assert "a row more" in page
     assert "Left out: seconds and memory" in page

@@ -8,7 +8,7 @@ import torch
 
 from synth.generators.nested_mixture.closed_form import across, levels
 from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.generators.nested_mixture.simplicity import dependence
+from synth.generators.nested_mixture.mutual_information import dependence
 from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}

@@ -20,13 +20,13 @@ else:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unevenness:
+class Roughness:
     """``three`` (3, K): by table, every three bins that follow each other in a column of numbers."""
 
     three: Mapping[str, torch.Tensor]
 
     @classmethod
-    def of(cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Unevenness:
+    def of(cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Roughness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
         result = {}
         for table, released in known.items():

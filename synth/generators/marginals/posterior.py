@@ -30,7 +30,7 @@ STANDS_OUT = 2.0  # deviations of its noise that a value must weigh, for its own
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Redraws:
+class PosteriorDraws:
     """A release's answers, and a mixture that follows them as far as it can: the centre of the draws.
 
     **Guarantee**: derived from releases only.
@@ -43,7 +43,7 @@ class Redraws:
     targets: tuple[Target, ...] = ()
 
     @classmethod
-    def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "Redraws":
+    def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "PosteriorDraws":
         """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
         total, marginal_estimates, tables, targets = said(releases, setting)
         problem, _ = layout.problem(

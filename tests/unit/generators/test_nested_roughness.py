@@ -9,7 +9,7 @@ from synth.generators.nested_mixture.closed_form import levels
 from synth.generators.nested_mixture.fit import centre
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.generators.nested_mixture.unevenness import Unevenness
+from synth.generators.nested_mixture.roughness import Roughness
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 
@@ -41,7 +41,7 @@ def known():
 
 
 def laid(ours, theirs):
-    """The unevenness of a model of which the child's components (C, 8) are told, as densities over the column's."""
+    """The roughness of a model of which the child's components (C, 8) are told, as densities over the column's."""
     facts = known()
     columns = {t: Columns.of(k) for t, k in facts.items()}
     real = {t: torch.as_tensor(centre(k, columns[t]), dtype=torch.float32) for t, k in facts.items()}
@@ -52,7 +52,7 @@ def laid(ours, theirs):
         "c": Logits(columns=wide, state=state, direct=narrow, lean=torch.zeros(1), shared=torch.zeros(1)),
     }
     result = levels(SCHEMA, columns, logits)
-    uneven = Unevenness.of(SCHEMA, facts, columns, "cpu")
+    uneven = Roughness.of(SCHEMA, facts, columns, "cpu")
     return uneven, result, float(uneven(result, real))
 
 

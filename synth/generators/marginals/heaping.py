@@ -16,7 +16,7 @@ STEPS = (1.0, 0.5, 0.1, 0.05, 0.01)  # of a zone's greatest power of ten: number
 FEWEST = 1000  # numbers that a range must have
 
 
-def has_heaps(column: Column) -> bool:
+def has_heaping(column: Column) -> bool:
     """Whether a column holds whole numbers over a range that is wide enough for round ones to stand out."""
     if column.type != "integer" or column.size < FEWEST:
         return False
