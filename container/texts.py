@@ -55,18 +55,20 @@ def _literals(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _speaks(text: str) -> bool:
-    return len(re.findall(r"[A-Za-z]{2,}", text)) > 1 and " " in text.strip() and not text.lstrip().startswith("<")
+    several = len(re.findall(r"[A-Za-z]{2,}", text)) > 1 and " " in text.strip()
+    return several and not text.lstrip().startswith("<")
 
 
 def _called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
-def _heads(trees: list[ast.Module]) -> dict[str, str]:
-    """Texts at the head of a file, by their names: ``_(NAME)`` stands for them."""
+def _heads(trees: dict[str, ast.Module]) -> dict[str, str]:
+    """Texts at the head of the application's files by name, and by file and name: ``_(NAME)`` stands for them."""
     return {
-        target.id: node.value.value
-        for tree in trees
+        f"{Path(name).stem}.{target.id}": node.value.value
+        for name, tree in trees.items()
+        if name.startswith("app/")
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
@@ -82,13 +84,13 @@ def _table(told: ast.expr) -> list[str | None]:
     return [*(k for k in keys if k[:1].isupper()), *(v for v in values if v and re.search("[A-Za-z]{2}", v))]
 
 
-def _of(node: ast.AST, heads: dict[str, str], errors: bool) -> list[tuple[str | None, str]]:
+def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> list[tuple[str | None, str]]:
     """The texts that a node of the code marks, with their plurals."""
     if _called(node, "ngettext"):
         return [(template(node.args[0]), str(template(node.args[1])))]
     if _called(node, "_", "translated"):
         at = node.args[0]
-        head = heads.get(getattr(at, "id", "") or getattr(at, "attr", ""))
+        head = heads.get(ast.unparse(at), heads.get(f"{stem}.{ast.unparse(at)}"))
         return [(template(at) if isinstance(at, ast.Constant) else head, "")]
     if _called(node, "Texts"):
         return [(text, "") for text in _table(node.args[0])]
@@ -101,9 +103,10 @@ def texts() -> dict[str, tuple[str, str]]:
     """Every text: its plural, empty for most, and the file that it stands in."""
     files = [p for room in ("app", "synth") for p in sorted((ROOT / room).rglob("*.py"))]
     trees = {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text(encoding="utf-8")) for p in files}
-    heads, out = _heads(list(trees.values())), dict[str, tuple[str, str]]()
+    heads, out = _heads(trees), dict[str, tuple[str, str]]()
     for name, tree in trees.items():
-        found = [pair for node in ast.walk(tree) for pair in _of(node, heads, not name.startswith("synth/cli/"))]
+        errors = not name.startswith("synth/cli/")
+        found = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
         if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
             found += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]
         for text, many in found:

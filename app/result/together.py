@@ -7,10 +7,17 @@ import streamlit as st
 
 from app.result import verdict
 from app.session import charts, frame, multiples
-from synth.language import _
+from synth.language import Texts, _
 
 ONE = "There are too few columns for this."
 GAP = "synthetic minus real"
+PLACES = Texts(
+    {
+        "first": ("First column", "Down the side."),
+        "second": ("Second column", "Along the bottom."),
+        "third": ("Third column", "Whose groups cut slices."),
+    }
+)
 
 
 def pairs(result: Any) -> None:
@@ -108,12 +115,8 @@ def _chosen(result: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
     for side, (place, default) in zip(st.columns(len(usual)), usual.items(), strict=True):
         if st.session_state.get(f"{key}_{place}") not in names:
             st.session_state[f"{key}_{place}"] = default
-        said = {"first": _("Down the side."), "second": _("Along the bottom."), "third": _("Whose groups cut slices.")}[
-            place
-        ]
-        out[place] = side.selectbox(
-            _("{capitalize} column").format(capitalize=place.capitalize()), names, key=f"{key}_{place}", help=said
-        )
+        label, said = PLACES[place]
+        out[place] = side.selectbox(label, names, key=f"{key}_{place}", help=said)
     return out
 
 

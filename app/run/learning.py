@@ -27,12 +27,12 @@ def section() -> None:
         return
     names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
     lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
-    said = answered(w) or unit.proposed(w)
+    answers = answered(w) or unit.proposed(w)
     frame.fold(
         _("Learn values or bounds privately, with budget"),
-        f"learn_{w.edition}_{bool(lists) and said}",
+        f"learn_{w.edition}_{bool(lists) and answers}",
         lambda: _ask(w, names, lists),
-        expanded=bool(lists) and said,
+        expanded=bool(lists) and answers,
     )
 
 
@@ -70,13 +70,19 @@ def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
         help=_(words.DELTA_HELP),
     )
     first, cap = _cap(w)
-    said = answered(w) or unit.proposed(w)
-    blocked = not columns or not dataset(w) or w.table is None or not said
-    if not said:
+    answers = answered(w) or unit.proposed(w)
+    blocked = not columns or not dataset(w) or w.table is None or not answers
+    if not answers:
         st.caption(_("First answer above whether a person can appear in more than one row."))
-    chosen = "S" if not first else _("Set no cap, s") if cap is None else _("Set the cap of {cap:g}, s").format(cap=cap)
+    said = _("Spend epsilon {epsilon:g} and learn")
+    if first:
+        said = (
+            _("Set no cap, spend epsilon {epsilon:g} and learn")
+            if cap is None
+            else _("Set the cap of {cap:g}, spend epsilon {epsilon:g} and learn")
+        )
     if st.button(
-        _("{chosen}pend epsilon {epsilon:g} and learn").format(chosen=chosen, epsilon=epsilon),
+        said.format(epsilon=epsilon, cap=cap),
         key="learn",
         disabled=blocked,
         icon=":material/school:",

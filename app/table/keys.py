@@ -46,7 +46,7 @@ def dot(plain: Plain) -> str:
     (True, True)
     """
     lines = [
-        _('digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2'),
+        'digraph { bgcolor="transparent" rankdir=TB ranksep=0.4 nodesep=0.2',
         f'node [shape=box style="rounded,filled" fillcolor="{FILL}" color="{LINE}" fontcolor="{INK}" '
         'fontname="sans-serif" fontsize=13 margin="0.1,0.06"]',
         f'edge [color="{LINE}" arrowsize=0.7]',

@@ -289,9 +289,7 @@ def _one() -> None:
     if column["type"] in facts.WORDED:
         _lines(name, column)
     else:
-        st.caption(
-            _("{capitalize}: it has no list of values.").format(capitalize=words.KINDS[column["type"]].capitalize())
-        )
+        st.caption(frame.sentence(_("{kind}: it has no list of values.").format(kind=words.KINDS[column["type"]])))
     if name in alone(w):
         st.caption(_("It is confirmed above, alone and with a reason."))
     elif column.get("source") == "unconfirmed":

@@ -125,7 +125,7 @@ def _keeps(w: Wizard) -> None:
         st.warning(frame.escape(frame.sentence(f"{warned}.")), icon=":material/link_off:")
     elif held:
         st.caption(
-            _("On public tables, at epsilon {epsilon:g}, it retention: {in_words}.").format(
+            _("On public tables, at epsilon {epsilon:g}, it kept: {in_words}.").format(
                 epsilon=held.epsilon, in_words=phrase(held.in_words)
             ),
             help=_(
