@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from synth import language
+from synth.language import _
 
 KEY = "language"
 
@@ -21,7 +22,13 @@ def choice() -> None:
     if len(there) > 1:
         now = here()
         codes = sorted(there, key=lambda code: code != now)
-        picked = st.selectbox("Language · Sprache", codes, format_func=there.__getitem__, key="language_menu")
+        picked = st.selectbox(
+            "Language · Sprache",
+            codes,
+            format_func=there.__getitem__,
+            key="language_menu",
+            help=_("The language of these pages."),
+        )
         if picked != now:
             st.session_state[KEY] = picked
             st.rerun()
