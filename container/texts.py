@@ -23,6 +23,7 @@ SPEAKING = (
     "pipeline/reached.py",
     "jobs/stages.py",
 )
+KINDS = ("InputError", "UsageError", "BudgetError", "SpentError")  # what a visitor can be told; others are faults
 FOLD = re.compile(r"\W")
 
 
@@ -76,6 +77,10 @@ def _heads(trees: dict[str, ast.Module]) -> dict[str, str]:
     }
 
 
+def _kind(error: ast.Call) -> str:
+    return ast.unparse(error.func).split(".")[-1]
+
+
 def _table(told: ast.expr) -> list[str | None]:
     """The texts of a ``Texts``: its values, and keys that begin like a heading."""
     tables = [d for d in ast.walk(told) if isinstance(d, ast.Dict)]
@@ -94,7 +99,7 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
         return [(template(at) if isinstance(at, ast.Constant) else head, "")]
     if _called(node, "Texts"):
         return [(text, "") for text in _table(node.args[0])]
-    if errors and isinstance(node, ast.Raise) and node.exc is not None:
+    if errors and isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _kind(node.exc) in KINDS:
         return [(text, "") for text in map(template, _literals(node.exc)) if text and _speaks(text)]
     return []
 
