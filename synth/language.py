@@ -92,7 +92,9 @@ def phrase(message: str) -> str:
     code = current()
     if code == "en" or not message:
         return message
-    return f"⟦{message}⟧" if code == MARKED else _phrase(code, message)
+    if code == MARKED:
+        return f"⟦{message}⟧" if _phrase("de", message) != message else message
+    return _phrase(code, message)
 
 
 def _phrase(code: str, message: str, depth: int = 0) -> str:
@@ -105,6 +107,8 @@ def _phrase(code: str, message: str, depth: int = 0) -> str:
             parts = [_phrase(code, g, depth + 1) if " " in g else g for g in match.groups()]
             filled = dict(zip(names, parts, strict=True))
             return _PLACE.sub(lambda m, filled=filled: filled.get(m[1], m[0]), target)  # type: ignore[misc]
+    if message.endswith("."):
+        return f"{_phrase(code, message[:-1], depth + 1)}."
     return message
 
 

@@ -44,7 +44,7 @@ def _config(base: pd.DataFrame) -> dict[str, Any]:
 def _columns() -> dict[str, Any]:
     return {
         "use": st.column_config.CheckboxColumn(
-            _("Use"), help=_("Untick a column to leave it out of the result."), width=55
+            _("Use"), help=_("Untick a column to leave it out of the result."), width=62
         ),
         "column": st.column_config.TextColumn(_("Column"), disabled=True, pinned=True),
         "kind": st.column_config.SelectboxColumn(
@@ -66,7 +66,7 @@ def _columns() -> dict[str, Any]:
         ),
         "step": st.column_config.TextColumn(
             _("Step"),
-            width=60,
+            width=72,
             help=_("Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."),
         ),
         "values": st.column_config.TextColumn(
@@ -74,7 +74,7 @@ def _columns() -> dict[str, Any]:
         ),
         "empty": st.column_config.CheckboxColumn(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
         "missing": st.column_config.TextColumn(
-            _("Missing"), width=72, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
+            _("Missing"), width=84, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
         ),
         "description": st.column_config.TextColumn(_("Note"), width=60, help=_("For readers of the result. Optional.")),
     }
