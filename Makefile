@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
+.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -182,6 +182,9 @@ pip-audit: .venv-tools/ready  ## known vulnerabilities of the locked packages; s
 
 docs: .venv-docs/ready  ## the documentation as a site, build/site/html; a dead link or a page in no index ends it
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python docs/site/build.py
+
+texts: setup  ## the catalogues of translations (synth/languages), from the texts in the code
+	$(BIN)/python container/texts.py
 
 figures: setup  ## every table of figures in docs/, written from benchmarks/results
 	$(BIN)/python benchmarks/docs_figures.py

@@ -27,6 +27,8 @@ SPEAKING = (
     "jobs/stages.py",
 )
 KINDS = ("InputError", "UsageError", "BudgetError", "SpentError")  # what a visitor can be told; others are faults
+# Of the command line and of Python alone: no page reaches them, and they stay English.
+ELSEWHERE = ("cli/", "evaluate/audit/", "pipeline/synthesizer.py", "schema/census", "generators/marginals/mixtures.py")
 FOLD = re.compile(r"\W")
 
 
@@ -113,7 +115,7 @@ def texts() -> dict[str, tuple[str, str]]:
     trees = {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text(encoding="utf-8")) for p in files}
     heads, out = _heads(trees), dict[str, tuple[str, str]]()
     for name, tree in trees.items():
-        errors = not name.startswith("synth/cli/")
+        errors = not name.startswith(tuple(f"synth/{part}" for part in ELSEWHERE))
         found = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
         if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
             found += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]

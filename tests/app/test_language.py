@@ -94,7 +94,13 @@ def words(*texts: str) -> set[str]:
     return {w for text in texts for w in re.findall(r"[^\W\d_]{3,}", text)}
 
 
-NAMES = words(*(m["name"] for m in methods()), "mixture", "postgres://ann@db.example/census", "Facsimile", "Language Sprache Deutsch English")
+NAMES = words(
+    *(m["name"] for m in methods()),
+    "mixture",
+    "postgres://ann@db.example/census",
+    "Facsimile",
+    "Language Sprache Deutsch English",
+)
 GRID = {"column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description"}
 
 

@@ -1,0 +1,49 @@
+"""Every text of the code has its translation in every catalogue, with the same places for values."""
+
+import re
+import subprocess
+import sys
+
+import polib
+import pytest
+
+from synth import language
+
+PLACE = re.compile(r"\{\w[^{}]*\}")
+CATALOGUES = sorted(language.FOLDER.glob("*.po"))
+
+
+def test_there_is_german():
+    assert "de" in language.available()
+    assert language.nearest("de-AT") == "de"
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda p: p.stem)
+def test_a_catalogue_has_exactly_the_texts_of_the_code(path, tmp_path):
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    found = subprocess.run(
+        [sys.executable, "container/texts.py", str(copy)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == f"{path.name}: {len(polib.pofile(str(path)))} texts, 0 without a translation\n", "make texts"
+    assert {e.msgid for e in polib.pofile(str(copy))} == {e.msgid for e in polib.pofile(str(path))}, "make texts"
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda p: p.stem)
+def test_a_translation_has_the_places_of_its_text(path):
+    for entry in polib.pofile(str(path)):
+        for text in entry.msgstr_plural.values() or [entry.msgstr]:
+            assert set(PLACE.findall(text)) == set(PLACE.findall(entry.msgid)), entry.msgid
+            assert (text[:1] == " ", text[-1:] == " ") == (entry.msgid[:1] == " ", entry.msgid[-1:] == " "), entry.msgid
+
+
+def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_spoken():
+    with language.spoken("de"):
+        assert language._("Budget") == "Budget"
+        assert language.ngettext("{n} run", "{n} runs", 1) == "1 Lauf"
+        assert language.ngettext("{n} run", "{n} runs", 2000) == "2,000 Läufe"
+        assert language.Texts({"a": ("Choose columns",)})["a"] == ("Spalten wählen",)
+        told = "method mixture is unknown; choose mst"
+        assert language.phrase(told).startswith("Verfahren mixture ist unbekannt; ")
+        assert language.phrase("no such sentence anywhere") == "no such sentence anywhere"
+    assert language._("Choose columns") == "Choose columns"
