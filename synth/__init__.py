@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from synth.schema.table import Schema
     from synth.sources.draft_schema import draft
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Name -> module[:name there]; nothing behind the colon is the module itself. Loaded when first used: torch and pandas
 # cost seconds that `synth ledger show` does not need.

@@ -24,6 +24,7 @@ from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.accounting import composition
+from synth.privacy.accounting.division import division
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
@@ -79,7 +80,8 @@ def plan(
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     mu, size = grant.mu, counts.sensitivity(adjacency)
-    asked = _averaged(rehearse(generator, facts, grant, rows=rows))
+    rehearsed, events = rehearse(generator, facts, grant, rows=rows)
+    asked = _averaged(rehearsed)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     most = int(getattr(generator, "rounds", 0))
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
@@ -96,6 +98,7 @@ def plan(
         sensitivity=size,
         meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
         steps=[_step(q, cells) for q, cells in asked],
+        budget=division([e.plain() for e in events]),
         error_one_way=one or 0.0,
         error_two_way=two,
         cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,

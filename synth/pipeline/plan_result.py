@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from synth.pipeline.retention import retention
+from synth.privacy.accounting.division import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class Step:
 class Plan:
     """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
 
+    ``budget``: what each question takes of the budget, as the card of a run says it.
     ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon.
     """
 
@@ -32,6 +34,7 @@ class Plan:
     sensitivity: float
     meaning: str
     steps: list[Step]
+    budget: list[Part]
     error_one_way: float
     error_two_way: float | None
     cells_two_way: float | None = None
@@ -53,6 +56,7 @@ class Plan:
                 f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
                 f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell"
             )
+        lines += table(self.budget)
         two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
         lines.append(
             f"expected error of one-way tables {self.error_one_way:.3f}, of two-way tables {two} "
@@ -62,3 +66,14 @@ class Plan:
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)
+
+
+def table(budget: list[Part]) -> list[str]:
+    """How the budget is divided, a line a question."""
+    wide = max((len(p.question) for p in budget), default=8)
+    lines = [f"  {'question':{wide}}  share of the budget  noise"]
+    for p in budget:
+        same = f"{p.noise_least:.3g}" == f"{p.noise_most:.3g}"
+        noise = f"{p.noise_least:.3g}" if same else f"{p.noise_least:.3g} to {p.noise_most:.3g}"
+        lines.append(f"  {p.question:{wide}}  {100 * p.share:17.1f} %  {noise}")
+    return lines

@@ -90,8 +90,8 @@ def rehearse(
     *,
     rows: int = ROWS,
     priors: Sequence[PublicRows] = (),
-) -> Asked:
-    """The questions that the method would ask of about ``rows`` rows, each with the number of cells of its answer.
+) -> tuple[Asked, tuple[Event, ...]]:
+    """The questions that the method would ask of about ``rows`` rows, each with its answer's cells; what they cost.
 
     Errors: UsageError for whatever the method or the curator refuse.
     """
@@ -122,7 +122,7 @@ def rehearse(
         raise UsageError(
             f"method {generator.name} cannot ask its questions with this epsilon, delta, schema and options: {reason}"
         ) from None
-    return asked
+    return asked, session.events
 
 
 def _session(grant: Grant, columns: Mapping[str, Column], rows: int, asked: Asked, *, repeats: int = 1) -> Curator:

@@ -15,7 +15,9 @@ import numpy as np
 from synth.generators.base import Questions
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
+from synth.pipeline.plan_result import table
 from synth.pipeline.rehearsal import made_up, most_roots
+from synth.privacy.accounting.division import Part, division
 from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
 from synth.questions import Linked, LinkedRelease, Marginal
@@ -56,6 +58,7 @@ class RelatedForecast:
     sensitivity: float
     meaning: str
     asked: list[Asked]
+    budget: list[Part]
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -73,6 +76,7 @@ class RelatedForecast:
             f"{a.sigma_most:.3g} roots a cell, expected error {a.error:.3f}"
             for a in self.asked
         ]
+        lines += table(self.budget)
         lines.append(
             "errors are total variation from noise alone, at most, if numbers of children are even; nothing was read "
             "or spent"
@@ -99,6 +103,7 @@ def forecast(schema: Dataset, questions: Questions, grant: Grant, *, roots: int)
         sensitivity=linked.sensitivity(adjacency),
         meaning=meaning(grant.epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
         asked=_asked(releases),
+        budget=division([e.plain() for r in releases for e in linked.events(r.question, adjacency)]),
     )
 
 

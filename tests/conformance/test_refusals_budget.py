@@ -106,7 +106,7 @@ def test_tables_of_counts_are_never_charged_and_then_refused(epsilon, delta, tmp
 
 def test_precision_is_left_for_more_tables_than_were_rehearsed():
     """The evil twin: answers that lead to ten times as many tables are no reason to refuse after the spend."""
-    asked = rehearse(GENERATORS["mixture"], SCHEMA, grant("add_remove"))
+    asked, _ = rehearse(GENERATORS["mixture"], SCHEMA, grant("add_remove"))
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     given, most = grant("add_remove", 49.0), []
     for epsilon in np.arange(45.0, 56.0, 0.25):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth.errors import UsageError
+from synth.privacy.accounting.division import division
 
 CHOICES = {
     "unstated": "not stated",
@@ -195,13 +196,8 @@ def _chosen(about: Mapping[str, Any]) -> str:
 
 
 def shares(about: Mapping[str, Any]) -> dict[str, float]:
-    """By purpose the share of the whole noise budget, sum(count (sensitivity / sigma)^2)."""
-    out: dict[str, float] = {}
-    for m in about["mechanisms"]:
-        scale = m.get("sigma") or m.get("scale")
-        out[m["name"]] = out.get(m["name"], 0.0) + m.get("count", 1) * (m["sensitivity"] / scale) ** 2
-    whole = sum(out.values()) or 1.0
-    return {name: part / whole for name, part in out.items()}
+    """By purpose the share of the whole noise budget."""
+    return {p.question: p.share for p in division(about["mechanisms"])}
 
 
 def _mechanisms(about: Mapping[str, Any]) -> str:
