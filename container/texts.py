@@ -86,9 +86,9 @@ def _kind(error: ast.Call) -> str:
     return ast.unparse(error.func).split(".")[-1]
 
 
-def _table(told: ast.expr) -> list[str | None]:
+def _table(given: ast.expr) -> list[str | None]:
     """The texts of a ``Texts``: its values, and keys that begin like a heading."""
-    tables = [d for d in ast.walk(told) if isinstance(d, ast.Dict)]
+    tables = [d for d in ast.walk(given) if isinstance(d, ast.Dict)]
     keys = [str(k.value) for d in tables for k in d.keys if isinstance(k, ast.Constant)]
     values = [template(v) for d in tables for w in d.values if not isinstance(w, ast.Dict) for v in _literals(w)]
     return [*(k for k in keys if k[:1].isupper()), *(v for v in values if v and re.search("[A-Za-z]{2}", v))]
@@ -116,10 +116,10 @@ def texts() -> dict[str, tuple[str, str]]:
     heads, out = _heads(trees), dict[str, tuple[str, str]]()
     for name, tree in trees.items():
         errors = not name.startswith(tuple(f"synth/{part}" for part in ELSEWHERE))
-        found = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
+        pairs = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
         if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
-            found += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]
-        for text, many in found:
+            pairs += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]
+        for text, many in pairs:
             if text:
                 out.setdefault(text, (many, name))
     return out

@@ -22,10 +22,12 @@ def test_there_is_german():
 def test_a_catalogue_has_exactly_the_texts_of_the_code(path, tmp_path):
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "container/texts.py", str(copy)], capture_output=True, text=True, check=True
     )
-    assert found.stdout == f"{path.name}: {len(polib.pofile(str(path)))} texts, 0 without a translation\n", "make texts"
+    assert result.stdout == f"{path.name}: {len(polib.pofile(str(path)))} texts, 0 without a translation\n", (
+        "make texts"
+    )
     assert {e.msgid for e in polib.pofile(str(copy))} == {e.msgid for e in polib.pofile(str(path))}, "make texts"
 
 
@@ -43,7 +45,7 @@ def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_s
         assert language.ngettext("{n} run", "{n} runs", 1) == "1 Lauf"
         assert language.ngettext("{n} run", "{n} runs", 2000) == "2,000 Läufe"
         assert language.Texts({"a": ("Choose columns",)})["a"] == ("Spalten wählen",)
-        told = "method mixture is unknown; choose mst"
-        assert language.phrase(told).startswith("Verfahren mixture ist unbekannt; ")
+        message = "method mixture is unknown; choose mst"
+        assert language.phrase(message).startswith("Verfahren mixture ist unbekannt; ")
         assert language.phrase("no such sentence anywhere") == "no such sentence anywhere"
     assert language._("Choose columns") == "Choose columns"
