@@ -104,11 +104,6 @@ class Tour:
 
         self.timed(f"{name} ({heading})" if heading else name, "page" if heading else kind, do)
 
-    def decide(self, text: str) -> None:
-        """Ticks a box or chooses an option that says something."""
-        self.clicks, self.decisions = self.clicks + 1, self.decisions + 1
-        self.timed(text, "widget", self.page.get_by_text(text).first.click)
-
     def fill(self, role: Any, label: str, text: str) -> None:
         """Types something only a person knows."""
         self.decisions += 1
@@ -191,8 +186,6 @@ def described(tour: Tour) -> None:
     """What a single table's draft asks: who is a person, codes, lists that tell of persons, and who vouches."""
     if not tour.page.get_by_text("The safe answer is chosen").count():
         tour.choose("Can a person appear in more than one row?", "No: each row is one person")
-    if tour.page.get_by_role("button", name="These are codes").count():
-        tour.press("These are codes", decides=True)
     if tour.page.get_by_role("button", name="and learn").count():
         tour.press("and learn", kind="work", decides=True)
         tour.timed("learning", "work", tour.page.get_by_text("Learnt privately").wait_for)
@@ -217,8 +210,7 @@ def several(tour: Tour, name: str) -> None:
 
 
 def vouched(tour: Tour) -> None:
-    tour.decide("I have checked them, and I vouch")
-    tour.press("Confirm all columns", decides=True)
+    tour.press("I have checked all this", decides=True)
 
 
 @contextmanager

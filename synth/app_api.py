@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from synth.schema.dataset import load as load_related
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
+    from synth.schema.key_pattern import problem as key_problem
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
     from synth.sources import named_databases as databases
@@ -99,6 +100,7 @@ _HOME = {
     "jobs": "jobs:",
     "retention": "pipeline.retention",
     "retention_warning": "pipeline.retention:warning",
+    "key_problem": "schema.key_pattern:problem",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",
     "load_related": "schema.dataset:load",

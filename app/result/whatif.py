@@ -6,10 +6,11 @@ import streamlit as st
 
 import synth
 from app.run import runs
+from app.run.follow import follow
 from app.run.forecast import methods
 from app.run.options import ask
-from app.session import frame, words
-from app.session.state import view, wizard
+from app.session import frame, labels, words
+from app.session.state import wizard
 from synth.app_api import jobs
 from synth.language import _
 
@@ -22,7 +23,11 @@ FAMILIES = (
 
 
 def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
-    """A method and its options for another fit; it stands in line like any run and is charged nothing."""
+    """A method and its options for another fit, followed here: it stands in line like any run, charged nothing."""
+    if (w := wizard()).refit is not None:
+        st.subheader(_("Another fit to this release"), anchor=False)
+        follow(str(w.refit), _ended, about=_("It starts from the stored release: it costs nothing and reads no row."))
+        return
     frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card, schema))
 
 
@@ -63,8 +68,21 @@ def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
         help=_("0 for as many as the table has, up to noise."),
     )
     if st.button(_("Fit again, free"), key="refit", icon=":material/model_training:"):
-        wizard().job = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
-        st.switch_page(view("run"))
+        wizard().refit = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
+        st.rerun()
+
+
+def _ended(job: jobs.Job, status: jobs.Status) -> None:
+    """Shows the new fit in place of the one that it was made from, or says why there is none."""
+    w = wizard()
+    w.refit = None
+    if status.state == "done":
+        w.job = job.path
+        w.notice = _("The other fit is ready, and shown here; “All runs” has the one before. It cost nothing.")
+    else:
+        w.failed = True
+        reason = frame.escape(labels.plain(status.message))
+        w.notice = _("Nothing was fitted: {reason}. Nothing was spent.").format(reason=reason)
 
 
 def fitting(card: dict[str, Any], about: list[dict[str, Any]]) -> list[str]:

@@ -69,10 +69,6 @@ def ask(key: str, *, spent: float = 0.0) -> float | None:
     )
 
 
-def words(name: str, cap: float | None) -> str:
+def words(cap: float | None) -> str:
     """The choice as a sentence's part."""
-    return (
-        _("no cap on {name}").format(name=name)
-        if cap is None
-        else _("a cap of epsilon {cap:g} (and delta 1e-3) on {name}").format(cap=cap, name=name)
-    )
+    return _("that there is no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)

@@ -17,12 +17,11 @@ def head() -> None:
     """How several tables are made."""
     st.markdown(
         _(
-            "**mixture**, for tables that belong together: counts single columns, pairs within and across "
-            "tables, numbers of children, and rows of one parent with each other; then fits one model to all of "
-            "them."
+            "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of one "
+            "parent with each other, and fits one model to all."
         )
     )
-    st.caption(_("It is the only method for several tables, and it has no options here."))
+    st.caption(_("It is the only method for several tables."))
     st.subheader(_("What to expect"), anchor=False)
 
 
@@ -38,11 +37,13 @@ def shown(w: Wizard) -> None:
     st.table(_errors(plan), hide_index=True)
     st.caption(
         _(
-            "Share of rows that noise alone puts into the wrong place, on average, at most. It is computed on "
-            "made-up tables of the size you gave; yours are not read. A model fitted to all counts averages much "
-            "of it out. “Noise covers it”: {covered:.0f} % and more; little of such a relation will show, "
-            "whatever the method."
-        ).format(covered=100 * COVERED)
+            "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
+            "out. “Noise covers it”: {covered:.0f} % and more."
+        ).format(covered=100 * COVERED),
+        help=_(
+            "Computed on made-up tables of the size you gave; yours are not read. Where noise covers a relation, "
+            "little of it will show, whatever the method."
+        ),
     )
     if w.rows < FEW:
         root = frame.escape(facts(w)[0].root)

@@ -16,6 +16,12 @@ from synth.language import _, phrase
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
 
+ORIGIN = (
+    "On each of them at least 9 of 10 runs lay in the range that the other tables gave. Only the number of rows you "
+    "stated, the columns and their values enter; your table is not read."
+)
+
+
 def section(w: Wizard) -> Callable[[], None]:
     """Figures and advice, at once: they rest on public facts and constants of public tables alone. Returns what draws
     the curve below them, which the way on need not wait for."""
@@ -34,7 +40,7 @@ def section(w: Wizard) -> Callable[[], None]:
 
     def draw() -> None:
         place.vega_lite_chart(_curve(tuple(result), here), key="curve")
-        place.caption(_origin(here, changed=bool(w.options)))
+        place.caption(_origin(here, changed=bool(w.options)), help=_(ORIGIN))
 
     return draw
 
@@ -68,11 +74,9 @@ def _figures(here: Any) -> None:
 
 def _origin(here: Any, *, changed: bool) -> str:
     about = app_api.expected_from()
-    said = _(
-        "Measured, not promised: {runs} runs on {number} public tables. On each of them at least 9 of 10 "
-        "runs lay in the range that the other tables gave. Only the number of rows you stated, the columns "
-        "and their values enter; your table is not read."
-    ).format(runs=about["runs"], number=len(about["tables"]))
+    said = _("Measured, not promised: {runs} runs on {number} public tables.").format(
+        runs=about["runs"], number=len(about["tables"])
+    )
     if here.beyond:
         said += _(" Your run lies outside them: it has {beyond}. So the range may be off.").format(beyond=here.beyond)
     if changed:

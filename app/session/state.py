@@ -46,6 +46,7 @@ class Wizard:
     plain: dict[str, Any] = field(default_factory=dict)  # the description as JSON data, edits included
     left_out: list[str] = field(default_factory=list)  # columns that the steward does not want in the result
     suggestions: list[str] = field(default_factory=list)
+    codes: list[str] | None = None  # of the whole numbers that a draft asks about, those that are codes
     epsilon: float = 1.0
     delta: float = 1e-5
     relation: str = "add_remove"
@@ -57,6 +58,7 @@ class Wizard:
     separate: str = ""  # the dataset of which was said that its persons are in no other
     job: Path | None = None
     learning: Path | None = None  # the run that learns facts of the description
+    refit: Path | None = None  # another fit to the chosen run's release, under way
     uploads: int = 0  # raised to make Streamlit forget an uploaded file
     edition: int = 0  # raised to build the description's table anew
     page: str = ""
@@ -88,8 +90,8 @@ def take_table(
     """Starts anew with this table; budget choices stay. ``place``: the folder of its note."""
     w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
-    w.plain, w.left_out, w.suggestions = plain, [], suggestions
-    w.editing, w.job, w.learning, w.left_at, w.at = None, None, None, "describe", ""
+    w.plain, w.left_out, w.suggestions, w.codes = plain, [], suggestions, None
+    w.editing, w.job, w.learning, w.refit, w.left_at, w.at = None, None, None, None, "describe", ""
     w.twins, w.separate, w.written, w.furthest = [], "", "same", 0
     w.edition += 1
 

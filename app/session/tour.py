@@ -16,9 +16,8 @@ HINTS = Texts(
     {
         "describe": "What anyone may know without looking at the rows. The sample comes with its description, so you "
         "need not do anything. Press **Next: Budget**.",
-        "budget": "Epsilon 1 is a common choice; move the slider and read what it means as odds. Press **Next: "
-        "Method**.",
-        "method": "The recommended method, and the error to expect, before anything is spent. Press **Next: Run**.",
+        "budget": "Move the slider and read the odds. Press **Next: Method**.",
+        "method": "The recommended method, and the error to expect. Press **Next: Run**.",
         "run": "One click spends. It takes some seconds, and you may close the window meanwhile. Then press **Next: "
         "Review**.",
         "review": "For your eyes alone: **Show the comparison** puts the synthetic table beside the real one. "

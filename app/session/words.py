@@ -50,10 +50,9 @@ RELATIONS_SHORT = Texts(
 )
 RELATION_NOTES = Texts(
     {
-        "add_remove": "Nobody can tell whether a given row was in the table at all. The number of rows is "
-        "protected too.",
-        "replace_one": "Nobody can tell what a given row says. The number of rows is treated as public.",
-        "zero_out": "Nobody can tell what a given row says. The number of rows is treated as public.",
+        "add_remove": "Nobody can tell whether a row was in the table, nor how many there are.",
+        "replace_one": "Nobody can tell what a row says; how many there are counts as public.",
+        "zero_out": "Nobody can tell what a row says; how many there are counts as public.",
     }
 )
 RELATION_HELP = (
@@ -69,10 +68,7 @@ DELTA_HELP = (
     "Choose it well below 1 divided by the number of rows."
 )
 RECOMMENDED = "mixture"
-REASON = (
-    "It keeps relations between columns, works on tables of any width, draws rows under conditions, and takes seconds "
-    "on most tables."
-)
+REASON = "It keeps relations between columns, on tables of any width, mostly within seconds."
 METHODS = Texts(
     {
         "mixture": "counts single columns, pairs and what pairs miss, and fits a blend of simple tables to them",

@@ -1,17 +1,16 @@
-"""Whole numbers that may be codes: one question, and one click that makes categories of them."""
+"""Whole numbers that may be codes: one question, whose answer is taken with what is vouched for."""
 
 import streamlit as st
 
-from app.session import frame
 from app.session.state import Wizard, own, several, wizard
-from app.table import facts, intake
+from app.table import facts
 from synth.language import _
 
 FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
 
 
 def section() -> None:
-    """The question where the draft leaves it open; of a table that stands alone."""
+    """The question where the draft leaves it open; what stands is taken with the columns that are vouched for."""
     w = wizard()
     names = asked(w)
     if not names:
@@ -20,37 +19,28 @@ def section() -> None:
         st.markdown(
             _(
                 "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
-                "are codes: each value is then a group of its own."
+                "are codes: each value is then a group of its own. What is chosen here is taken with what you vouch "
+                "for below."
             )
         )
-        chosen = st.multiselect(
+        w.codes = st.multiselect(
             _("Columns of codes"),
             names,
-            default=[n for n in names if not _counts(own(w)["columns"][n])],
+            default=_standing(w, names),
             key=f"codes_{w.edition}",
-            placeholder=_("Choose columns"),
-            help=_("Take out those that count or measure: ages, years, visits."),
+            placeholder=_("None: all are numbers"),
+            help=_(
+                "Take out those that count or measure: ages, years, visits. All numbers between the smallest and the "
+                "largest are possible values of a code; change its list below where some are not."
+            ),
         )
-        with st.container(horizontal=True):
-            if st.button(
-                _("These are codes"),
-                key="are_codes",
-                type="primary" if chosen else "secondary",
-                disabled=not chosen,
-                icon=":material/check:",
-                help=_(
-                    "All numbers between the smallest and the largest are then possible values; change the list "
-                    "below where some are not."
-                ),
-            ):
-                _settle(w, chosen)
-            if st.button(
-                _("All are numbers"),
-                key="are_numbers",
-                type="secondary" if chosen else "primary",
-                help=_("They stay as they are."),
-            ):
-                _settle(w, [])
+
+
+def _standing(w: Wizard, names: list[str]) -> list[str]:
+    """The answer that stands: the steward's, else what the ranges suggest."""
+    if w.codes is not None:
+        return [n for n in w.codes if n in names]
+    return [n for n in names if not _counts(own(w)["columns"][n])]
 
 
 def _counts(column: dict) -> bool:
@@ -72,7 +62,8 @@ def doubted(w: Wizard) -> list[str]:
     return [n for names in said for n in names if n in columns and facts.listable(columns[n])]
 
 
-def _settle(w: Wizard, names: list[str]) -> None:
+def taken(w: Wizard) -> dict:
+    """The description with the answer that stands, on the steward's word."""
+    names = asked(w)
     w.suggestions = [line for line in w.suggestions if FEW not in line]
-    reported = _("{number} columns hold codes now.").format(number=len(names)) if names else _("They stay numbers.")
-    intake.replace_own(facts.as_codes(own(w), names), frame.escape(reported))
+    return facts.as_codes(own(w), _standing(w, names))

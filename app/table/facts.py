@@ -99,6 +99,8 @@ def _as_kind(column: Plain, kind: str) -> Plain:
             out.pop(fact, None)
     if kind == "integer":
         out.pop("decimals", None)
+    if kind != "identifier":
+        out.pop("pattern", None)
     return out
 
 
@@ -213,6 +215,13 @@ def left_out(plain: Plain, name: str) -> Plain:
     column = {**_as_kind(plain["columns"][name], "omitted"), "source": "declared"}
     column.pop("missing", None)
     column.pop("nullable", None)
+    return {**plain, "columns": {**plain["columns"], name: column}}
+
+
+def with_pattern(plain: Plain, name: str, pattern: str) -> Plain:
+    """The description with the form in which an identifier's made-up keys are written; empty for plain numbers."""
+    column = {n: v for n, v in plain["columns"][name].items() if n != "pattern"}
+    column |= {"pattern": pattern.strip()} if pattern.strip() else {}
     return {**plain, "columns": {**plain["columns"], name: column}}
 
 

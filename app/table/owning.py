@@ -56,6 +56,7 @@ def forget_others(w: Wizard) -> None:
         w.__dict__.update(Wizard(uploads=w.uploads + 1, edition=w.edition + 1, page=w.page).__dict__)
     w.job = w.job if w.job is None or _mine(w.job) else None
     w.learning = w.learning if w.learning is None or _mine(w.learning) else None
+    w.refit = w.refit if w.refit is None or _mine(w.refit) else None
 
 
 def _mine(path: Path) -> bool:

@@ -29,11 +29,7 @@ def page() -> None:
     """Epsilon, what it means, what is hidden, and what is left."""
     frame.head(
         "budget",
-        _(
-            "Every answer about private rows reveals something. Here you decide how much at most. **Nothing on "
-            "this page spends anything, and nothing reads the table** unless you say that its number of rows is "
-            "public."
-        ),
+        _("How much may the result reveal at most? **Nothing is spent on this page.**"),
     )
     if not frame.needs("budget", _("Finish the description first: every column needs somebody to vouch."), "describe"):
         return
@@ -103,20 +99,8 @@ def _meaning() -> None:
         )
         return
     level, text = words.caution(w.epsilon)
-    sure = 100 * app_api.odds(w.epsilon)
-    wonder = (
-        _("which of two contents one row has") if w.relation == "replace_one" else _("whether one row was used at all")
-    )
-    said = _(
-        "**What epsilon {epsilon:g} means:** {meaning}. In other words: somebody who wonders {wonder}, and "
-        "sees no reason for either side, can be at most {sure} % sure after seeing the result, but for a "
-        "probability of delta. {text}"
-    ).format(
-        epsilon=w.epsilon,
-        meaning=frame.escape(phrase(app_api.meaning(w.epsilon, relation=w.relation))),
-        wonder=wonder,
-        sure=f"{sure:.{0 if sure < 99.5 else 4}f}",
-        text=text,
+    said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}").format(
+        epsilon=w.epsilon, meaning=frame.escape(phrase(app_api.meaning(w.epsilon, relation=w.relation))), text=text
     )
     show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
     icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}
@@ -171,9 +155,7 @@ def _delta() -> None:
     elif w.rows:
         well = "well " * (w.delta * w.rows <= SAFE)
         st.caption(
-            _("About {one_in}; {well}below 1 in {rows:,}, the number of rows.").format(
-                one_in=words.one_in(w.delta), well=well, rows=w.rows
-            )
+            _("{one_in}: {well}below 1 in {rows:,} rows.").format(one_in=words.one_in(w.delta), well=well, rows=w.rows)
         )
 
 
@@ -202,7 +184,7 @@ def _left() -> str:
     )
     if not caps.decided(name):
         return _choice(
-            _("**{name}**: {spent} so far. Choose how much all runs on it may spend together.").format(
+            _("**{name}**: {spent} so far. How much may all runs on it spend together?").format(
                 name=frame.escape(name), spent=spent
             ),
             total.epsilon if total else 0.0,
@@ -262,9 +244,7 @@ def _choice(lead: str, spent: float) -> str:
     cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=spent)
     if cap is not None and wizard().epsilon > cap - spent:
         return _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.").format(cap=cap)
-    st.caption(
-        _("Going on writes {words} into the ledger.").format(words=frame.escape(caps.words(dataset(wizard()), cap)))
-    )
+    st.caption(_("Going on writes {words} into the ledger.").format(words=caps.words(cap)))
     return ""
 
 

@@ -35,6 +35,7 @@ from app.table import (
     rules_across,
     unit,
 )
+from synth import app_api
 from synth.language import _
 
 
@@ -240,26 +241,31 @@ def _vouch() -> None:
         st.markdown(_(words.NOT_FREE))
         named = [f"{t}.{n}".lstrip(".") for t, names in waiting.items() for n in names]
         st.caption(_("Waiting: ") + frame.escape(", ".join(named[:12])) + (" …" if len(named) > 12 else ""))
-        asked = not several(w) and bool(codes.asked(w))
-        if asked:
-            st.caption(_("First answer “Numbers, or codes?” above: it decides what these columns may hold."))
-        mine = st.checkbox(
-            _("I have checked them, and I vouch that these are public facts")
-            + (_(", and that the answer on rows of one person is right") if unit.proposed(w) else ""),
-            key=f"mine_{w.edition}",
-            disabled=asked,
-            help=_("Your name is recorded with these facts. Without it you cannot go on."),
-        )
-        if st.button(_("Confirm all columns"), key="confirm_all", disabled=asked or not mine, type="primary"):
+        word = _("Your word that these are public facts. Your name is recorded with them. Without it you cannot go on.")
+        if st.button(
+            _("I have checked all this, and vouch for it"),
+            key="confirm_all",
+            type="primary",
+            icon=":material/how_to_reg:",
+            help=" ".join([word, *_besides(w)]),
+        ):
             what = _("All columns and keys") if several(w) else _("All columns")
             intake.replace(_confirmed(w, waiting), _("{what} are confirmed on your word.").format(what=what))
+
+
+def _besides(w: Wizard) -> list[str]:
+    """The answers that are taken along with the columns' facts."""
+    person, coded = unit.proposed(w), not several(w) and bool(codes.asked(w))
+    return [_("The answer on rows of one person is taken as it stands.")] * person + [
+        _("The choice of numbers and codes is taken as it stands.")
+    ] * coded
 
 
 def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
     if not several(w):
         unit.take(w)
-        return facts.confirm(w.plain, waiting.get("", []))
+        return facts.confirm(codes.taken(w), waiting.get("", []))
     tables, shown = {}, w.at
     for table, plain in w.plain["tables"].items():
         w.at = table
@@ -288,6 +294,8 @@ def _one() -> None:
     column = own(w)["columns"][name]
     if column["type"] in facts.WORDED:
         _lines(name, column)
+    elif column["type"] == "identifier":
+        _form(name, column)
     else:
         st.caption(frame.sentence(_("{kind}: it has no list of values.").format(kind=words.KINDS[column["type"]])))
     if name in alone(w):
@@ -299,6 +307,27 @@ def _one() -> None:
             )
     else:
         st.caption(_("Who vouches: {sources}.").format(sources=words.SOURCES[column.get("source", "declared")]))
+
+
+def _form(name: str, column: dict) -> None:
+    """In which form an identifier's made-up keys are written."""
+    text = st.text_input(
+        _("Form of made-up keys (optional)"),
+        column.get("pattern") or "",
+        key=f"pattern_{wizard().edition}_{name}",
+        max_chars=100,
+        placeholder="P[0-9]{6}",
+        help=_(
+            "Letters, digits and classes: P[0-9]{{6}} gives P000001, P000002 ... State it from a code book or what is "
+            "generally known: it is published, and never read from the rows. Empty: 1, 2, 3 ..."
+        ).format(),
+    )
+    if text.strip() != (column.get("pattern") or ""):
+        if wrong := text.strip() and app_api.key_problem(text.strip()):
+            st.error(frame.escape(frame.sentence(labels.plain(wrong))), icon=":material/error:")
+        elif st.button(_("Keep this form"), key="keep_form"):
+            changed = _("The made-up keys of {name} have a form now.").format(name=frame.escape(name))
+            intake.replace_own(facts.with_pattern(own(wizard()), name, text), changed)
 
 
 def _lines(name: str, column: dict) -> None:

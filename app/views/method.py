@@ -22,10 +22,7 @@ def page() -> None:
     """The method, its options, its forecast."""
     frame.head(
         "method",
-        _(
-            "Methods ask the table different questions under the same noise budget. Here you see what error to "
-            "expect **before anything is read or spent**."
-        ),
+        _("What the table is asked, and what error to expect: **nothing is read or spent yet**."),
     )
     if not frame.needs("method", *lacks(wizard())):
         return
@@ -68,17 +65,15 @@ def _choice(w: Wizard) -> bool:
     if chosen != w.method:
         w.method, w.options = chosen, {}
     result = about[w.method]
-    st.markdown(
-        f"**{frame.escape(w.method)}**: {frame.escape(words.method(result))}.",
-        help=_("In the terms of the field: {summary}.").format(summary=result["summary"]),
-    )
+    terms = _("In the terms of the field: {summary}.").format(summary=result["summary"])
     if w.method == words.RECOMMENDED:
-        st.caption(_(words.REASON))
+        st.caption(_(words.REASON), help=terms)
     else:
         st.caption(
             _("Recommended is {recommended}: {lower}{reason}").format(
                 recommended=words.RECOMMENDED, lower=words.REASON[:1].lower(), reason=words.REASON[1:]
-            )
+            ),
+            help=terms,
         )
     _keeps(w)
     if w.relation not in result["relations"]:
@@ -141,7 +136,7 @@ def _encoded(w: Wizard) -> None:
     facts, _other = facts_of(w)
     if facts is None or not facts.measured():
         return
-    frame.fold(_("How a row becomes a vector of bounded length"), "encoded_open", lambda: _vectors(facts, w.relation))
+    frame.fold(_("How a row becomes a vector"), "encoded_open", lambda: _vectors(facts, w.relation))
 
 
 def _vectors(facts: synth.Schema, relation: str) -> None:

@@ -178,3 +178,12 @@ def schema_codes(
     tell(result.notes)
     write_text(out, result.schema.to_json())
     print(f"{column}: {len(result.schema.columns[column].categories or ())} categories with labels: {out}")
+
+
+def formed(schema: "Schema", forms: Mapping[str, str]) -> "Schema":
+    """The schema with the public forms of made-up keys, by column. Errors: UsageError for what is no identifier."""
+    for name in forms:
+        if name not in schema.columns or schema.columns[name].type != "identifier":
+            raise UsageError(f"--pattern {name}: it is no identifier of the draft; name it with --identifier")
+    columns = {n: c.model_copy(update={"pattern": forms[n]}) if n in forms else c for n, c in schema.columns.items()}
+    return schema.model_copy(update={"columns": columns})

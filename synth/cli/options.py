@@ -80,6 +80,10 @@ PriorReasonOpt = Annotated[
 ]
 DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
 
+PatternOpt = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", help="COL=P[0-9]{6}, the public form in which made-up keys are written; repeatable."),
+]
 RawTextOpt = Annotated[
     bool,
     typer.Option("--raw-text", help="Write CSV text as it is, even where a spreadsheet would run it as a formula."),
@@ -165,6 +169,25 @@ def lengths(text: str | None) -> dict[str, int]:
             raise UsageError(f"--group {part}: write COLUMN=LENGTH, with 1 to {MOST_PREFIX} characters")
         result[name] = int(number)
     return result
+
+
+def patterns(texts: list[str] | None) -> dict[str, str]:
+    """What ``--pattern`` says: columns with the form of their made-up keys. Errors: UsageError.
+
+    >>> patterns(["id=P[0-9]{6}"])
+    {'id': 'P[0-9]{6}'}
+    """
+    from synth.schema.key_pattern import problem
+
+    stated: dict[str, str] = {}
+    for text in texts or ():
+        name, _, form = text.partition("=")
+        if not (name and form) or name in stated or problem(form):
+            raise UsageError(
+                f"--pattern {text}: {problem(form) if form else 'write COLUMN=PATTERN'}, once for a column"
+            )
+        stated[name] = form
+    return stated
 
 
 def parse_options(texts: list[str]) -> dict[str, str]:

@@ -71,6 +71,7 @@ def init_related(
     most_children: Sequence[str] | None,
     assume_public: bool | Sequence[str],
     because: Mapping[str, str],
+    forms: Mapping[str, str],
 ) -> None:
     """Drafts a folder of tables, or a database, and writes the file. Errors: UsageError, InputError."""
     from synth.sources import tables_to_draft
@@ -94,11 +95,23 @@ def init_related(
     )
     drafted = draft_related(reported.headers, reported.rows, wanted, declared=reported.declared)
     tell(drafted.notes)
-    drafted = vouched(drafted, assume_public=assume_public, because=because)
+    drafted = vouched(_formed(drafted, forms), assume_public=assume_public, because=because)
     write_text(out, drafted.to_json())
     retained = ", ".join(f"{n} ({len(s.columns)} columns)" for n, s in drafted.tables.items())
     print(f"{len(drafted.tables)} tables drafted: {retained}: {out}")
     tell([f"to be decided: {line}" for line in drafted.plain.get("open", ())])
+
+
+def _formed(drafted: "DraftedTables", forms: Mapping[str, str]) -> "DraftedTables":
+    """The draft with the forms of keys, by TABLE.COLUMN. Errors: UsageError."""
+    from dataclasses import replace
+
+    from synth.cli.exchange import formed
+
+    if lost := [n for n in forms if n.partition(".")[0] not in drafted.tables]:
+        raise UsageError(f"--pattern {lost[0]}: the draft has no such column; write TABLE.COLUMN")
+    own = {t: {c: forms[f"{t}.{c}"] for c in _own(list(forms), t)} for t in drafted.tables}
+    return replace(drafted, tables={t: formed(s, own[t]) for t, s in drafted.tables.items()})
 
 
 def vouched(

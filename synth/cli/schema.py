@@ -8,7 +8,7 @@ import typer
 from synth.cli import dialects
 from synth.cli.answer import check_writable, names, say, write_text
 from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
-from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import, tell, vouch
+from synth.cli.exchange import CodesOpt, code_books, formed, schema_codes, schema_export, schema_import, tell, vouch
 from synth.cli.guide import helped
 from synth.cli.options import (
     AssumeOpt,
@@ -21,6 +21,7 @@ from synth.cli.options import (
     MaxCategoriesOpt,
     MaxRowsOpt,
     MostOpt,
+    PatternOpt,
     PublicOpt,
     ReasonOpt,
     RelationOpt,
@@ -32,6 +33,7 @@ from synth.cli.options import (
     UnitOpt,
     assumed,
     lengths,
+    patterns,
     reasons,
     run_id,
 )
@@ -77,6 +79,7 @@ def schema_init(
     max_rows: MaxRowsOpt = None,
     assume_public: AssumeOpt = None,
     reason: ReasonOpt = None,
+    pattern: PatternOpt = None,
     max_categories: MaxCategoriesOpt = 50_000,
     root: RootOpt = None,
     public: PublicOpt = None,
@@ -104,6 +107,7 @@ def schema_init(
         "dataset": dataset,
         "assume_public": assumed(assume_public),
         "because": reasons(reason),
+        "forms": patterns(pattern),
     }
     alone: dict[str, Any] = {
         "codes": codes,
@@ -141,6 +145,7 @@ def _init_alone(
     dataset: str | None,
     assume_public: bool | list[str],
     because: dict[str, str],
+    forms: dict[str, str],
     codes: list[str] | None,
     format: list[str] | None,
     target: str | None,
@@ -170,7 +175,7 @@ def _init_alone(
     dialects.tell_reading(rows, drafted.schema)
     booked = codebook.with_books(drafted.schema, books, missing=missing)
     tell([*notes, *drafted.suggestions, *booked.notes])
-    facts = vouch(booked.schema, assume_public=assume_public, because=because)
+    facts = vouch(formed(booked.schema, forms), assume_public=assume_public, because=because)
     write_text(out, facts.to_json())
     print(f"{len(facts.columns)} columns drafted: {out}")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_condition import Condition, Drawing
-from synth.schema import codec
+from synth.schema import codec, key_pattern
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
@@ -125,17 +125,17 @@ class DrawnTables:
             texts = codec.decode(positions, self.schema.tables[table], num_rows=size, first=start + 1)
             rows = np.arange(start, start + size)
             for column in self.schema.key_columns(table):
-                texts[column] = pa.array(self._counter(table, column, rows)).cast(pa.string())
+                texts[column] = self._keys(table, column, rows)
             yield texts
             start += size
 
-    def _counter(self, table: str, column: str, rows: np.ndarray) -> np.ndarray:
-        """What a key's column holds in these rows: the parent's counter, or the row's own."""
+    def _keys(self, table: str, column: str, rows: np.ndarray) -> pa.Array:
+        """What a key's column holds in these rows: the parent's counter in its form, or the row's own."""
         key = self.schema.key_above(table)
         if key is None or column not in key.columns:
-            return rows + 1
+            return key_pattern.write(self.schema.tables[table].columns[column].pattern, rows + 1)
         above = key.referred[key.columns.index(column)]
-        return self._counter(key.parent, above, self._parents[table][rows])
+        return self._keys(key.parent, above, self._parents[table][rows])
 
 
 def _drawn(schema: Schema) -> Schema:

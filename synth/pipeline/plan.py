@@ -37,7 +37,7 @@ from synth.schema.table import Schema
 SECONDS_START = 0.8
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
-SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 1.5, 8e-5, 8.0  # a fit of more cells takes fewer steps
+SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 2.0, 1.1e-4, 11.0  # a fit of more cells takes fewer steps
 SECONDS_PER_CELL_LAID = 1e-5  # counted, laid out, looked at for columns that are drawn again
 GROWN, ROUND = 0.5, 0.25  # of a search that little noise lets find more (`_searched`): a quick fit's part of a fit
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from synth.schema import cells, coarsening, csv_injection
+from synth.schema import cells, coarsening, csv_injection, key_pattern
 from synth.schema.intervals import Intervals
 from synth.schema.table import CATEGORICAL, NUMERIC, Column, Schema, canonical
 
@@ -161,14 +161,14 @@ def is_exact(column: Column) -> bool:
 def decode(
     positions: Mapping[str, np.ndarray], schema: Schema, *, num_rows: int, first: int = 1, listed: bool = False
 ) -> dict[str, pa.Array]:
-    """Text columns in schema order, as the source would write them; identifiers count from ``first``.
+    """Text columns in schema order, as the source would write them; identifiers count from ``first``, in their form.
 
     ``listed``: as ``typed`` of that, but a text column is a list of texts and places in it: no text is made for a row.
     """
     out, reported = {}, _places if listed else _texts
     for name, column in schema.retained().columns.items():
         if column.type == "identifier":
-            out[name] = pa.array(np.arange(first, first + num_rows)).cast(pa.string())
+            out[name] = key_pattern.write(column.pattern, np.arange(first, first + num_rows))
         else:
             out[name] = reported(column, np.asarray(positions[name], dtype=np.int64))
     return out

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from synth.schema import key_pattern
 from synth.schema.dialect import format_problem
 
 CATEGORICAL = ("categorical", "ordinal", "boolean")
@@ -81,6 +82,7 @@ class Column(BaseModel):
     decimals: int | None = Field(default=None, ge=0, le=15)
     resolution: Literal["second", "minute", "hour", "day"] | float | None = None
     format: str | None = None
+    pattern: str | None = None
     nullable: bool | None = None
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
@@ -149,6 +151,8 @@ def column_problems(column: Column, complete: bool):
         yield from _bound_problems(column)
     if column.format is not None and (problem := format_problem(column.type, column.format)):
         yield problem
+    if column.pattern is not None and (problem := _pattern_problem(column, column.pattern)):
+        yield problem
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"
@@ -156,6 +160,12 @@ def column_problems(column: Column, complete: bool):
         yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):
         yield "labels must name each category once, in the order of the categories"
+
+
+def _pattern_problem(column: Column, pattern: str) -> str | None:
+    if column.type != "identifier":
+        return "pattern is the form of made-up keys; make the column an identifier"
+    return key_pattern.problem(pattern)
 
 
 def _category_problems(column: Column):

@@ -70,7 +70,15 @@ def _key_problems(schema: "Dataset", key: "Key") -> Iterator[str]:
                 yield f"{about}: {table}.{name} is of type {column.type}; a key's columns are identifiers"
         if twice := repeated(columns):
             yield f"{about}: it names {table}.{twice} twice"
+    yield from _pattern_problems(schema, key, about)
     yield from _order_problems(schema, key, about)
+
+
+def _pattern_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:
+    for own, theirs in zip(key.columns, key.referred, strict=False):
+        child, parent = (schema.tables[t].columns.get(n) for t, n in ((key.child, own), (key.parent, theirs)))
+        if child and parent and child.pattern not in (None, parent.pattern):
+            yield f"{about}: {key.child}.{own} holds the keys of {key.parent}; state the pattern there alone"
 
 
 def _order_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synth.errors import InputError, UsageError
-from synth.schema import regular_files
+from synth.schema import key_pattern, regular_files
 from synth.schema.column import RISKS
 from synth.schema.table import NUMERIC, UNCONFIRMED, Column, Schema, canonical, parse
 
@@ -72,7 +72,7 @@ def from_sdv(plain: object, *, table_name: str | None = None, name: str = "metad
     key = table.get("primary_key")
     if isinstance(key, str) and key in result and result[key].type != "identifier":
         notes.append(f"{key}: the primary key, taken as an identifier")
-        result[key] = Column(type="identifier")
+        result[key] = _key(key, columns[key].get("regex_format"), notes)
     schema = Schema(dataset=label, columns=result)
     return Exchanged(schema=parse(schema.model_dump(exclude_none=True), name=name, complete=False), notes=notes)
 
@@ -116,7 +116,17 @@ def _column(column: str, meta: object, notes: list[str], name: str) -> Column:
         public = meta.get("pii") is False
         notes.append(f"{column}: sdtype {sdtype}, taken as {'categorical' if public else 'an identifier'}")
         return Column(type="categorical" if public else "identifier")
-    return Column(type="identifier")
+    return _key(column, meta.get("regex_format"), notes)
+
+
+def _key(column: str, form: object, notes: list[str]) -> Column:
+    """A key, in the form that the metadata state where made-up keys can be written in it."""
+    if not isinstance(form, str):
+        return Column(type="identifier")
+    if (problem := key_pattern.problem(form)) is not None:
+        notes.append(f"{column}: keys are counted up, not written as {form}; {problem}")
+        return Column(type="identifier")
+    return Column(type="identifier", pattern=form)
 
 
 def _categories(meta: Mapping[str, Any]) -> Column:
@@ -200,7 +210,7 @@ def to_sdv(schema: Schema, *, table_name: str | None = None) -> dict[str, Any]:
 
 def _sdtype(column: Column) -> dict[str, Any]:
     if column.type == "identifier":
-        return {"sdtype": "id"}
+        return {"sdtype": "id", **({"regex_format": column.pattern} if column.pattern else {})}
     if column.type in NUMERIC:
         return {"sdtype": "numerical", "computer_representation": "Int64" if column.type == "integer" else "Float"}
     if column.type == "datetime":

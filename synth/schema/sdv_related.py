@@ -53,7 +53,9 @@ def from_sdv_related(plain: Mapping[str, Any], *, name: str = "metadata") -> Exc
                 raise InputError(f"{name}: relationship {reference}: {table} is not among the tables")
             if absent := [c for c in columns if c not in tables[table].columns]:
                 raise InputError(f"{name}: relationship {reference}: {table} has no column {absent[0]}")
-            keyed = {c: Column(type="identifier") for c in columns}
+            own = tables[table].columns  # the parent's column states how keys are written
+            forms = [own[c].pattern if table == reference.parent else None for c in columns]
+            keyed = {c: Column(type="identifier", pattern=f) for c, f in zip(columns, forms, strict=True)}
             tables[table] = tables[table].model_copy(update={"columns": {**tables[table].columns, **keyed}})
     return ExchangedTables(tables=tables, references=references, notes=notes)
 

@@ -80,6 +80,18 @@ def learnt(at) -> None:
         at.run()
 
 
+def refitted(at):
+    """The page Review once the other fit is there, which it follows itself."""
+    limit = time.monotonic() + 90
+    while at.session_state["wizard"].refit is not None:
+        assert time.monotonic() < limit, "the fit does not end"
+        assert at.title[0].value == "Review"
+        assert "Charges the budget" not in said(at)
+        time.sleep(0.3)
+        at.run()
+    return at
+
+
 def all_helped(at) -> None:
     """Every control of the page has help beside it."""
     for kind in CONTROLS:

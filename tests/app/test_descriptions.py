@@ -27,10 +27,9 @@ def test_an_upload_is_drafted_and_waits_for_somebody_to_vouch(start, people, hom
     assert stored[0].parent.stat().st_mode & 0o077 == 0
 
 
-def test_confirming_needs_the_steward_s_word_first(start, people):
+def test_confirming_is_the_steward_s_word(start, people):
     at = upload(start(), people)
-    assert at.button(key="confirm_all").disabled
-    next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
+    assert at.button(key="confirm_all").label == "I have checked all this, and vouch for it"
     at.button(key="confirm_all").click().run()
     assert "waiting" not in said(at)
     assert "onward" not in keys(at), "nobody has said whether a person can have several rows"
@@ -95,17 +94,16 @@ def _codes(at, name):
     return chosen.set_value([*chosen.value, name]).run()
 
 
-def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are(start):
+def test_columns_that_may_be_codes_become_what_stands_in_the_question_when_they_are_vouched_for(start):
     at = row_each(upload(start(), CODED))
-    assert at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").disabled
-    assert at.button(key="confirm_all").disabled
-    assert "First answer “Numbers, or codes?” above" in said(at)
     assert "First say which columns hold numbers, and which codes" in said(at)
     at.selectbox(key="editing").set_value("other").run()
     at.button(key="confirm_one").click().run()  # by itself and as a number: that is an answer
     assert at.multiselect(key=f"codes_{at.session_state['wizard'].edition}").options == ["code"]
-    _codes(at, "code").button(key="are_codes").click().run()
-    at.checkbox(key=f"mine_{at.session_state['wizard'].edition}").check().run()
+    at = _codes(at, "code")
+    at.session_state["wizard"].edition += 1  # as after anything else that changes the description
+    assert at.run().multiselect(key=f"codes_{at.session_state['wizard'].edition}").value == ["code"]
+    assert "numbers and codes is taken" in at.button(key="confirm_all").help
     at.button(key="confirm_all").click().run()
     columns = at.session_state["wizard"].plain["columns"]
     assert {n: (c["type"], c["source"]) for n, c in columns.items()} == {
@@ -113,18 +111,13 @@ def test_columns_that_may_be_codes_are_vouched_for_once_it_is_said_what_they_are
         "other": ("integer", "declared"),
         "x": ("float", "declared"),
     }
+    assert columns["code"]["categories"] == ["0", "1", "2", "3"]
     assert "First say which columns hold numbers" not in said(at)
 
 
 def test_hints_change_the_draft(start):
     content = b"code,x\n" + b"".join(f"{i % 4},{'?' if i % 9 == 0 else i}\n".encode() for i in range(60))
     at = upload(start(), content)
-    assert "First say which columns hold numbers, and which codes" in said(at)
-    _codes(at, "code").button(key="are_codes").click().run()
-    assert "First say which columns hold numbers" not in said(at)
-    column = at.session_state["wizard"].plain["columns"]["code"]
-    assert (column["type"], column["categories"]) == ("categorical", ["0", "1", "2", "3"])
-    assert column["source"] == "unconfirmed", "somebody has to vouch for it as before"
     at.text_input(key="hint_missing").set_value("?").run()
     at.multiselect(key="hint_categorical").set_value(["code"]).run()
     at.button(key="draft_again").click().run()
@@ -240,3 +233,20 @@ def test_libraries_of_later_pages_are_no_garbage_to_look_through():
         assert gc.get_freeze_count() > 10_000
     finally:
         gc.unfreeze()
+
+
+KEYED = b"pid,x\n" + b"".join(b"P%06d,%d.5\n" % (i, i) for i in range(60))
+
+
+def test_made_up_keys_get_the_form_that_the_steward_types(start):
+    at = row_each(upload(start(), KEYED))
+    at.selectbox(key="editing").set_value("pid").run()
+    field = next(t for t in at.text_input if t.key.startswith("pattern_"))
+    assert field.value == "", "the rows' own form is not read off"
+    field.set_value("P.*").run()
+    assert any("Write letters, digits" in e.value or "write letters, digits" in e.value for e in at.error)
+    assert "keep_form" not in keys(at)
+    next(t for t in at.text_input if t.key.startswith("pattern_")).set_value("P[0-9]{6}").run()
+    at.button(key="keep_form").click().run()
+    assert at.session_state["wizard"].plain["columns"]["pid"]["pattern"] == "P[0-9]{6}"
+    assert not at.error

@@ -85,7 +85,6 @@ def test_a_folder_of_parquet_files_is_one_table_from_choice_to_comparison(start,
     at.button(key="use_file").click().run()
     assert at.title[0].value == "Describe"
     assert plain(at)["columns"]["age"]["max"] == 80, "the second part was read too"
-    next(c for c in at.checkbox if c.label.startswith("I have checked")).check().run()
     charged(at, rows=240)
     ended(at).button(key="to_result").click().run()
     at.button(key="compare").click().run()

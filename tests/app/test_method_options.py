@@ -58,8 +58,10 @@ def test_a_trained_method_is_chosen_with_its_options_and_a_forecast(start, metho
     at.selectbox(key="method").set_value(method).run()
     assert not at.exception
     assert not at.error
-    assert words.METHODS[method] in said(at)
-    assert any(GENERATORS[method].summary in m.help for m in at.markdown if m.help), "the terms stand in the tooltip"
+    menu = at.selectbox(key="method")
+    assert f"{method}: {words.METHODS[method]}" in menu.options
+    helps = [c.proto.help for c in at.caption]
+    assert any(GENERATORS[method].summary in h for h in helps), "the terms stand in the tooltip"
     assert "Recommended is mixture" in said(at)
     assert "Sensitivity" not in {m.label for m in at.metric}, "closed, it is not worked out"
     at.session_state["encoded_open"] = True

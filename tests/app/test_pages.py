@@ -88,9 +88,9 @@ def test_caution_grows_with_epsilon_in_words(start):
     at.radio(key="cap_kind").set_value("none")
     for epsilon, kind, words in CAUTIONS:
         at.number_input(key="epsilon_number").set_value(epsilon).run()
-        reported = [e.value for e in getattr(at, kind) if "What epsilon" in e.value]
-        assert reported, epsilon
-        assert words in reported[0]
+        told = [e.value for e in getattr(at, kind) if "**Epsilon " in e.value]
+        assert told, epsilon
+        assert words in told[0]
         assert "onward" in keys(at)  # caution is no refusal
 
 
@@ -143,7 +143,7 @@ def test_a_run_beyond_the_cap_cannot_be_started(start):
 def test_the_cap_that_is_proposed_is_in_the_ledger_after_the_same_click(start):
     at = sample(start)
     at.switch_page(view("budget")).run()
-    assert "Choose how much all runs on it may spend together" in said(at)
+    assert "How much may all runs on it spend together" in said(at)
     assert synth.Ledger().policy("town-survey") is None, "looking at the page sets nothing"
     assert at.button(key="onward").label == "Next: Method, with a cap of 3"
     at.button(key="onward").click().run()

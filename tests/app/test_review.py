@@ -20,7 +20,7 @@ from app.run import runs
 from app.session.state import view
 from synth import jobs
 from synth.jobs import looks
-from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, said, to_run, upload
+from tests.app.elements import SCHEMA, all_helped, downloads, ended, keys, refitted, said, to_run, upload
 
 pytestmark = pytest.mark.xdist_group("app")
 
@@ -61,9 +61,8 @@ def test_another_fit_is_free_and_a_choice_by_scores_is_held_back(done):
     at.selectbox(key="refit_method").set_value("independent").run()
     at.selectbox(key="refit_target").set_value("city").run()
     at.button(key="refit").click().run()
-    assert "Fits another model to a stored release: **it costs nothing**" in said(at)
-    assert "Charges the budget" not in said(at)
-    ended(at).button(key="to_result").click().run()
+    assert "It starts from the stored release: it costs nothing" in said(at)
+    assert "The other fit is ready" in said(refitted(at))
     second = jobs.Job(at.session_state["wizard"].job)
     assert second.path != first.path
     card = json.loads((second.path / "release" / "card.json").read_text())
@@ -161,7 +160,7 @@ def test_noisy_counts_that_are_paid_for_decide_between_compared_runs(done):
     at.button(key="compare").click().run()
     at.number_input(key="refit_rows").set_value(3).run()  # a table of three rows is far from any
     at.button(key="refit").click().run()
-    ended(at).button(key="to_result").click().run()
+    refitted(at)
     second = jobs.Job(at.session_state["wizard"].job)
     at.button(key="compare").click().run()
     at.switch_page(view("release")).run()

@@ -106,7 +106,7 @@ def _record_set(table: OfTable) -> dict[str, Any]:
             "@id": f"{name}/{n}",
             "name": n,
             "description": _described(column),
-            "dataType": CROISSANT_TYPES.get(column.type, "sc:Text"),
+            "dataType": "sc:Text" if column.pattern else CROISSANT_TYPES.get(column.type, "sc:Text"),
             "source": {"fileObject": {"@id": table.file}, "extract": {"column": n}},
             **({"references": {"field": {"@id": f"{above}/{referred[n]}"}}} if n in referred else {}),
         }

@@ -297,7 +297,7 @@ def kind_of(column: Column) -> str:
     'integer, 0 to 9'
     """
     if column.type == "identifier":
-        return "identifier: a fresh key for each synthetic row"
+        return "identifier: a fresh key for each synthetic row" + (f", like {column.pattern}" if column.pattern else "")
     if column.is_numeric:
         message = f"{column.type}, {column.min} to {column.max}"
     else:
