@@ -3,6 +3,7 @@
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -10,18 +11,23 @@ import synth
 from app.run import runs
 from app.run.follow import follow
 from app.session import access, frame, labels
-from app.table import owning
+from app.session.state import wizard
+from app.table import intake, owning, work
 from synth import app_api
 from synth.app_api import jobs
 from synth.language import _
 
 PAGE = "steward-only.html"
+HELD_OUT = "held-out-"  # how the file of held-out rows begins in the report's folder, until it is read
 SHADOWS = 200  # runs with a row and as many without: a leak is certain by then
 
 
 def section(job: jobs.Job, release: Path) -> None:
     """The finished page, how far one is, or the button that begins it."""
     page, latest = job.path / PAGE, _latest(job)
+    if latest is not None and latest.status().final:
+        for left in latest.path.glob(f"{HELD_OUT}*"):
+            left.unlink(missing_ok=True)  # of a report that was ended before it could read them
     if latest is not None and not latest.status().final:
         follow(
             str(latest.path), _ended, about=_("Writes the full report. It spends nothing, and you may leave this page.")
@@ -53,18 +59,39 @@ def section(job: jobs.Job, release: Path) -> None:
                 "and longer the larger the method."
             ).format(shadows=2 * SHADOWS),
         )
+        held = None if runs.is_several(job) else _held_out(job)
         if st.button(
             _("Make the full report"),
             key="make_report",
             icon=":material/lab_profile:",
             help=_("Prediction, groups of people, copies, effects of chance; about a minute."),
         ):
-            start(job, release, shadow_runs=SHADOWS if tried else 0)
+            try:
+                start(job, release, shadow_runs=SHADOWS if tried else 0, test=held)
+            finally:
+                intake.forget(held)
             st.rerun()
 
 
-def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0) -> jobs.Job:
-    """Puts the full report on a run in line, and notes that somebody looked. Errors: InputError, UsageError."""
+def _held_out(job: jobs.Job) -> Any:
+    """Real rows that the run did not see, where the steward has some."""
+    return st.file_uploader(
+        _("Real rows that the run did not see (optional)"),
+        type=["csv", "gz", "parquet", "pq", "xlsx"],
+        key=f"held_out_{wizard().uploads}_{job.path.name}",
+        help=_(
+            "A file like the table, of other people. The three risks (singling out, linking, inferring) are then "
+            "measured against them: what is as right about people who are not in the table tells nothing of those who "
+            "are. The file is removed once the report has read it."
+        ),
+    )
+
+
+def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = None) -> jobs.Job:
+    """Puts the full report on a run in line, and notes that somebody looked. ``test``: an upload of held-out rows.
+
+    Errors: InputError, UsageError.
+    """
     request = job.request()
     who = access.allow("compare", request.get("owner"))
     owning.allow("use_table", Path(str(request["table"])), request.get("source"))
@@ -76,9 +103,17 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0) -> jobs.Job:
         out=str(job.path / PAGE),
         owner=who.name,
         shadow_runs=shadow_runs,
+        test="" if test is None else HELD_OUT + work.safe_name(test.name),
     )
+    report = jobs.create(asked.stored())
+    if test is not None:
+        try:
+            work.keep(test, asked.test, report.path)
+        except synth.InputError:
+            report.cancel()
+            raise
     jobs.looks.look(job, by=who.name)
-    return runs.queued(jobs.create(asked.stored()))
+    return runs.queued(report)
 
 
 def _ended(job: jobs.Job, status: jobs.Status) -> None:

@@ -36,10 +36,11 @@ def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
         return {"epsilon_spent": 0.0, "paths": paths}
     attacked = {"shadow": 1.0} if request.shadow_runs else {}
     with reported(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):
-        with _ended_when_asked(folder, report):
+        test = folder / request.test if request.test else None
+        with _removed(test), _ended_when_asked(folder, report, test):
             chosen_release.look(request.release)
             examination = steward.examine(
-                request.release, real=_real(request), shadow_runs=request.shadow_runs, stage=report.stage
+                request.release, real=_real(request), test=test, shadow_runs=request.shadow_runs, stage=report.stage
             )
             report.stage("write")
         paths = steward.write(examination, request.release, request.out)
@@ -62,7 +63,17 @@ def _real(request: "ReportRequest") -> Path:
 
 
 @contextmanager
-def _ended_when_asked(folder: Path, report: Any) -> Iterator[None]:
+def _removed(test: Path | None) -> Iterator[None]:
+    """Removes the rows that were held out, however the report ends."""
+    try:
+        yield
+    finally:
+        if test is not None:
+            test.unlink(missing_ok=True)
+
+
+@contextmanager
+def _ended_when_asked(folder: Path, report: Any, test: Path | None = None) -> Iterator[None]:
     """Ends the process soon after somebody cancelled: a stage takes long, and nothing is written yet."""
     from synth import jobs
     from synth.sources.engines import scratch
@@ -73,6 +84,8 @@ def _ended_when_asked(folder: Path, report: Any) -> Iterator[None]:
         while not done.wait(POLL):
             if job.cancel_asked:
                 shutil.rmtree(scratch.folder(), ignore_errors=True)  # this process's own, with the copy
+                if test is not None:
+                    test.unlink(missing_ok=True)
                 report.finish("cancelled", CANCELLED, 130)
                 os._exit(130)
 

@@ -97,7 +97,8 @@ class RefitRequest(FreeRequest):
 class ReportRequest(FreeRequest):
     """The steward's report on a release, against the real ``table``, of which a copy is made where it has a source.
 
-    ``out``: the page; ``reports``: the name of the run's job; ``shadow_runs``: of the method, to attack it.
+    ``out``: the page; ``reports``: the name of the run's job; ``shadow_runs``: of the method, to attack it. ``test``: a
+    file in this job's folder, of real rows that the run did not see; it is removed once it is read.
     Errors: UsageError. Privacy: public only.
     """
 
@@ -106,6 +107,7 @@ class ReportRequest(FreeRequest):
     table: str
     out: str
     shadow_runs: int = Field(default=0, ge=0)
+    test: str = Field(default="", pattern=r"^[\w.-]*$")
 
 
 Request = RunRequest | RefitRequest | ReportRequest

@@ -111,19 +111,31 @@ def test_without_the_report_of_sdmetrics_its_tab_is_not_there(done, monkeypatch)
     assert not at.exception
 
 
-def test_the_full_report_is_made_in_the_background_and_can_be_cancelled(done):
+def _held_out(at, people) -> None:
+    """Rows that the run did not see, uploaded beside the button of the full report."""
+    next(f for f in at.file_uploader if f.key.startswith("held_out_")).set_value(
+        ("others.csv", people, "text/csv")
+    ).run()
+
+
+def test_the_full_report_is_made_in_the_background_against_held_out_rows_and_can_be_cancelled(done, people):
     at = done
     at.button(key="compare").click().run()
     assert "Rows weighted by age: columns differ by" in said(at)
     assert not at.checkbox(key="shadow_runs").value, "what takes minutes is asked for"
+    _held_out(at, people)
     at.button(key="make_report").click().run()
     assert "cancel_beside" in keys(at)
     at.button(key="cancel_beside").click().run()
     assert _report().wait(60).state == "cancelled"
     assert "make_report" in keys(at.run())
     assert "The last one was cancelled" in said(at)
+    assert not list(_report().path.glob("held-out-*")), "rows that were held out are kept for no report"
+    _held_out(at, people)
     at.button(key="make_report").click().run()
     assert _report().wait(120).state == "done"
+    assert not list(_report().path.glob("held-out-*"))
+    assert "240 held-out rows" in (jobs.Job(at.session_state["wizard"].job).path / whole.PAGE).read_text()
     assert "Download the full report (steward only)" in downloads(at.run())
     job = jobs.Job(at.session_state["wizard"].job)
     assert "for the steward only" in (job.path / whole.PAGE).read_text().lower()
