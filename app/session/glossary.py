@@ -32,6 +32,7 @@ WHY = Texts(
             "103. What you vouch for is published without noise.",
             "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
             "many rows is not.",
+            "Names and numbers of persons": "An identifier is never learnt: made-up keys stand in their place.",
             "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
             "exposed twice, and the ledger cannot see it.",
         },
@@ -53,6 +54,7 @@ WHY = Texts(
         "run": {
             "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
             "charged too.",
+            "Closing": "The run goes on without this window, and without this server; this page shows it again.",
         },
         "review": {
             "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
