@@ -1,8 +1,9 @@
 """A scripted tour of the application in a browser: clicks, decisions, seconds of each step, errors on the console.
 
-    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--chromium /usr/bin/chromium]
+    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--before FILE] [--chromium /usr/bin/chromium]
 
-Five tables, none of them the sample: `hospital` (8,000 made-up stays with decimal commas), `households` (two made-up
+The sample, which comes described; an `officer`, who approves a spend and the release of what a steward made of the
+sample; and five tables: `hospital` (8,000 made-up stays with decimal commas), `households` (two made-up
 tables that share a column), `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
 (accounts with orders, loans and cards, as tables that belong together); `credit` and `bank` lie beside the checkout. A
 decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
@@ -10,9 +11,11 @@ the others lead on. A step ends when the page stands whole; on Method, Run and R
 after the last page), and what they then work out is a step of its own. Last, two empty pages of the framework, as the
 least that a change of page can take here. Of each step the processor's seconds of the browser and of the server with
 its helpers are kept too, and the messages that the server sent: they tell what the step asks for where other work runs
-beside. Prints Markdown, writes benchmarks/results/app_seconds.json.
+beside. ``--before``: an earlier file of this benchmark, of which clicks and words are kept beside those of now. Prints
+Markdown, writes benchmarks/results/app_seconds.json.
 """
 
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +33,15 @@ from runner import read, start, write
 PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
 VIEW = {"width": 1280, "height": 900}
 EMPTY, CHANGES = "empty", 10
+SAMPLE, OFFICER = "sample", "officer"
+STEWARD, REVIEWER = "ann@example.org", "bob@example.org"
+ROLES = f"""
+[roles]
+steward = ["{STEWARD}"]
+reviewer = ["{REVIEWER}"]
+[approval]
+epsilon_above = 0.5
+"""
 HEADS = "step|kind|seconds|processor, browser|server|messages|kB|words"
 CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}|{words}"
 WORDS = "document.querySelector('[data-testid=stMain]').innerText.split(/\\s+/).length"
@@ -128,19 +140,14 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     """From the first page to the downloaded bundle."""
     tour = Tour(page)
     tour.timed("first page in the browser", "work", lambda: opened(page, url))
-    page.locator("input[type=file]").first.set_input_files(files)
-    page.get_by_test_id("stFileChipName").nth(len(files) - 1).wait_for()
-    page.wait_for_function(IDLE)
-    loads = "Load this table" if len(files) == 1 else f"Load these {len(files)} tables"
-    asked = name == "hospital"  # in which way the file is read
-    tour.press(loads, kind="work", heading="" if asked else "Describe")
-    tour.steps[-1]["kind"] = "work"  # the draft reads the rows
-    if asked:
-        tour.press("Yes, that is right", heading="Describe", decides=True)
-    several(tour, name) if len(files) > 1 else described(tour)
+    if name == SAMPLE:
+        tour.press("Use the sample table", heading="Describe")
+    else:
+        loaded(tour, name, files)
     tour.press("Next: Budget", heading="Budget")
-    tour.fill("spinbutton", "About how many rows", ROWS[name])
-    tour.fill("spinbutton", "Exact epsilon", "2")
+    if name != SAMPLE:
+        tour.fill("spinbutton", "About how many rows", ROWS[name])
+        tour.fill("spinbutton", "Exact epsilon", "2")
     goes_on(tour, "Next: Method", "Method", "Next: Run")
     goes_on(tour, "Next: Run", "Run", "Spend epsilon")
     tour.press("Spend epsilon", kind="work")
@@ -153,6 +160,57 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
         tour.press("Everything (.zip)")
     tour.timed("back to Describe", "page", lambda: sidebar(page, "Describe"))
     tour.timed("back to Budget", "page", lambda: sidebar(page, "Budget"))
+    return tour
+
+
+def loaded(tour: Tour, name: str, files: list[Path]) -> None:
+    """A table, or several, uploaded and described."""
+    page = tour.page
+    page.locator("input[type=file]").first.set_input_files(files)
+    page.get_by_test_id("stFileChipName").nth(len(files) - 1).wait_for()
+    page.wait_for_function(IDLE)
+    loads = "Load this table" if len(files) == 1 else f"Load these {len(files)} tables"
+    asked = name == "hospital"  # in which way the file is read
+    tour.press(loads, kind="work", heading="" if asked else "Describe")
+    tour.steps[-1]["kind"] = "work"  # the draft reads the rows
+    if asked:
+        tour.press("Yes, that is right", heading="Describe", decides=True)
+    several(tour, name) if len(files) > 1 else described(tour)
+
+
+def signed(page: Page, url: str, person: str) -> None:
+    """Somebody who has signed in."""
+    page.goto(url)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name=person).click()
+
+
+def officer(asking: Page, deciding: Page, url: str) -> Tour:
+    """The reviewer's way, counted; a steward asks for a spend, then for the release, in a window of her own."""
+    signed(asking, url, STEWARD)
+    asking.get_by_role("button", name="Use the sample table").click()
+    asking.get_by_role("heading", name="Describe", exact=True).wait_for()
+    for step in ("Budget", "Method", "Run"):
+        asking.get_by_role("button", name=f"Next: {step}").click()
+        asking.get_by_role("heading", name=step, exact=True).wait_for()
+    asking.get_by_role("button", name="Ask a reviewer to spend").click()
+    asking.get_by_text("Waiting for a reviewer").wait_for()
+    tour = Tour(deciding)
+    tour.timed("signed in (Approve)", "work", lambda: signed(deciding, url, REVIEWER))
+    tour.clicks += 2
+    awaited(deciding, "Approve and run")
+    tour.press("Approve and run", decides=True)
+    awaited(asking, "Next: Review")
+    asking.get_by_role("button", name="Next: Review").click()
+    asking.get_by_role("button", name="Next: Release").click()
+    asking.get_by_role("button", name="Ask a reviewer to release it").click()
+    asking.get_by_role("button", name="Ask a reviewer to release it").wait_for(state="detached")
+    tour.press("Look again")
+    tour.timed("The card", "widget", deciding.get_by_text("The card", exact=True).first.click)
+    tour.clicks += 1
+    tour.press("Release it", decides=True)
+    asking.keyboard.press("r")  # draws the page again, as for somebody who comes back to it
+    awaited(asking, "Everything (.zip)")
     return tour
 
 
@@ -214,16 +272,41 @@ def vouched(tour: Tour) -> None:
 
 
 @contextmanager
-def at_home(home: Path) -> Iterator[Served]:
-    """The application of a user who has nothing yet."""
-    with serving(home, HOME=str(home), SYNTH_HOME=str(home / "state"), OMP_NUM_THREADS="1") as served:
+def at_home(home: Path, **more: Any) -> Iterator[Served]:
+    """The application of a user who has nothing yet; ``more``: environment variables."""
+    with serving(home, HOME=str(home), SYNTH_HOME=str(home / "state"), OMP_NUM_THREADS="1", **more) as served:
         yield served
+
+
+@contextmanager
+def shared(home: Path) -> Iterator[Served]:
+    """The application where people sign in, at a provider of its own."""
+    from container.trial.provider import client, provider
+
+    port = free_port()
+    (home / "roles.toml").write_text(ROLES)
+    with provider() as issuer:
+        (home / "secrets.toml").write_text(client(issuer.issuer, f"http://127.0.0.1:{port}"))
+        files = {"SYNTH_ROLES": str(home / "roles.toml"), "SYNTH_SECRETS": str(home / "secrets.toml")}
+        with at_home(home, port=port, **files) as served:
+            yield served
 
 
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
     """What is kept of a walk; ``first``: seconds from the command to the first page."""
-    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
+    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "words": words(tour.steps), "errors": errors}
     return counts | {"first_page": round(first, 2), "steps": tour.steps}
+
+
+def words(steps: list[dict[str, Any]]) -> dict[str, int]:
+    """The most words that each page held; a step that leads to another page names it in brackets."""
+    most: dict[str, int] = {}
+    at = "Data"
+    for step in steps:
+        named = re.search(r"\((\w+)\)$", step["step"]) or re.match(r"back to (\w+)$", step["step"])
+        at = named[1] if named else at
+        most[at] = max(most.get(at, 0), step.get("words") or 0)
+    return most
 
 
 def toured(name: str, chromium: str) -> dict[str, Any]:
@@ -231,14 +314,19 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
     errors: list[str] = []
     with TemporaryDirectory() as place, sync_playwright() as play:
         home = Path(place)
-        files = MAKERS[name](home)
+        files = MAKERS[name](home) if name in MAKERS else []
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        with at_home(home) as served:
+
+        def window() -> Page:
             page = browser.new_context(viewport=VIEW, accept_downloads=True).new_page()
             page.set_default_timeout(PATIENCE)
             page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
             page.on("pageerror", lambda e: errors.append(str(e)))
-            tour = walked(page, served.url, name, files)
+            return page
+
+        with shared(home) if name == OFFICER else at_home(home) as served:
+            url = served.url
+            tour = officer(window(), window(), url) if name == OFFICER else walked(window(), url, name, files)
             browser.close()  # before the server, which its pages would miss
     return figures(tour, errors, served.seconds + tour.steps[0]["seconds"])
 
@@ -269,9 +357,13 @@ def floor(chromium: str) -> dict[str, Any]:
 
 
 def main(given) -> None:
-    retained = read(given.json, {})
+    retained, before = read(given.json, {}), read(given.before if given.before.is_file() else None, {})
     for name in given.tables:
+        was = retained.get(name, {}).get("before")
+        if name in before:
+            was = {"clicks": before[name]["clicks"], "words": words(before[name]["steps"])}
         result = retained[name] = floor(given.chromium) if name == EMPTY else toured(name, given.chromium)
+        result |= {"before": was} if was else {}
         message = f"{result['clicks']} clicks, {result['decisions']} decisions, first page {result['first_page']} s"
         print(f"\n**{name}**: {message} after the command, {len(result['errors'])} errors on the console\n")
         print(filled(result["steps"], HEADS, CELLS))
@@ -279,4 +371,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="app_seconds", tables=",".join([*MAKERS, EMPTY]), chromium=CHROMIUM)
+    tables = ",".join([SAMPLE, OFFICER, *MAKERS, EMPTY])
+    start(main, json="app_seconds", tables=tables, before=Path(), chromium=CHROMIUM)

@@ -51,10 +51,10 @@ def answered(port: int) -> None:
 
 
 @contextmanager
-def serving(home: Path, **more: str) -> Iterator[Served]:
-    """The application with its state in a folder; ``more``: environment variables."""
+def serving(home: Path, *, port: int = 0, **more: str) -> Iterator[Served]:
+    """The application with its state in a folder, on a free port or this one; ``more``: environment variables."""
     env = {**os.environ, "SYNTH_HOME": str(home), "SYNTH_LEDGER": str(home / "ledger.sqlite"), **more}
-    began, port = time.perf_counter(), free_port()
+    began, port = time.perf_counter(), port or free_port()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([*SYNTH, "app", "--port", str(port), "--headless"], env=env, **quiet)
     try:
