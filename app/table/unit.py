@@ -6,11 +6,6 @@ from app.session import frame
 from app.session.state import Wizard, answered, wizard
 from synth.language import _
 
-ALONE = (
-    "In the result every row stands alone: which rows belong to one person is not kept, so count rows there, not "
-    "persons. To keep persons with their rows, load two files that share this column: one row a person in the first."
-)
-
 
 def section() -> None:
     """The question, with the answer that stands; a draft waits for one."""
@@ -64,7 +59,22 @@ def section() -> None:
             help=_("Of a person with more rows, this many are drawn at random. More rows need more noise."),
         )
     )
-    st.caption(_(ALONE))
+    if w.plain["max_rows"] > 1:
+        st.caption(alone(w.plain["max_rows"]))
+
+
+def alone(most: int) -> str:
+    """What becomes of a person with several rows, and how persons keep their rows: the same words on every page."""
+    return _(
+        "Protected is one person with up to {most} rows. In the result every row stands alone: which rows belong to "
+        "one person is not kept, so count rows there, not persons. To keep persons with their rows, load two files "
+        "that share this column: one row a person in the first."
+    ).format(most=most)
+
+
+def person(w: Wizard) -> bool:
+    """Whether a person, with several rows, is what is protected."""
+    return w.plain.get("unit") not in (None, "row")
 
 
 def proposed(w: Wizard) -> bool:

@@ -110,8 +110,8 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
             free=free,
         )
     )
-    if (card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
-        st.caption(_(unit.ALONE))
+    if (most := card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
+        st.caption(unit.alone(most))
 
 
 def _preview(place: Path, together: bool) -> None:

@@ -12,6 +12,7 @@ from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
 from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
+from app.table import unit
 from synth.app_api import jobs
 from synth.language import _, ngettext, phrase
 
@@ -106,6 +107,8 @@ def _confirm() -> bool:
             )
         )
     if not several(w):
+        if unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
+            st.caption(unit.alone(most))
         written.choice(w)
     if same.choice(w):
         return waits
@@ -128,7 +131,7 @@ def _hidden(w: Wizard) -> str:
     if several(w):
         result, _other = facts(w)
         return short if result is None else short.replace(_("one row"), frame.escape(phrase(result.unit_in_words)))
-    if w.plain.get("unit") in (None, "row"):
+    if not unit.person(w):
         return short
     most = w.plain.get("max_rows") or 1
     return short.replace(

@@ -76,3 +76,27 @@ def test_a_closed_panel_holds_nothing_until_it_is_opened(done, monkeypatch):
     assert "draw" not in keys(done)
     done.session_state["more_open"] = True
     assert "draw" in keys(done.run())
+
+
+VISITS = b"pid,ward\n" + b"".join(b"P%03d,%s\n" % (i % 80, b"abc"[i % 3 : i % 3 + 1]) for i in range(240))
+PERSONS = {
+    "dataset": "visits",
+    "unit": "pid",
+    "max_rows": 3,
+    "columns": {"pid": {"type": "identifier"}, "ward": {"type": "categorical", "categories": ["a", "b", "c"]}},
+}
+
+
+def test_a_person_with_several_rows_is_named_at_the_question_before_the_spend_and_at_release(start):
+    """With the way to keep persons and their rows; what is hidden is one person with up to so many rows."""
+    offer = "Protected is one person with up to 3 rows. In the result every row stands alone"
+    at = upload(start(), VISITS, PERSONS)
+    assert offer in said(at)
+    at = to_run(at)
+    assert "**What is hidden:** one person with up to 3 rows in or out" in said(at)
+    assert offer in said(at)
+    at.button(key="spend").click().run()
+    at = ended(at)
+    at.switch_page(view("release")).run()
+    assert offer in said(at)
+    assert "load two files that share this column" in said(at)
