@@ -78,7 +78,7 @@ def _origin(here: Any, *, changed: bool) -> str:
         runs=about["runs"], number=len(about["tables"])
     )
     if here.beyond:
-        said += _(" Your run lies outside them: it has {beyond}. So the range may be off.").format(beyond=here.beyond)
+        said += _(" Your run lies outside them: it has {beyond}.").format(beyond=here.beyond)
     if changed:
         said += _(" It is that of the usual options; you changed some.")
     return said

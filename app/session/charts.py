@@ -310,7 +310,7 @@ def reach(result: list[Any], here: Any) -> Any:
     )
     return alt.layer(band, line, rule, dots).properties(
         height=330,
-        title=alt.TitleParams([_("What Review will show:"), _("likely, and where 9 of 10 runs lie")], anchor="start"),
+        title=alt.TitleParams(_("What Review will show, 9 times of 10"), anchor="start"),
         description=_(
             "Rows in the wrong place, falling from epsilon {epsilon:g} to {epsilon2:g}. At epsilon {epsilon3:g}: "
             "{reported}."

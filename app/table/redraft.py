@@ -44,7 +44,8 @@ def notes() -> None:
     w = wizard()
     asked = (*words.ASKED_ABOVE, *([codes.FEW] if codes.doubted(w) else []))
     lines = [s for s in w.suggestions if READ not in s and not any(p in s for p in asked)]
-    message = "\n".join(f"- {frame.escape(frame.sentence(labels.plain(line)))}" for line in lines)
+    dash = "- " * (len(lines) > 1)
+    message = "\n".join(f"{dash}{frame.escape(frame.sentence(labels.plain(line)))}" for line in lines)
     if message:
         st.info(message, icon=":material/lightbulb:")
 

@@ -73,7 +73,7 @@ def alone(most: int) -> str:
 
 
 def person(w: Wizard) -> bool:
-    """Whether a person, with several rows, is what is protected."""
+    """Whether a person, with several rows, is what is protected; of several tables it is a unit of theirs."""
     return w.plain.get("unit") not in (None, "row")
 
 

@@ -8,6 +8,7 @@ from app.run import caps, size
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
+from app.table import unit
 from synth import app_api
 from synth.language import _, phrase
 
@@ -99,8 +100,10 @@ def _meaning() -> None:
         )
         return
     level, text = words.caution(w.epsilon)
+    about = "person" if unit.person(w) else "row"
+    meaning = frame.escape(phrase(app_api.meaning(w.epsilon, about=about, relation=w.relation)))
     said = _("**Epsilon {epsilon:g}:** {meaning}, but for a probability of delta. {text}").format(
-        epsilon=w.epsilon, meaning=frame.escape(phrase(app_api.meaning(w.epsilon, relation=w.relation))), text=text
+        epsilon=w.epsilon, meaning=meaning, text=text
     )
     show = {"none": st.info, "note": st.info, "careful": st.warning, "strong": st.error}[level]
     icons = {"none": "shield", "note": "info", "careful": "warning", "strong": "dangerous"}
@@ -119,12 +122,12 @@ def _details() -> None:
         format_func=lambda r: words.RELATIONS.get(r, r),
         help=_(words.RELATION_HELP),
     )
-    unit, tables = (w.plain.get("unit") or "row") != "row", facts(w)[0] if several(w) else None
+    tables = facts(w)[0] if several(w) else None
     left.caption(
         words.RELATION_NOTES.get(w.relation, "")
         + (
             _(" “Row” means all rows of one person, at most {max_rows}.").format(max_rows=w.plain["max_rows"])
-            if unit
+            if unit.person(w)
             else ""
         )
         + (

@@ -136,7 +136,7 @@ def _encoded(w: Wizard) -> None:
     facts, _other = facts_of(w)
     if facts is None or not facts.measured():
         return
-    frame.fold(_("How a row becomes a vector"), "encoded_open", lambda: _vectors(facts, w.relation))
+    frame.fold(_("Rows as vectors"), "encoded_open", lambda: _vectors(facts, w.relation))
 
 
 def _vectors(facts: synth.Schema, relation: str) -> None:
