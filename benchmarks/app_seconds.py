@@ -15,6 +15,7 @@ beside. ``--before``: an earlier file of this benchmark, of which clicks and wor
 Markdown, writes benchmarks/results/app_seconds.json.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -295,7 +296,7 @@ def shared(home: Path) -> Iterator[Served]:
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
     """What is kept of a walk; ``first``: seconds from the command to the first page."""
     counts = {"clicks": tour.clicks, "decisions": tour.decisions, "words": words(tour.steps), "errors": errors}
-    return counts | {"first_page": round(first, 2), "steps": tour.steps}
+    return counts | {"first_page": round(first, 2), "load": round(os.getloadavg()[0], 1), "steps": tour.steps}
 
 
 def words(steps: list[dict[str, Any]]) -> dict[str, int]:

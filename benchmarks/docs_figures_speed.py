@@ -76,6 +76,21 @@ def touring(stored: Stored) -> str:
     return table(("seconds, but for the first two lines", *result), lines)
 
 
+def journeys(stored: Stored) -> str:
+    """Clicks, and the most words of each page; before the arrow those of the journey as it was."""
+    result = {n: f for n, f in stored("app_seconds").items() if "words" in f}
+    pages = list(dict.fromkeys(page for f in result.values() for page in f["words"]))
+
+    def told(now: int | None, was: int | None) -> str:
+        return "-" if now is None else f"{was} → {now}" if was else str(now)
+
+    lines = [["clicks", *(told(f["clicks"], f.get("before", {}).get("clicks")) for f in result.values())]]
+    for page in pages:
+        before = {n: f.get("before", {}).get("words", {}).get(page) for n, f in result.items()}
+        lines.append([f"words, {page}", *(told(f["words"].get(page), before[n]) for n, f in result.items())])
+    return table(("", *result), lines)
+
+
 def promising(stored: Stored) -> str:
     """What is promised before a run, beside what it takes of the processor."""
     rows = [{"table": n, "share": f["promised"] / f["processor"]} | f for n, f in stored("app_promises").items()]
@@ -192,5 +207,6 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     "scaling": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[0],
     "slopes": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[1],
     "touring": touring,
+    "journeys": journeys,
     "promising": promising,
 }

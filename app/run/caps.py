@@ -71,4 +71,4 @@ def ask(key: str, *, spent: float = 0.0) -> float | None:
 
 def words(cap: float | None) -> str:
     """The choice as a sentence's part."""
-    return _("that there is no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)
+    return _("no cap") if cap is None else _("epsilon {cap:g}, delta 1e-3").format(cap=cap)

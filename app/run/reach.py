@@ -57,7 +57,7 @@ def _figures(here: Any) -> None:
         for label, reported in ranges:
             if reported is not None:
                 st.metric(
-                    _("{label}: rows in the wrong place").format(label=label),
+                    label,
                     f"{words.share(reported.likely)}",
                     border=True,
                     width=250,

@@ -46,7 +46,9 @@ def _blocked() -> str:
         return _("First choose an epsilon above 0.")
     if not w.rows:
         return _("First state roughly how many rows there are.")
-    return delta_note(w) or short_by(w)
+    if delta_note(w):
+        return _("First choose a smaller delta.")
+    return _("First correct what the red box says.") if short_by(w) else ""
 
 
 def _epsilon() -> None:
@@ -187,7 +189,7 @@ def _left() -> str:
     )
     if not caps.decided(name):
         return _choice(
-            _("**{name}**: {spent} so far. How much may all runs on it spend together?").format(
+            _("**{name}**: {spent} so far. How much may all runs spend together?").format(
                 name=frame.escape(name), spent=spent
             ),
             total.epsilon if total else 0.0,
@@ -247,7 +249,7 @@ def _choice(lead: str, spent: float) -> str:
     cap = st.session_state["chosen_cap"] = caps.ask("cap", spent=spent)
     if cap is not None and wizard().epsilon > cap - spent:
         return _("The cap of {cap:g} would not allow this run. Lower epsilon, or choose a larger cap.").format(cap=cap)
-    st.caption(_("Going on writes {words} into the ledger.").format(words=caps.words(cap)))
+    st.caption(_("Recorded in the ledger: {words}.").format(words=caps.words(cap)))
     return ""
 
 

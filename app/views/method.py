@@ -22,7 +22,7 @@ def page() -> None:
     """The method, its options, its forecast."""
     frame.head(
         "method",
-        _("What the table is asked, and what error to expect: **nothing is read or spent yet**."),
+        _("What error to expect. **Nothing is read or spent yet.**"),
     )
     if not frame.needs("method", *lacks(wizard())):
         return
@@ -175,7 +175,8 @@ def _vectors(facts: synth.Schema, relation: str) -> None:
 def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
     """What a run will reach; returns why there is no way on, and what draws the rest."""
     known, draw = w.method == words.RECOMMENDED, _nothing
-    expected.head() if several(w) else st.subheader(_("What to expect"), anchor=False)
+    reaches = _("Rows in the wrong place, as expected") if known else _("What to expect")
+    expected.head() if several(w) else st.subheader(reaches, anchor=False)
     try:
         if known and not several(w):
             draw = reach.section(w)

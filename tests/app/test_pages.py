@@ -143,7 +143,7 @@ def test_a_run_beyond_the_cap_cannot_be_started(start):
 def test_the_cap_that_is_proposed_is_in_the_ledger_after_the_same_click(start):
     at = sample(start)
     at.switch_page(view("budget")).run()
-    assert "How much may all runs on it spend together" in said(at)
+    assert "How much may all runs spend together" in said(at)
     assert synth.Ledger().policy("town-survey") is None, "looking at the page sets nothing"
     assert at.button(key="onward").label == "Next: Method, with a cap of 3"
     at.button(key="onward").click().run()
