@@ -21,17 +21,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, answered, free_port, serving, used
 from markdown_tables import filled
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, TimeoutError, sync_playwright
 from runner import read, start, write
 
-PATIENCE, LONG, LULL = 60_000, 300_000, 50  # milliseconds
+PATIENCE, LONG, SOON, LULL = 60_000, 300_000, 4_000, 50  # milliseconds
 VIEW = {"width": 1280, "height": 900}
 EMPTY, CHANGES = "empty", 10
 SAMPLE, OFFICER = "sample", "officer"
@@ -128,12 +128,13 @@ class Tour:
         """Chooses from a menu."""
         self.clicks, self.decisions = self.clicks + 2, self.decisions + 1
         wanted = self.page.get_by_role("option", name=option, exact=True)
-        for _ in range(3):  # a page that was just drawn anew may close the menu under the pointer
+        for _ in range(5):  # a page that was just drawn anew may close the menu under the pointer
             self.page.get_by_role("combobox", name=label).first.click()
             self.page.wait_for_timeout(400)
             if wanted.count():
-                break
-        self.timed(label, "widget", wanted.click)
+                with suppress(TimeoutError):
+                    self.timed(label, "widget", lambda: wanted.click(timeout=SOON))
+                    break
         self.page.keyboard.press("Escape")
 
 
