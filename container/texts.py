@@ -16,6 +16,7 @@ CATALOGUES = ROOT / "synth" / "languages"
 # Modules of the library whose sentences the pages show: all their texts, elsewhere those of errors alone.
 SPEAKING = (
     "schema/column.py",
+    "schema/key_pattern.py",
     "release/card",
     "evaluate/verdict.py",
     "evaluate/rating.py",
