@@ -36,7 +36,13 @@ LATER = (
 )
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
-ICONS = {"ledger": ":material/receipt_long:", "approve": ":material/approval:", "releases": ":material/inventory_2:"}
+ICONS = {
+    "preview": ":material/preview:",
+    "series": ":material/timeline:",
+    "ledger": ":material/receipt_long:",
+    "approve": ":material/approval:",
+    "releases": ":material/inventory_2:",
+}
 
 
 def main() -> None:

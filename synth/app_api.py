@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from synth.pipeline.encoded_rows import encode
     from synth.pipeline.multiple import multiple
     from synth.pipeline.prepare import charged_before
+    from synth.pipeline.prior_look import look as prior_look
+    from synth.pipeline.prior_worth import worth as prior_worth
     from synth.pipeline.reached import advice as expected_advice
     from synth.pipeline.reached import constants as expected_from
     from synth.pipeline.reached import expected
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from synth.pipeline.rough_rows import rough_rows
     from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
+    from synth.pipeline.series import changes as series_changes
+    from synth.pipeline.series import plan as series_plan
     from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.release.card.card import meaning, odds
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from synth.report.chosen_release import look as note_look
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
+    from synth.report.preview import preview
+    from synth.report.prior_evidence import prior_evidence
     from synth.report.private_selection import distances as choice_distances
     from synth.report.private_selection import questions as choice_questions
     from synth.report.private_selection import shared as choice_columns
@@ -107,6 +113,12 @@ _HOME = {
     "looks": "jobs.looks:",
     "meaning": "release.card.card",
     "multiple": "pipeline.multiple",
+    "preview": "report.preview",
+    "series_changes": "pipeline.series:changes",
+    "series_plan": "pipeline.series:plan",
+    "prior_evidence": "report.prior_evidence",
+    "prior_look": "pipeline.prior_look:look",
+    "prior_worth": "pipeline.prior_worth:worth",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "pages": "jobs.roles",

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -52,13 +53,25 @@ def command(request: dict[str, Any]) -> str:
             reported += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
     for name, value in (request.get("options") or {}).items():
         reported += ["--option", f"{name}={value}"]
+    for path in request.get("prior") or ():
+        reported += ["--prior", Path(path).name]
+    for reason in _reasons(request):
+        reported += ["--prior-reason", reason]
     return shlex.join([*reported, "--out", "release"])
+
+
+def _reasons(request: dict[str, Any]) -> list[str]:
+    """Why each prior is public; one text where it was said for all."""
+    why = request.get("prior_reason")
+    return [why] if isinstance(why, str) else list(why or ())
 
 
 def notebook(request: dict[str, Any]) -> str:
     """The run as a Jupyter notebook of three cells."""
     names = ("source", "dataset", "epsilon", "delta", "relation", "method", "options")
     stated = {n: request[n] for n in names if request.get(n)}
+    if request.get("prior"):
+        stated |= {"prior": [Path(p).name for p in request["prior"]], "prior_reason": _reasons(request)}
     given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
     cells = [
         (

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import synth
-from app.run import caps, written
+from app.run import caps, known, written
 from app.session import access
 from app.session.state import Wizard, dataset, effective, several
 from app.table import owning
@@ -51,6 +51,7 @@ def _request(w: Wizard) -> app_api.RunRequest:
         owner=access.me().name,
         separate=_apart(w),
         **({} if several(w) else {"method": w.method, "options": w.options, "dialect": written.chosen(w)}),
+        **known.asked(w),
     )
 
 

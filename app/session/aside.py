@@ -207,6 +207,28 @@ def comparing() -> None:
             importlib.import_module(name)
 
 
+def prior_look(text: str, paths: list[str], **asked: Any) -> Any:
+    """``app_api.prior_look``."""
+    return app_api.prior_look(paths, schema=synth.Schema.parse(json.loads(text)), **asked)
+
+
+def prior_worth(text: str, *, prior: list[str], **asked: Any) -> Any:
+    """``app_api.prior_worth``."""
+    return app_api.prior_worth(synth.Schema.parse(json.loads(text)), prior, **asked)
+
+
+def previewed(text: str, out: str, **asked: Any) -> tuple[Any, str]:
+    """``app_api.preview``: the comparison with the rows that stood in, and the folder."""
+    schema = synth.Schema.parse(json.loads(text))
+    paths = app_api.preview(schema, out, **asked).paths
+    return app_api.appraise(paths["twin"], paths["synthetic"], schema)[0], out
+
+
+def evidence(release: str) -> Any:
+    """``app_api.prior_evidence``."""
+    return app_api.prior_evidence(release)
+
+
 def methods() -> Any:
     """``synth.methods``."""
     return synth.methods()
@@ -231,6 +253,10 @@ TASKS: dict[str, Callable[..., Any]] = {
         charged_before,
         rough_rows,
         commanded,
+        prior_look,
+        prior_worth,
+        previewed,
+        evidence,
     )
 }
 planner, worker, runner = Aside(kind=True), Aside(), Aside(*LOADED)

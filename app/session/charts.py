@@ -1,5 +1,8 @@
 """Charts of a comparison. Each bears its own mark, so that a saved picture still says whom it is for."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import altair as alt
@@ -11,6 +14,7 @@ from synth.language import _, phrase
 REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
+_marked: ContextVar[str] = ContextVar("marked", default=MARK)
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
 STROKES = alt.Legend(
     title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
@@ -20,6 +24,21 @@ LABEL = 180  # widest label of an axis, pixels
 HEAD = 190  # pixels that title, mark, legend and the horizontal axis take of a chart's height
 CROWDED = 15  # columns of a map, above which names at a slant run into each other beside another map
 SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a title
+
+
+@contextmanager
+def marked(text: str) -> Iterator[None]:
+    """Charts made within bear this mark in place of the steward's."""
+    token = _marked.set(text)
+    try:
+        yield
+    finally:
+        _marked.reset(token)
+
+
+def mark() -> str:
+    """The mark of a chart that is made now, translated."""
+    return _(_marked.get())
 
 
 def one_way(result: Any) -> Any:
@@ -38,12 +57,12 @@ def described(result: Any) -> str:
     return _(
         "Shares of the values of {column} in the real and the synthetic table. The commonest: {shares}. "
         "{distance:.1f} % of the rows differ. {mark}."
-    ).format(column=result.column, shares=shares, distance=100 * result.distance, mark=MARK)
+    ).format(column=result.column, shares=shares, distance=100 * result.distance, mark=mark())
 
 
 def title(text: str) -> alt.TitleParams:
     """A chart's title with the mark under it."""
-    return alt.TitleParams(text=text, subtitle=_(MARK), anchor="start", subtitleColor="#c4601e")
+    return alt.TitleParams(text=text, subtitle=mark(), anchor="start", subtitleColor="#c4601e")
 
 
 def _bars(shown: Any) -> alt.Chart:
@@ -151,7 +170,7 @@ def two_way(result: Any, names: tuple[str, str], table: str) -> alt.Chart:
             table=table,
             largest=_largest(shown),
             distance=100 * result.distance,
-            mark=MARK,
+            mark=mark(),
         ),
     )
 
@@ -162,7 +181,7 @@ def pairs(result: Any) -> alt.Chart:
     words = _(
         "Distance of each two columns between the real and the synthetic table, on average {pairs_mean:.1f} "
         "% of rows; the worst is {largest}. {mark}."
-    ).format(pairs_mean=100 * result.pairs_mean, largest=_largest(shown, outside=True), mark=MARK)
+    ).format(pairs_mean=100 * result.pairs_mean, largest=_largest(shown, outside=True), mark=mark())
     chart = _matrix(shown, words=_("rows in the wrong place")).encode(
         x=alt.X("column:N", title=None, sort=list(shown.columns), axis=slanted(len(shown.columns))),
         y=alt.Y("row:N", title=None, sort=list(shown.rows), axis=upright()),

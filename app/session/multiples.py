@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from app.session import charts
-from app.session.charts import COLOURS, MARK, REAL, SYNTHETIC
+from app.session.charts import COLOURS, REAL, SYNTHETIC
 from synth.language import _
 
 HIGH = 84  # pixels of a small chart
@@ -45,7 +45,13 @@ def small(one: Any) -> Any:
             height=HIGH,
             description=charts.described(one),
             title=alt.TitleParams(
-                text=_(MARK), anchor="start", color="#c4601e", fontSize=8, fontWeight="normal", offset=2, limit=200
+                text=charts.mark(),
+                anchor="start",
+                color="#c4601e",
+                fontSize=8,
+                fontWeight="normal",
+                offset=2,
+                limit=200,
             ),
         )
         .configure_view(strokeWidth=0)
@@ -93,7 +99,7 @@ def association(shown: Any, title: str, *, signed: bool = False) -> alt.Chart:
             height=20 * len(shown.rows) + charts.HEAD + charts.SLANTED,
             description=_(
                 "How strongly each two columns go together, {title}. {most}: {row} with {column}, {value:+.2f}. {mark}."
-            ).format(title=title, most=most, row=row, column=column, value=value, mark=MARK),
+            ).format(title=title, most=most, row=row, column=column, value=value, mark=charts.mark()),
         )
     )
 

@@ -25,6 +25,8 @@ TITLES = Texts(
         "ledger": "Ledger",
         "approve": "Approve",
         "releases": "Releases",
+        "preview": "Preview",
+        "series": "Series",
     }
 )
 
@@ -53,6 +55,7 @@ class Wizard:
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
     written: str = "same"  # how the CSV of a table with its own dialect is written: same or plain
+    priors: list[dict[str, str]] = field(default_factory=list)  # what is public and like the table (app/run/known.py)
     rows: int = 0  # about how many, as the steward says; 0 before
     twins: list[str] = field(default_factory=list)  # datasets to which rows like these were charged
     separate: str = ""  # the dataset of which was said that its persons are in no other
@@ -90,7 +93,7 @@ def take_table(
     """Starts anew with this table; budget choices stay. ``place``: the folder of its note."""
     w.table, w.source, w.label, w.place, w.rows = table, source, label, place, rows
     w.uploaded = place is not None and table.parent == place
-    w.plain, w.left_out, w.suggestions, w.codes = plain, [], suggestions, None
+    w.plain, w.left_out, w.suggestions, w.codes, w.priors = plain, [], suggestions, None, []
     w.editing, w.job, w.learning, w.refit, w.left_at, w.at = None, None, None, None, "describe", ""
     w.twins, w.separate, w.written, w.furthest = [], "", "same", 0
     w.edition += 1

@@ -13,7 +13,7 @@ from app.table.stowing import NOTE
 from synth.app_api import Visitor, jobs
 from synth.language import _
 
-CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at")  # of all pages
+CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at", "priors")  # of all pages
 
 
 def remember(w: Wizard) -> None:

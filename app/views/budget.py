@@ -4,7 +4,7 @@ from math import exp, log
 
 import streamlit as st
 
-from app.run import caps, size
+from app.run import caps, size, worth
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
@@ -37,7 +37,11 @@ def page() -> None:
     _epsilon()
     _meaning()
     _details()
+    place = st.container()
+    with place:
+        worth.section()
     _onward(_left() or _blocked())
+    worth.later(place)
 
 
 def _blocked() -> str:

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app.run import learning
+from app.run import learning, prior
 from app.session import frame, labels, tour, words
 from app.session.state import (
     Wizard,
@@ -98,6 +98,7 @@ def _alone() -> None:
     _vouchers()
     _values()
     constraints.section()
+    prior.section()
     if w.place is not None and w.table != tour.SAMPLE:
         redraft.code_book()
         redraft.draft_again()

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app.result import across, comparison, sidebyside, whatif
+from app.result import across, comparison, prior, sidebyside, whatif
 from app.run import recent, runs
 from app.session import frame
 from synth.language import _
@@ -38,6 +38,7 @@ def page() -> None:
         across.section(job, place)
         st.caption(_("Runs side by side, and other methods on the same release, are there for single tables alone."))
     else:
+        prior.section(job, place, card)
         comparison.section(job, place)
         sidebyside.section(job)
         whatif.section(job, card, synth.Schema.load(place / "schema.json"))

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.result import export
-from app.run import background, caps, expected, recent, runs, same, written
+from app.run import background, caps, expected, known, prior, recent, runs, same, written
 from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
@@ -90,6 +90,8 @@ def _confirm() -> bool:
                 "**Table:** {label}  \n**Method:** {method}  \n**What is hidden:** {hidden}  \n**Takes:** {takes}{line}"
             ).format(label=frame.escape(w.label), method=method, hidden=_hidden(w), takes=takes, line=_line())
         )
+        if known_names := prior.line(w):
+            st.markdown(_("**Prior knowledge:** {names}").format(names=known_names))
         if plan is not None:
             steps = expected.stages(plan) if several(w) else _stages(plan)
             with st.expander(_("Stages of the spend ({number})").format(number=len(next(iter(steps.values()))))):
@@ -112,7 +114,7 @@ def _confirm() -> bool:
         written.choice(w)
     if same.choice(w):
         return waits
-    if reason := short_by(w) or _barred() or _uncapped():
+    if reason := short_by(w) or _barred() or _uncapped() or known.barred(w):
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(
         _label(), key="spend", type="primary" if w.job is None else "secondary", icon=":material/play_arrow:"

@@ -28,6 +28,8 @@ from synth.cli.options import (
     JsonOpt,
     MethodOpt,
     OptionOpt,
+    PriorOpt,
+    PriorReasonOpt,
     RawTextOpt,
     RelationOpt,
     RowsOpt,
@@ -35,9 +37,11 @@ from synth.cli.options import (
     SeedOpt,
     SourceOpt,
     TargetOpt,
+    one_or_each,
     parse_options,
     spelled_out,
 )
+from synth.cli.preview import preview
 from synth.cli.report import report
 from synth.cli.restore import ledger_backup, ledger_restore
 from synth.cli.run import run
@@ -57,6 +61,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command()(run)
+app.command()(preview)
 app.command()(report)
 app.command()(statistics)
 app.command()(ask)
@@ -183,6 +188,8 @@ def plan(
     relation: RelationOpt = "add_remove",
     target: TargetOpt = None,
     option: OptionOpt = None,
+    prior: PriorOpt = None,
+    prior_reason: PriorReasonOpt = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
@@ -206,7 +213,7 @@ def plan(
         "options": parse_options(option or []),
     }
     facts = load_any(schema)
-    result = planning.plan(facts, **asked)
+    result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason))
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
         say({**result.plain(), "rehearsed": reported and reported.plain()})

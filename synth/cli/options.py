@@ -75,8 +75,11 @@ PriorOpt = Annotated[
     ),
 ]
 PriorReasonOpt = Annotated[
-    str | None,
-    typer.Option("--prior-reason", help="Why the prior's file is public, and who vouches for it; goes on the card."),
+    list[str] | None,
+    typer.Option(
+        "--prior-reason",
+        help="Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each.",
+    ),
 ]
 DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
 
@@ -143,6 +146,11 @@ def assumed(text: str | None) -> bool | list[str]:
     if text is None:
         return False
     return True if text == EVERYTHING else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def one_or_each(texts: Sequence[str] | None) -> str | tuple[str, ...] | None:
+    """What ``--prior-reason`` says: once for all priors, or once for each."""
+    return texts[0] if texts and len(texts) == 1 else tuple(texts) if texts else None
 
 
 def reasons(texts: Sequence[str] | None) -> dict[str, str]:

@@ -32,6 +32,7 @@ from synth.cli.options import (
     TargetOpt,
     UnitOpt,
     assumed,
+    one_or_each,
     parse_options,
     reasons,
 )
@@ -123,7 +124,7 @@ def run(
             max_rows=max_rows,
             learn_share=learn_share,
             prior=tuple(prior or ()),
-            prior_reason=prior_reason,
+            prior_reason=one_or_each(prior_reason),
             ledger=ledger,
             dataset=dataset,
             assume_public=assumed(assume_public),

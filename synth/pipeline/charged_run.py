@@ -15,7 +15,7 @@ from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
-from synth.pipeline.priors import encoded
+from synth.pipeline.priors import PriorRows, encoded
 from synth.pipeline.read_rows import RowReader
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.run_plan import RunPlan
@@ -26,6 +26,8 @@ from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release.card.card import card, together
+from synth.release.card.priors import earlier
+from synth.release.card.statements import complete
 from synth.schema.dataset import Dataset
 from synth.schema.table import Learnt, Schema
 
@@ -43,7 +45,7 @@ class ChargedRun:
         self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
         self.schema = plan.schema
         self.line: Entry | None = None
-        self.priors: list[dict[str, Any]] = []  # as the card names them
+        self.priors: tuple[PriorRows, ...] = ()  # once they are encoded
         self._sessions: list[Curator] = []
 
     @property
@@ -77,9 +79,8 @@ class ChargedRun:
         public = session.public_rows() if isinstance(self.schema, Schema) else None
         circumstances = setting(self.schema, session.grant, public_rows=public)
         self.reporter.stage("measure")
-        known = encoded(self.plan.priors, self.schema)
-        self.priors = [p.on_card() for p in known]
-        asked = replace(circumstances, priors=known)
+        self.priors = encoded(self.plan.priors, self.schema)
+        asked = replace(circumstances, priors=self.priors)
         releases = self.plan.questions.measure(session.ask, asked, progress=self.reporter.progress)
         session.close()
         return releases, circumstances
@@ -119,9 +120,15 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        about |= {"priors": self.priors} if self.priors else {}
+        about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
-        return about if before is None else together(about, before)
+        about = about if before is None else together(about, before)
+        if not self.priors:
+            return about
+        rests = earlier(card for p in self.priors for card in p.cards)
+        return complete(
+            {**about, "priors": [p.on_card() for p in self.priors]} | ({"earlier_releases": rests} if rests else {})
+        )
 
     def _session(self, share: float, read: Any, *, failures: bool) -> Curator:
         """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``."""

@@ -92,7 +92,7 @@ def dry_run(
         epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
     )
     try:
-        with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, _uncharged():
+        with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
             _through(_plan(with_target(schema, target), many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
@@ -198,7 +198,7 @@ def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
 
 
 @contextmanager
-def _uncharged() -> Iterator[None]:
+def uncharged() -> Iterator[None]:
     """What was charged to the ledger that is thrown away is not told by the command's exit code."""
     before = list(COMMITTED)
     try:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf, pi, prod, sqrt
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
 from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, Step
+from synth.pipeline.prior_worth import worth
+from synth.pipeline.priors import NO_METHOD
 from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
@@ -57,10 +60,13 @@ def plan(
     relation: str = "add_remove",
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
+    prior: Sequence[str | PathLike[str]] = (),
+    prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
     """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
 
-    A ``Plan``, or a ``RelatedForecast``. Errors: UsageError.
+    A ``Plan``, or a ``RelatedForecast``. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
+    priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``: as of ``run``. Errors of the forecast are
     shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
@@ -76,6 +82,8 @@ def plan(
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):
+        if prior:
+            raise UsageError(f"related tables: {NO_METHOD.format(method)}")
         return forecast(facts, generator, grant, roots=rows)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
@@ -105,6 +113,19 @@ def plan(
         seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
+        prior=worth(
+            facts,
+            prior,
+            rows=rows,
+            epsilons=(epsilon,),
+            delta=delta,
+            prior_reason=prior_reason,
+            relation=relation,
+            method=method,
+            options=options,
+        )[0]
+        if prior
+        else None,
     )
 
 

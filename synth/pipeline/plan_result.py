@@ -1,6 +1,7 @@
 """What a forecast says. A module of its own, so that whoever only shows forecasts need not load what makes them."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from synth.pipeline.retention import retention
 from synth.privacy.accounting.division import Part
@@ -18,11 +19,55 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Errors:
+    """Shares of rows in the wrong place, 0 to 1: of single columns, and of pairs (None of one column)."""
+
+    columns: float
+    pairs: float | None
+
+    @property
+    def last(self) -> float:
+        """Of pairs, where there are any."""
+        return self.columns if self.pairs is None else self.pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorWorth:
+    """The error at one epsilon ``without`` priors and ``beside`` them, and of the prior ``alone``, if it is like the
+    private table. ``like``: the prior that stood in for that; ``columns``: on how many columns they agree.
+
+    Privacy: public only.
+    """
+
+    epsilon: float
+    like: str
+    columns: int
+    without: Errors
+    beside: Errors
+    alone: Errors
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """One line."""
+        what = "columns" if self.without.pairs is None else "tables of two columns"
+        alone, without, beside = (f"{100 * e.last:.2g} %" for e in (self.alone, self.without, self.beside))
+        return (
+            f"prior, rehearsed at epsilon {self.epsilon:g} as if the table were like {self.like} "
+            f"({self.columns} columns): of {what} {beside} of the rows in the wrong place instead of {without}; the "
+            f"prior alone {alone}. A prior that is not like the table counts for less, down to nothing"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
 
     ``budget``: what each question takes of the budget, as the card of a run says it.
-    ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon.
+    ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon. ``prior``: what
+    the priors are worth, where some are named.
     """
 
     method: str
@@ -40,6 +85,7 @@ class Plan:
     cells_two_way: float | None = None
     seconds: float
     peak_mib: float
+    prior: PriorWorth | None = None
 
     def plain(self) -> dict:
         """The forecast as JSON data."""
@@ -64,6 +110,7 @@ class Plan:
         )
         held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
+        lines += [self.prior.in_words()] if self.prior is not None else []
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)
 

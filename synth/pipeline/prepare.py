@@ -11,6 +11,7 @@ from synth.jobs import give_back
 from synth.pipeline import priors, same_rows
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
+from synth.pipeline.public_twin import Preview
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.same_rows import MaySpend, anybody
@@ -49,10 +50,12 @@ def prepare(
     noise: SystemNoise,
     may_spend: MaySpend = anybody,
     questions: Questions | None = None,
+    preview: Preview | None = None,
 ) -> RunPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
     ``rows``: the table or tables, where the request names none. ``questions``: in place of the method's usual ones.
+    ``preview``: that the rows are public, and what stands in for the priors that the request names.
     Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
     unless the request says that they are ``separate``.
 
@@ -63,6 +66,8 @@ def prepare(
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
     known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions)
     plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
+    if preview is not None:
+        plan = replace(plan, priors=preview.priors, preview=preview.card)
     for one in plan.priors:
         if isinstance(one, priors.PriorRows) and one.lost:
             note(priors.LOST.format(one.name, one.lost))

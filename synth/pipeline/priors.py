@@ -42,7 +42,8 @@ SHARED = (
 class Prior:
     """A public table, as a file or as the folder of an earlier release of this program.
 
-    ``reason``: why it is public; of a release its own card says it. ``columns``: those that the schema has too.
+    ``reason``: why it is public; of a release its own card says it. ``columns``: those that the schema has too,
+    ``others``: those that it has not. ``cards``: of a release, its card.
     """
 
     path: Path
@@ -50,7 +51,8 @@ class Prior:
     reason: str
     place: Place
     columns: tuple[str, ...]
-    spent: Mapping[str, float] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    cards: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,24 +73,29 @@ class Prior:
             sha256=_digest(self.file),
             rows=read.positions,
             reason=self.reason,
-            spent=self.spent,
-            lost=sum(read.unreadable.values()),
+            cards=self.cards,
+            lost_by={n: int(many) for n, many in read.unreadable.items() if many},
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PriorRows:
-    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``spent``: what an earlier release cost.
+    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``cards``: of an earlier release.
 
-    ``lost``: cells that the schema does not know, and which therefore tell nothing.
+    ``lost_by``: by column, cells that the schema does not know, and which therefore tell nothing.
     """
 
     name: str
     sha256: str
     rows: Mapping[str, np.ndarray]
     reason: str
-    spent: Mapping[str, float] = field(default_factory=dict)
-    lost: int = 0
+    cards: tuple[Mapping[str, Any], ...] = ()
+    lost_by: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Cells that tell nothing, of all columns."""
+        return sum(self.lost_by.values())
 
     @property
     def columns(self) -> frozenset[str]:
@@ -115,7 +122,7 @@ class PriorRows:
             "rows": self.num_rows,
             "columns": sorted(self.columns),
             "reason": self.reason,
-            **self.spent,
+            **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
         }
 
 
@@ -126,12 +133,15 @@ def encoded(priors: Sequence[Prior | PriorRows], schema: Schema | Dataset) -> tu
 
 
 def stated(
-    paths: Sequence[str], reason: str | None, schema: Schema | Dataset, questions: Questions
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Questions
 ) -> tuple[Prior, ...]:
     """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
     if paths and not getattr(questions, "takes_priors", False):
         raise UsageError(NO_METHOD.format(questions.name))
-    return tuple(_stated(Path(path), reason, schema) for path in paths if isinstance(schema, Schema))
+    if not isinstance(schema, Schema):
+        return ()
+    said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
+    return tuple(_stated(Path(path), why, schema) for path, why in zip(paths, said, strict=True))
 
 
 def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
@@ -139,25 +149,30 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
     if not release and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
     place: Place
-    spent: dict[str, float] = {}
+    cards: tuple[Mapping[str, Any], ...] = ()
     if release:
         stored = folder.load_release(path)
+        if stored.card.get("preview"):
+            raise InputError(f"prior {path.name}: it is a preview, drawn from a public table; name that table")
         if isinstance(stored.schema, Dataset):
             raise InputError(f"prior {path.name}: it is a release of several tables; name one of one table, or a file")
         texts = folder.read_texts(path / TABLE, stored.setting.schema)
         place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
-        reason, held = BEFORE.format(**stored.card), set(texts)
-        spent = {n: stored.card[n] for n in ("epsilon", "delta")}
+        reason, held = BEFORE.format(**stored.card), list(texts)
+        cards = (stored.card,)
     else:
         place = place_of(path)
         first = place.paths[0] if isinstance(place, ParquetPlace) else path
-        held = set(files.header(first, dialect=schema.dialect if place.delimited else None))
+        held = list(files.header(first, dialect=schema.dialect if place.delimited else None))
     columns = tuple(n for n in schema.measured() if n in held)
     if not columns:
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
+    others = tuple(n for n in held if n not in schema.columns)
     place = place if release else place.under(_only(schema, columns))
     place.check_form(columns)
-    return Prior(path=path, release=release, reason=str(reason).strip(), place=place, columns=columns, spent=spent)
+    return Prior(
+        path=path, release=release, reason=str(reason).strip(), place=place, columns=columns, others=others, cards=cards
+    )
 
 
 def check_apart(priors: Sequence[Prior], rows: Rows, key: bytes) -> None:

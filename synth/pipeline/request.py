@@ -34,7 +34,7 @@ class RunRequest(BaseModel):
     is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out (categories, bounds,
     presence of missing values); 1 where nothing else is asked. ``ask``: statistics instead of a table.
     ``prior``: public tables like the private one: files, or folders of earlier releases; ``prior_reason``: why the
-    files are public, and who vouches for it, which goes onto the card (priors.py).
+    files are public, and who vouches for it, which goes onto the card (priors.py): one text for all, or one for each.
     ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
     initialisation and sampling, never privacy noise.
 
@@ -70,7 +70,7 @@ class RunRequest(BaseModel):
     learn_share: float | None = None
     ask: tuple[str, ...] = ()
     prior: tuple[str, ...] = ()
-    prior_reason: str | None = None
+    prior_reason: str | tuple[str, ...] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     num_rows: int | None = None
     out: str | None = None
@@ -119,9 +119,12 @@ class RunRequest(BaseModel):
         check_seed(self.seed)
         dialect_copy.check_choice(self.dialect)
         for name in TEXTS:
-            text = getattr(self, name)
-            if text is not None and not is_text(text):
-                raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
+            told = getattr(self, name)
+            for text in (told,) if isinstance(told, str) else told or ():
+                if not is_text(text):
+                    raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
+        if isinstance(self.prior_reason, tuple) and len(self.prior_reason) != len(self.prior):
+            raise UsageError("`prior_reason=`: say it once for all priors, or once for each in their order")
         return self
 
     def changed(self, **facts: Any) -> Self:

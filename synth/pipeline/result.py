@@ -82,6 +82,14 @@ class Result(Framed):
         left_out = ("card", "model", "schema", "tables")
         return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in left_out}
 
+    def priors(self) -> list[Any]:
+        """As of ``synth.Release``, of a run that was written. Errors: UsageError for one that was not."""
+        import synth  # the interface knows every room
+
+        if "card" not in self.paths:
+            raise UsageError("the release was not written, and its answers are gone; run with `out=`")
+        return synth.Release(self.paths["card"]).priors()
+
     def _cells(self, name: str, schema: Schema) -> Mapping[str, pa.Array]:
         path = self.paths.get(f"table {name}" if isinstance(self.schema, Dataset) else name)
         return folder.read_texts(path, schema) if name not in self.tables and path else self.tables.get(name, {})

@@ -17,6 +17,7 @@ from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
 from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
+from synth.pipeline.public_twin import Preview
 from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
@@ -85,17 +86,25 @@ def carry_out(
     steward_log: str | Path | None = None,
     may_spend: MaySpend = anybody,
     questions: Questions | None = None,
+    preview: Preview | None = None,
 ) -> Result:
     """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over.
 
-    ``questions``: the method itself, in place of the one that the request names.
+    ``questions``: the method itself, in place of the one that the request names. ``preview``: that the rows are public.
     """
     clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
     with PeakMemory() as peak:
         reporter.stage("check")
         folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
         plan = prepare(
-            request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend, questions=questions
+            request,
+            schema,
+            rows=rows,
+            note=reporter.note,
+            noise=noise,
+            may_spend=may_spend,
+            questions=questions,
+            preview=preview,
         )
         charged_run = ChargedRun(plan, noise, reporter, steward_log)
         with charged_run.charged():

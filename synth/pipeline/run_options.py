@@ -20,7 +20,7 @@ class RunOptions(TypedDict, total=False):
     learn_share: float | None
     ask: Sequence[str]
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-    prior_reason: str | None
+    prior_reason: str | Sequence[str] | None
     options: Mapping[str, Any] | None
     num_rows: int | None
     out: str | os.PathLike[str] | None

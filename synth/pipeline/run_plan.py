@@ -24,7 +24,7 @@ class RunPlan:
     """A checked request: ``questions`` of the complete schema, within ``grant``, charged to ``dataset`` in ``book``.
 
     ``rows``: by table; ``public``: tables to which private rows refer. ``priors``: public tables like the private one,
-    encoded where the schema was complete before the run.
+    encoded where the schema was complete before the run. ``preview``: what the card says of a run on public rows.
     """
 
     request: RunRequest
@@ -38,6 +38,7 @@ class RunPlan:
     book: Ledger
     public: Mapping[str, Table] = field(default_factory=dict)
     priors: tuple[Prior | PriorRows, ...] = ()
+    preview: Mapping[str, Any] | None = None
 
     @property
     def generator(self) -> Generator:

@@ -73,8 +73,9 @@ def changes(
     the interval leaves out zero. Intervals count the privacy noise of both and the chance of both samples; the noisy
     counts are compared, not the tables drawn, into which a prior may have carried an earlier wave.
 
-    Errors: UsageError for a column that both do not have; InputError for a damaged release. Privacy: released answers
-    only.
+    Errors: UsageError for a column that both do not have; InputError for a damaged release.
+
+    Privacy: released answers only.
     """
     with reading(before, "release"), reading(after, "release"):
         held = [list(folder.load_release(path).setting.schema.measured()) for path in (before, after)]

@@ -59,7 +59,7 @@ class Synthesizer:
         max_rows: int | None = None,
         learn_share: float | None = None,
         prior: str | Path | Sequence[str | Path] = (),
-        prior_reason: str | None = None,
+        prior_reason: str | Sequence[str] | None = None,
         num_rows: int | None = None,
         seed: int | None = None,
         device: str = "auto",

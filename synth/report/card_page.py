@@ -9,7 +9,7 @@ from synth.errors import UsageError, reading
 from synth.release import markdown
 from synth.release.card.card import odds
 from synth.release.card.choice import in_words
-from synth.release.card.statements import UNCOVERED, complete, deployment, registry, shares, uncovered
+from synth.release.card.statements import PREVIEW, UNCOVERED, complete, deployment, registry, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html
 from synth.schema import whole_files
@@ -48,6 +48,8 @@ def render_markdown(card: Mapping[str, Any]) -> str:
     lines = ["# Release card", ""]
     if uncovered(about):
         lines += [f"**{UNCOVERED}**", ""]
+    if about.get("preview"):
+        lines += [f"**{PREVIEW}**", ""]
     if not about["exportable"]:
         lines += [f"**{SEEDED}**", ""]
     for title, rows in _parts(about):
@@ -92,6 +94,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
                 if learnt
                 else []
             ),
+            *([("with earlier releases", told["statement"])] if (told := about.get("in_all_releases")) else []),
             *in_words(about),
         ],
     )

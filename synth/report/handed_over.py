@@ -17,6 +17,7 @@ from synth.release import folder
 from synth.release.card import verify
 from synth.report import bundle as single_bundle
 from synth.report import chosen_release, publish
+from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
 from synth.schema.table import Schema
@@ -74,6 +75,10 @@ class Release(Framed):
     def estimates(self, ask: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         """Answers with intervals that count the noise, as of ``synth.estimates``."""
         return estimates(self.place, ask, **options)
+
+    def priors(self) -> list[PriorEvidence]:
+        """Where each prior was right and where the rows corrected it, by column and pair; empty without priors."""
+        return prior_evidence(self.place)
 
     def question(self, question: Any) -> Questions:
         """What an analysis here says of the private table: its ``price``, which is free, and its ``answer``, which is

@@ -6,9 +6,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from synth.release.card.statements import PREVIEW
+
 
 def render(template: str, **data: Any) -> Markup:
-    """A template of this folder, filled in. A name that the template knows and ``data`` lacks is an error."""
+    """A template of this folder, filled in. A name that the template knows and ``data`` lacks is an error.
+
+    A page about a preview bears its mark, whatever page it is.
+    """
+    if (data.get("about") or {}).get("preview"):
+        data |= {n: PREVIEW for n in ("mark", "small") if n in data}
     return Markup(_environment().get_template(template).render(data))
 
 

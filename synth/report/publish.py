@@ -18,6 +18,7 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.statistics_file import load
 from synth.report import publishable, related_publish, released_verdict
+from synth.report.prior_evidence import prior_evidence, section
 from synth.report.publishable import Publishable
 from synth.schema import whole_files
 
@@ -55,7 +56,8 @@ def publishable_page(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
         )
     said = released_verdict.verdict(result, card)
-    return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics)
+    known = section(prior_evidence(folder_of(release))) if card.get("priors") else None
+    return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics, known=known)
 
 
 def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:

@@ -78,8 +78,12 @@ def render(
     about: Mapping[str, Any],
     said: Uses,
     paid: Mapping[str, Any] | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page. ``about``: the release card. ``said``: the verdict. ``paid``: further statistics, paid for apart."""
+    """The page. ``about``: the release card. ``said``: the verdict. ``paid``: further statistics, paid for apart.
+
+    ``known``: what priors said (prior_evidence.py).
+    """
     ordered = sorted(publishable.one_way.items(), key=lambda item: -item[1].fit.distance)
     return html.render(
         "publishable.html",
@@ -99,6 +103,7 @@ def render(
         unsure=said.unsure,
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
+        known=known,
     )
 
 

@@ -38,6 +38,10 @@ def _text(node: ast.expr) -> str:
 
 WAYS = {
     "back",
+    "back_budget",
+    "needs_describe",
+    "to_preview",
+    "use_wave",
     "onward",
     "needs_",
     "another",

@@ -107,7 +107,8 @@ class Mixture(Method):
         elif question is not None and faint > dependence.FAINT:
             releases.append(ask(second_round.again(question, setting, left * SCOUT)))
             off, cells = dependence.excess(releases[-1:], histograms, total)
-            left = SAFE * (1 - oneway_queries.spent(releases, setting))
+            before, left = left, SAFE * (1 - oneway_queries.spent(releases, setting))
+            question = second_round.noisier(question, sqrt(before / left))
             if off / SCOUT < dependence.LEAST * cells:
                 releases += oneway_queries.again(ask, setting, releases, left * SAFE)
                 question = None

@@ -116,6 +116,36 @@ class Fit(Part):
     pairs: float = Field(ge=0)
 
 
+class Prior(Part):
+    """A public table, or an earlier release with its epsilon, that the model was drawn to."""
+
+    name: str
+    sha256: str
+    rows: int = Field(ge=0)
+    columns: list[str]
+    reason: str
+    epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    delta: float | None = Field(default=None, gt=0, lt=1)
+
+
+class Earlier(Part):
+    """An earlier release that this one rests on, by the hash of the ledger line that paid for it."""
+
+    dataset: str | None
+    created: str
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0, lt=1)
+    hash: str
+
+
+class InAll(Part):
+    """The sum for whoever is in a release and in all earlier ones that it rests on."""
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    delta: float = Field(gt=0)
+    statement: str
+
+
 class Card(Part):
     """A release card."""
 
@@ -154,6 +184,9 @@ class Card(Part):
     of_which_schema: OfSchema | None = None
     weight: Weight | None = None
     fit: Fit | None = None
+    priors: list[Prior] | None = None
+    earlier_releases: list[Earlier] | None = None
+    in_all_releases: InAll | None = None
 
 
 def json_schema() -> dict[str, Any]:

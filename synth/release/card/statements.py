@@ -9,6 +9,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
+from synth.release.card import priors
 
 CHOICES = {
     "unstated": "not stated",
@@ -20,6 +21,7 @@ CHOICES = {
     "scores": "chosen by its comparison with the real rows",
 }
 UNCOVERED = "selection not covered"
+PREVIEW = "Preview: made of public rows only, no release"
 VOUCHED = {
     "public": "public knowledge, vouched for by whoever confirmed the schema",
     "declared": "declared public by the steward in the schema",
@@ -37,7 +39,7 @@ HAZARDS = (
 
 
 def complete(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The card with every statement. Those that it makes are kept, but for the invariants, which follow from it."""
+    """The card with every statement. Those that it makes are kept, but for what follows from it: invariants, sums."""
     reported = {
         "variant": "Approximate DP",
         "tuning": {
@@ -57,7 +59,8 @@ def complete(card: Mapping[str, Any]) -> dict[str, Any]:
         "and messages do not depend on values outside the public facts, and no answer follows the order of the rows.",
         "hazards": list(HAZARDS),
     }
-    return {**dict(card), **{k: v for k, v in reported.items() if k not in card}, "invariants": _invariants(card)}
+    follows = {"invariants": _invariants(card), **priors.in_all(card)}
+    return {**dict(card), **{k: v for k, v in reported.items() if k not in card}, **follows}
 
 
 def selection(how: str) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     if card.get("constraints"):
         rules = len(card["constraints"])
         out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
-    return out
+    return out + priors.invariants(card)
 
 
 def registry(card: Mapping[str, Any]) -> dict[str, Any]:

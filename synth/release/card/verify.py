@@ -90,6 +90,8 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
 
 def problems(about: Mapping[str, Any]) -> Iterator[str]:
     """Yields a sentence for each claim that the mechanisms do not bear out."""
+    if about.get("preview"):
+        yield "it is of a preview, made of public rows only; run on the private table for a release"
     yield from choice.problems(about)
     yield from _mechanism_problems(about)
     epsilon, derived = about["epsilon"], _whole(about)

@@ -78,7 +78,8 @@ def english(f: Facts) -> Document:
                     fact("What is not protected", f.invariants),
                     fact(
                         "Other releases",
-                        "Every release about the same persons adds to the risk; those of the ledger are summed there.",
+                        "Every release about the same persons adds to the risk; those of the ledger are summed there."
+                        f"{f.in_all}",
                     ),
                     ask("How grave, how likely?", "Judge severity and likelihood for the groups concerned."),
                 ),

@@ -187,6 +187,12 @@ class Facts:
         )
 
     @property
+    def in_all(self) -> str:
+        """What whoever is in earlier releases that this one rests on has in all; empty where there are none."""
+        told = self.about.get("in_all_releases")
+        return f" {told['statement']}" if told else ""
+
+    @property
     def mechanisms(self) -> str:
         """Kinds of noise, with how often."""
         kinds: dict[str, int] = {}

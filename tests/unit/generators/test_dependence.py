@@ -1,5 +1,7 @@
 """Where noise hides whether columns depend, the budget goes to single columns; where they are seen to, to tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,16 @@ def test_what_is_asked_follows_what_can_be_seen(mu, shuffled, questions):
     asked, spent = tables_asked(drawn(5000, 0, shuffled=shuffled), mu)
     assert (asked >= 2 * PAIRS) if questions == 2 else (asked == questions * PAIRS)
     assert 0.99 < spent <= 1
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+@pytest.mark.parametrize("rounds", [0, 1, 12])
+def test_no_option_asks_for_more_than_there_is_once_a_look_was_paid_for(order, rounds):
+    """A run whose questions exceed its budget fails after its spend; a rehearsal on even rows does not get there."""
+    rows, setting = drawn(5000, 0, shuffled=False), setting_of(5000, 0.05)
+    session = OpenSession(rows, setting)
+    replace(GENERATORS["mixture"], order=order, rounds=rounds).measure(session, setting, progress=quiet)
+    assert 0.99 < session.spent / 0.05**2 <= 1
 
 
 def test_a_release_without_visible_dependence_is_fitted_as_independent_columns():

@@ -1,6 +1,7 @@
 """A run with a public table beside the private one: what is refused before the spend, what the card and files say."""
 
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,45 @@ def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
     (reported,) = later.card["priors"]
     assert reported["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, to which")
     assert (reported["epsilon"], reported["delta"]) == (1.0, 1e-5)
+
+
+def test_the_card_adds_up_a_chain_of_releases_and_counts_none_twice(tmp_path):
+    kept = {"separate": True, "delta": 1e-6}
+    synth.run(people(500, 0), **FACTS | kept, out=tmp_path / "one")
+    synth.run(people(500, 1), **FACTS | kept, prior=tmp_path / "one", out=tmp_path / "two")
+    third = synth.run(people(500, 2), **FACTS | kept, prior=[tmp_path / "two", tmp_path / "one"])
+    assert [e["epsilon"] for e in third.card["earlier_releases"]] == [1.0, 1.0]
+    told = third.card["in_all_releases"]
+    assert (told["epsilon"], told["delta"]) == pytest.approx((3.0, 3e-6))
+    assert "all 2 earlier ones that it rests on: epsilon 3" in told["statement"]
+    assert third.card["epsilon"] == 1.0
+
+
+def test_every_document_says_that_the_guarantee_holds_given_the_prior(older, tmp_path):
+    """All pages and documents of a bundle that list what is not protected name the prior, its hash and who vouches."""
+    out = tmp_path / "out"
+    result = synth.run(people(500, 0), **FACTS, prior=older, prior_reason=WHY, out=out, seed=1)
+    (told,) = [i for i in result.card["invariants"] if i["what"].startswith("prior older.csv")]
+    assert (told["of"], told["vouched"].startswith(WHY)) == (["age", "ill", "sex"], True)
+    assert "the guarantee holds given this table" in told["vouched"]
+    synth.bundle(out, tmp_path / "b.zip")
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        texts = {n: archive.read(n).decode() for n in archive.namelist() if n.endswith((".html", ".md", ".json"))}
+    listing = {n: t for n, t in texts.items() if "column names and their order" in t}
+    assert {"card.json", "card.html"} < set(listing)
+    assert len(listing) >= 5
+    for name, text in listing.items():
+        for words in ("older.csv", result.card["priors"][0]["sha256"], WHY.split(",")[0], "holds given this table"):
+            assert words in text.replace("&#39;", "'"), (name, words)
+
+
+def test_reasons_are_said_once_for_all_priors_or_once_for_each(older, tmp_path):
+    other = tmp_path / "other.csv"
+    people(300, 7).to_csv(other, index=False)
+    each = synth.run(people(500, 0), **FACTS, prior=[older, other], prior_reason=["a yearbook", "a survey"])
+    assert [p["reason"] for p in each.card["priors"]] == ["a yearbook", "a survey"]
+    with pytest.raises(UsageError, match="once for each in their order"):
+        synth.run(people(500, 0), **FACTS, prior=[older, other], prior_reason=["a yearbook"])
 
 
 def test_a_prior_with_other_spellings_is_read_by_the_schema(tmp_path):

@@ -1,0 +1,179 @@
+"""Where prior knowledge was right and where the rows corrected it: released answers only."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.run import background
+from app.session import frame, multiples
+from app.session.aside import worker
+from app.session.charts import LABEL
+from synth.app_api import jobs
+from synth.language import _
+
+PATIENCE = 120.0
+MOST = 40  # values of a column in one picture
+
+
+def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
+    """A line for each column and pair, and one of them as a picture."""
+    if not card.get("priors"):
+        return
+    st.header(_("What was known, and what the rows said"), anchor=False)
+    names = ", ".join(p["name"] for p in card["priors"])
+    st.markdown(
+        _(
+            "The prior knowledge ({names}) beside the noisy answers and the synthetic table. Released answers only: it "
+            "may be published, and stands in the report."
+        ).format(names=frame.escape(names))
+    )
+    key = ("evidence", str(job.path), str((place / "card.json").stat().st_mtime_ns))
+    wanted = background.once(key, lambda: worker.ask("evidence", str(place), seconds=PATIENCE))
+    background.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
+
+
+def _shown(found: list[Any]) -> None:
+    if not found:
+        st.caption(_("It shares no table with what was asked of the rows, so nothing was taken from it."))
+        return
+    wrong = [e for e in found if e.corrected]
+    st.markdown(
+        _(
+            "Right, as far as noise lets one see, in **{right} of {all}** columns and pairs; corrected by the rows in "
+            "{wrong}."
+        ).format(right=len(found) - len(wrong), all=len(found), wrong=len(wrong))
+    )
+    st.dataframe(
+        {
+            _("Columns"): [", ".join(e.columns) for e in found],
+            _("Prior"): [e.prior for e in found],
+            _("Off the answers"): [100 * e.off for e in found],
+            _("by noise and chance"): [100 * e.by_chance for e in found],
+            _("It counted for"): [100 * e.weight for e in found],
+            _("Verdict"): [_("corrected") if e.corrected else _("right") for e in found],
+        },
+        hide_index=True,
+        height=min(38 + 35 * len(found), 300),
+        column_config={
+            n: st.column_config.NumberColumn(format="%.1f %%")
+            for n in (_("Off the answers"), _("by noise and chance"), _("It counted for"))
+        },
+    )
+    at = st.selectbox(
+        _("Column or pair"),
+        range(len(found)),
+        key="evidence_of",
+        format_func=lambda i: f"{', '.join(found[i].columns)} ({found[i].prior})",
+        help=_("Those that the prior was farthest off first."),
+    )
+    one = found[at]
+    if len(one.columns) == 1:
+        st.altair_chart(column(one), key="evidence")
+    else:
+        st.altair_chart(pair(one), key="evidence_pair")
+    st.caption(
+        _(
+            "Off the answers: {off:.1f} % of the rows, of which noise and chance explain {chance:.1f} %. It counted "
+            "for {weight:.0f} % of the estimate; the synthetic table is {rest:.1f} % off the answers."
+        ).format(off=100 * one.off, chance=100 * one.by_chance, weight=100 * one.weight, rest=100 * one.rest)
+    )
+
+
+def column(one: Any) -> Any:
+    """Shares of a column's values: known before, released, and in the synthetic table."""
+    parts = {_("known before"): one.known, _("synthetic"): one.made}
+    order = np.sort(np.argsort(-np.maximum(one.known, one.made))[:MOST])
+    labels = [one.labels[0][i] for i in order]
+    bars = pd.concat(
+        [pd.DataFrame({"value": labels, "of": name, "share": shares[order]}) for name, shares in parts.items()]
+    )
+    dots = pd.DataFrame(
+        {
+            "value": labels,
+            "share": np.maximum(one.released[order], 0),
+            "low": np.maximum(one.released[order] - 2 * one.deviation[order], 0),
+            "high": np.maximum(one.released[order] + 2 * one.deviation[order], 0),
+        }
+    )
+    y = alt.Y("value:N", title=None, sort=labels, axis=alt.Axis(labelLimit=LABEL))
+    x = alt.X("share:Q", title=_("share of rows"), axis=alt.Axis(format="~%", tickCount=6))
+    scale = alt.Scale(domain=list(parts), range=["#8793a6", "#e0762f"])
+    drawn = (
+        alt.Chart(bars)
+        .mark_bar(opacity=0.75)
+        .encode(
+            x=x,
+            y=y,
+            yOffset=alt.YOffset("of:N", sort=list(parts)),
+            color=alt.Color("of:N", scale=scale, legend=alt.Legend(title=None, orient="top", direction="horizontal")),
+            tooltip=[
+                alt.Tooltip("value:N", title=_("value")),
+                alt.Tooltip("of:N", title=_("table")),
+                alt.Tooltip("share:Q", title=_("share"), format=".1%"),
+            ],
+        )
+    )
+    base = alt.Chart(dots).encode(y=y)
+    noise = base.mark_rule(color="#2a9d8f", strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    answer = base.mark_point(filled=True, color="#2a9d8f", size=60, opacity=1).encode(
+        x="share:Q", tooltip=[alt.Tooltip("value:N", title=_("value")), alt.Tooltip("share:Q", format=".1%")]
+    )
+    return alt.layer(drawn, noise, answer).properties(
+        height=30 * len(labels) + 90,
+        title=alt.TitleParams(
+            one.columns[0],
+            subtitle=_("dots: the noisy answers, with two deviations of noise and chance"),
+            anchor="start",
+        ),
+        description=_("{columns}: known before, the noisy answers, and the synthetic table. {off:.1f} % apart.").format(
+            columns=one.columns[0], off=100 * one.off
+        ),
+    )
+
+
+def pair(one: Any) -> Any:
+    """By how much the answers of a pair depart from what was known, cell by cell."""
+    gap = one.released - one.known
+    rows, columns = one.labels
+    cells = pd.DataFrame(
+        {
+            "row": np.repeat(rows, len(columns)),
+            "column": np.tile(columns, len(rows)),
+            "gap": gap.ravel(),
+            "known": one.known.ravel(),
+            "released": one.released.ravel(),
+            "made": one.made.ravel(),
+        }
+    )
+    most = max(float(np.abs(gap).max()), 1e-6)
+    scale = alt.Scale(domain=[-most, 0, most], range=[multiples.COLD, multiples.ZERO, multiples.WARM])
+    legend = alt.Legend(orient="top", format="+.1%", gradientLength=160, direction="horizontal")
+    labels = {
+        "gap": _("answer minus known"),
+        "known": _("known before"),
+        "released": _("answer"),
+        "made": _("synthetic"),
+    }
+    return (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "column:N", title=one.columns[1], sort=list(columns), axis=alt.Axis(labelAngle=-45, labelLimit=110)
+            ),
+            y=alt.Y("row:N", title=one.columns[0], sort=list(rows), axis=alt.Axis(labelLimit=110)),
+            color=alt.Color("gap:Q", title=_("answer minus known"), scale=scale, legend=legend),
+            tooltip=["row:N", "column:N", *(alt.Tooltip(f"{n}:Q", title=t, format=".2%") for n, t in labels.items())],
+        )
+        .properties(
+            height=24 * len(rows) + 220,
+            title=alt.TitleParams(_("What the answers say beyond what was known"), anchor="start"),
+            description=_(
+                "{columns}: the noisy answers minus what was known, at most {most:.1f} % of rows in a cell."
+            ).format(columns=", ".join(one.columns), most=100 * most),
+        )
+    )

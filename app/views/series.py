@@ -1,0 +1,227 @@
+"""A table released every year: what each wave may spend, the waves there are, and what changed between two of them."""
+
+import json
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+import synth
+from app.run import known
+from app.session import access, frame, words
+from app.session.state import dataset, ready, view, wizard
+from synth import app_api
+from synth.language import _, phrase
+
+SHOWN = 20  # changes in the picture
+DELTA = 1e-5
+
+
+def page() -> None:
+    """The plan, the waves, the changes."""
+    frame.head(
+        "series",
+        _(
+            "A table that is released every year. Each release takes the one before as prior knowledge, so that it "
+            "gets better at the same epsilon; **whoever is in all of them has the sum**."
+        ),
+    )
+    _plan()
+    waves = _waves()
+    if len(waves) > 1:
+        _changes(waves)
+
+
+def _plan() -> None:
+    """A budget for several years, shared out."""
+    st.subheader(_("Share out a budget"), anchor=False)
+    left, right = st.columns(2)
+    many = left.number_input(
+        _("Releases planned"), 2, 100, 4, key="waves", help=_("How many years, or quarters, there are to be.")
+    )
+    whole = right.number_input(
+        _("Epsilon for whoever is in all of them"),
+        min_value=0.01,
+        value=2.0,
+        step=0.5,
+        key="waves_epsilon",
+        help=_("The most that all releases together may reveal about one person."),
+    )
+    plan = app_api.series_plan(waves=int(many), epsilon=float(whole), delta=DELTA)
+    st.markdown(
+        _(
+            "**Each release: epsilon {each:.4g}, delta {delta}.** Whoever is in all {waves} has epsilon {whole:g}, "
+            "which is what the ledger adds up. Were all of them fixed now, exact composition would give {exact:.3g}."
+        ).format(
+            each=plan.each, delta=words.small(plan.each_delta), waves=plan.waves, whole=plan.epsilon, exact=plan.exact
+        )
+    )
+    w = wizard()
+    if ready(w)["budget"] and st.button(
+        _("Use epsilon {each:.4g} for this run").format(each=plan.each),
+        key="use_wave",
+        icon=":material/check:",
+        help=_("It becomes the epsilon on the page Budget."),
+    ):
+        w.epsilon = plan.each
+        for name in ("epsilon_number", "epsilon_slider"):
+            st.session_state.pop(name, None)
+        st.switch_page(view("budget"))
+
+
+def _waves() -> list[Any]:
+    """The releases of one dataset, oldest first, with what a person in all of them has."""
+    st.subheader(_("Releases so far"), anchor=False)
+    w = wizard()
+    by_name: dict[str, list[Any]] = {}
+    for job in known.own_releases(w):
+        by_name.setdefault(str(job.request()["dataset"]), []).append(job)
+    if not by_name:
+        st.info(_("There is no release yet. A run makes one."), icon=":material/info:")
+        return []
+    names = sorted(by_name, key=lambda n: n != dataset(w))
+    name = st.selectbox(_("Dataset"), names, key="series_of", help=_("The dataset whose releases are shown."))
+    waves = by_name[name][::-1]
+    cards = [_card(job) for job in waves]
+    st.table(
+        {
+            _("Release"): [str(card["created"])[:16].replace("T", " ") for card in cards],
+            _("Epsilon"): [f"{card['epsilon']:g}" for card in cards],
+            _("Prior knowledge"): [
+                ", ".join(frame.escape(p["name"]) for p in card.get("priors") or ()) or "-" for card in cards
+            ],
+            _("In it and in all that it rests on"): [_in_all(card) for card in cards],
+        },
+        hide_index=True,
+    )
+    total = next(iter(synth.Ledger().summary(name)), None)
+    if total is not None:
+        st.caption(
+            _(
+                "The ledger has charged epsilon {epsilon:g} to {name} in all: the sum for whoever is in every run."
+            ).format(epsilon=total.epsilon, name=frame.escape(name))
+        )
+    if name == dataset(w) and w.place is not None and w.table is not None:
+        _take_last(w, waves[-1])
+    return waves
+
+
+def _take_last(w: Any, last: Any) -> None:
+    """The way to the next wave: the last release as prior knowledge of the table that is open."""
+    taken = {one["path"] for one in w.priors}
+    if str(known.place(last)) in taken:
+        st.caption(_("The last release is prior knowledge of the run that is being prepared."))
+    elif st.button(
+        _("Take the last release as prior knowledge"),
+        key="add_prior",
+        icon=":material/library_add:",
+        help=_("Of the run that is being prepared. Nothing is spent."),
+    ):
+        known.add_run(w, str(last.path))
+        st.rerun()
+
+
+def _card(job: Any) -> dict[str, Any]:
+    return dict(json.loads((known.place(job) / known.CARD).read_text(encoding="utf-8")))
+
+
+def _taken(card: dict[str, Any]) -> str:
+    return frame.escape(", ".join(p["name"] for p in card.get("priors") or ())) or "-"
+
+
+def _in_all(card: dict[str, Any]) -> str:
+    told = card.get("in_all_releases") or card
+    return _("epsilon {epsilon:g}, delta {delta}").format(epsilon=told["epsilon"], delta=words.small(told["delta"]))
+
+
+def _changes(waves: list[Any]) -> None:
+    """Shares that changed by more than noise and chance explain, as a picture."""
+    st.subheader(_("What changed"), anchor=False)
+    left, right = st.columns(2)
+    places = range(len(waves))
+    before = left.selectbox(
+        _("From"),
+        places,
+        index=len(waves) - 2,
+        key="wave_before",
+        format_func=lambda i: known.named(waves[i]),
+        help=_("The earlier release."),
+    )
+    after = right.selectbox(
+        _("To"),
+        places,
+        index=len(waves) - 1,
+        key="wave_after",
+        format_func=lambda i: known.named(waves[i]),
+        help=_("The later release."),
+    )
+    access.allow("watch", waves[before].request().get("owner"))
+    access.allow("watch", waves[after].request().get("owner"))
+    if before == after:
+        st.info(_("Choose two different releases."), icon=":material/info:")
+        return
+    try:
+        found = app_api.series_changes(known.place(waves[before]), known.place(waves[after]))
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    sure = [row for row in found if row["sure"]]
+    st.markdown(
+        _("**{sure} of {all} shares** changed by more than noise and chance explain, at 95 % each.").format(
+            sure=len(sure), all=len(found)
+        )
+    )
+    if found:
+        st.altair_chart(picture(found[:SHOWN]), key="changes")
+        st.caption(
+            _(
+                "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
+                "chance. The noisy counts of both releases are compared, not their tables, into which prior knowledge "
+                "carries the earlier one. It can be published: released answers only."
+            )
+        )
+
+
+def picture(rows: list[dict[str, Any]]) -> Any:
+    """A change with its interval for each row."""
+    frame_ = pd.DataFrame(
+        [
+            {
+                "what": f"{r['column']}: {phrase(r['value'])}",
+                **{n: r[n] for n in ("before", "after", "change", "low", "high")},
+                "sure": _("changed") if r["sure"] else _("may be noise"),
+            }
+            for r in rows
+        ]
+    )
+    order = list(frame_["what"])
+    colour = alt.Color(
+        "sure:N",
+        scale=alt.Scale(domain=[_("changed"), _("may be noise")], range=["#e0762f", "#8793a6"]),
+        legend=alt.Legend(title=None, orient="top", direction="horizontal"),
+    )
+    y = alt.Y("what:N", title=None, sort=order, axis=alt.Axis(labelLimit=220))
+    tips = [
+        alt.Tooltip("what:N", title=_("share")),
+        *(
+            alt.Tooltip(f"{n}:Q", title=t, format="+.1%")
+            for n, t in (("change", _("change")), ("low", _("at least")), ("high", _("at most")))
+        ),
+        *(alt.Tooltip(f"{n}:Q", title=t, format=".1%") for n, t in (("before", _("before")), ("after", _("after")))),
+    ]
+    base = alt.Chart(frame_)
+    axis = alt.Axis(format="+~%", tickCount=6)
+    spans = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=alt.X("low:Q", title=_("change of the share"), axis=axis), x2="high:Q", y=y, color=colour
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(x="change:Q", y=y, color=colour, tooltip=tips)
+    zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x="change:Q")
+    told = "; ".join(f"{r['column']} {r['value']} {100 * r['change']:+.1f} %" for r in rows[:3])
+    return alt.layer(zero, spans, dots).properties(
+        height=24 * len(rows) + 90,
+        description=_("Changes of shares with their intervals, the largest: {largest}.").format(largest=told),
+    )
+
+
+page()

@@ -1,0 +1,66 @@
+"""`synth preview`: the whole way of a run on public rows, before anything is spent."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.answer import say
+from synth.cli.options import (
+    DeltaOpt,
+    EpsilonOpt,
+    JsonOpt,
+    OptionOpt,
+    PriorOpt,
+    PriorReasonOpt,
+    RelationOpt,
+    SchemaOpt,
+    SeedOpt,
+    TargetOpt,
+    one_or_each,
+    parse_options,
+)
+
+
+def preview(
+    schema: SchemaOpt,
+    rows: Annotated[int, typer.Option("--rows", help="Rows expected in the private table; a guess will do.")],
+    prior: PriorOpt = None,
+    prior_reason: PriorReasonOpt = None,
+    epsilon: EpsilonOpt = 1.0,
+    delta: DeltaOpt = 1e-5,
+    relation: RelationOpt = "add_remove",
+    target: TargetOpt = None,
+    option: OptionOpt = None,
+    seed: SeedOpt = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the preview.")] = Path("preview"),
+    as_json: JsonOpt = False,
+) -> None:
+    """Run, draw and report on public rows in place of the private table; reads none of it, spends nothing."""
+    from synth.pipeline.prior_look import look
+    from synth.report.preview import preview as previewed
+    from synth.schema import table as schemas
+
+    facts, why = schemas.load(schema), one_or_each(prior_reason)
+    found = previewed(
+        facts,
+        out,
+        prior=prior or (),
+        prior_reason=why,
+        rows=rows,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        target=target,
+        options=parse_options(option or []),
+        seed=seed,
+    )
+    looks = look(prior or (), schema=facts, prior_reason=why, relation=relation)
+    if as_json:
+        say({**found.plain(), "priors": [one.plain() for one in looks]})
+        return
+    print(found.statement)
+    for one in looks:
+        print(one.in_words())
+    for name in ("comparison", "report", "card_page"):
+        print(found.paths[name])

@@ -1,0 +1,147 @@
+"""Prior knowledge in the application: named on Describe, weighed on Budget, previewed, and a series of releases."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import synth
+from app.run import known, runs
+from app.session.state import view
+from synth import jobs
+from synth.release.card.statements import PREVIEW
+from tests.app.elements import SCHEMA, all_helped, ended, keys, said, sample, to_run, upload
+
+pytestmark = pytest.mark.xdist_group("app")
+OLDER = "age,team,town\n" + "\n".join(f"{20 + i % 50},{'abc'[i % 3]},Rome" for i in range(150)) + "\n"
+WHY, WHO = "printed in the yearbook", "Ann of the office"
+
+
+def named(at, content: bytes = OLDER.encode(), name: str = "older.csv", why: str = WHY):
+    """The page Describe with this file named as prior knowledge."""
+    w = at.session_state["wizard"]
+    next(f for f in at.file_uploader if f.key.startswith("prior_file")).set_value((name, content, "text/csv")).run()
+    if not name.endswith(".zip"):
+        next(t for t in at.text_input if t.key == f"prior_why_{w.edition}").set_value(why).run()
+        next(t for t in at.text_input if t.key == f"prior_who_{w.edition}").set_value(WHO).run()
+    return at.button(key="add_prior").click().run()
+
+
+@pytest.fixture
+def at(start, people):
+    return upload(start(), people, SCHEMA)
+
+
+def test_nothing_public_is_the_answer_until_somebody_names_it_and_vouches(at):
+    assert "Nothing is named, which is the safe answer" in said(at)
+    assert at.button(key="add_prior").disabled
+    all_helped(at.main)
+    at = named(at)
+    told = said(at)
+    assert f"older.csv: {WHY}; vouched for by {WHO}" in told.replace("**", "")
+    assert "150 rows; **2 of 3 columns**: age, team" in told
+    assert "Not in it: city" in told
+    assert "Left out, for the description has no such column: town" in told
+    assert "another spelling than the description's, which tell nothing (team: 50)" in told
+    assert not synth.Ledger().entries()
+
+
+def test_what_a_run_would_refuse_is_said_at_once_and_can_be_taken_out(at):
+    at = named(at, b"x\n1\n", "strange.csv")
+    assert "A run would refuse it: prior strange.csv: it has none of the schema's columns" in said(at)
+    (kept,) = [Path(one["path"]) for one in at.session_state["wizard"].priors]
+    assert kept.exists()
+    at.button(key="drop_prior_0").click().run()
+    assert not kept.exists()
+    assert "Nothing is named" in said(at)
+
+
+def test_it_is_stored_with_the_table_and_found_again_in_a_later_visit(at, start):
+    named(at)
+    again = start()
+    again.button(key="use_0").click().run()
+    again.switch_page(view("describe")).run()
+    assert "older.csv" in said(again)
+
+
+def test_a_zip_that_is_no_release_is_refused_and_nothing_is_kept(at):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../card.json", "{}")
+    at = named(at, packed.getvalue(), "release.zip")
+    assert "no release of this program" in at.error[0].value.replace("\\", "")
+    w = at.session_state["wizard"]
+    assert not w.priors
+    assert not list((w.place / "priors").iterdir())
+
+
+def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_nothing(at):
+    named(at, (OLDER.replace("town", "city")).encode())
+    at.switch_page(view("budget")).run()
+    told = said(at)
+    assert "of the rows will be in the wrong place, not" in told
+    assert "if your table is like older.csv" in told
+    at.button(key="to_preview").click().run()
+    assert at.title[0].value == "Preview"
+    assert "made of public rows only" in at.warning[0].value
+    all_helped(at.main)
+    at.switch_page(view("preview")).run()
+    at.button(key="preview").click().run()
+    assert not at.exception
+    assert "Rows in the wrong place: single columns" in said(at)
+    w = at.session_state["wizard"]
+    for page in known.PREVIEW, "comparison.html", "report.html", "card.html":
+        if page.endswith(".html"):
+            assert PREVIEW in (w.place / known.PREVIEW / page).read_text()
+    assert not synth.Ledger().entries()
+    assert not jobs.listing(), "a preview is no run"
+
+
+def test_a_run_takes_it_and_its_card_command_and_notebook_say_so(at):
+    named(at)
+    to_run(at, method="mixture")
+    assert "**Prior knowledge:** older.csv" in said(at)
+    at.session_state["wizard"].method = "independent"
+    at.run()
+    assert "independent takes no prior knowledge" in at.error[0].value
+    at.session_state["wizard"].method = "mixture"
+    at.run()
+    at.button(key="spend").click().run()
+    ended(at)
+    job = jobs.Job(at.session_state["wizard"].job)
+    card = json.loads((runs.release(job) / "card.json").read_text())
+    assert [(p["name"], p["reason"]) for p in card["priors"]] == [("older.csv", f"{WHY}; vouched for by {WHO}")]
+    at.switch_page(view("review")).run()
+    assert "older.csv" in said(at)
+    at.switch_page(view("release")).run()
+    assert f"--prior older.csv --prior-reason '{WHY}; vouched for by {WHO}'" in at.code[0].value
+    _series(at, job)
+
+
+def _series(at, job):
+    """The next wave takes the last release; what changed between the two is a picture, and the card has the sum."""
+    at.switch_page(view("series")).run()
+    assert "Each release: epsilon 0.5" in said(at)
+    all_helped(at.main)
+    at.button(key="add_prior").click().run()
+    w = at.session_state["wizard"]
+    assert [Path(one["path"]) for one in w.priors][1:] == [runs.release(job)]
+    w.priors = w.priors[1:]
+    at.button(key="use_wave").click().run()
+    assert w.epsilon == 0.5
+    at.switch_page(view("run")).run()
+    at.button(key="spend").click().run()
+    ended(at)
+    card = json.loads((runs.release(jobs.Job(w.job)) / "card.json").read_text())
+    assert card["in_all_releases"]["epsilon"] == 1.5
+    at.switch_page(view("series")).run()
+    assert not at.exception
+    assert "The ledger has charged epsilon 1.5 to club" in said(at)
+    assert "shares** changed by more than noise and chance explain" in said(at)
+    assert any("epsilon 1.5" in str(cell) for t in at.table for cell in t.value.to_numpy().ravel())
+
+
+def test_the_sample_can_be_given_something_public_too(start):
+    assert "add_prior" in keys(sample(start))
