@@ -70,7 +70,7 @@ def test_files_that_the_code_points_to_exist():
         (path, name)
         for kind in ("*.py", "*.md")
         for path in (ROOT / "synth").rglob(kind)
-        for name in re.findall(r"\b[a-z][a-z_0-9]*\.(?:py|md)\b", path.read_text())
+        for name in re.findall(r"\b[a-z][a-z_0-9-]*\.(?:py|md)\b", path.read_text())
     ]
     files = known | written | {p.name for p in ROOT.glob("*.md")}
     assert not [(str(path.relative_to(ROOT)), name) for path, name in named if name not in files]

@@ -102,7 +102,7 @@ def gaussian_linear_renyi(sigma: float, order: float) -> float:
 
 
 def published_linear_renyi(noise: str, scale: float, order: float) -> float:
-    """What the paper bounds a linear attacker's Renyi divergence by, as far as we know its formulas: see docs/audit.md.
+    """What the paper bounds a linear attacker's Renyi divergence by (its Table 1): see docs/audit.md.
 
     log(1 + 2^(a - 1) / b^a) / (a - 1) of Laplace noise, log(1 + (2 pi)^((a - 1) / 2) / sigma^a) / (a - 1) of Gaussian.
     They are bounds at scale 1, and not at every scale: a linear attacker sees a / (4 b^2) of wide Laplace noise, about.

@@ -1,0 +1,63 @@
+"""The page of the five sources: a row for each number of each text, and nothing is said of what is not there."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "sources-coverage.md").read_text()
+NUMBERS = json.loads((ROOT / "tests" / "data" / "source_numbers.json").read_text())
+TEXTS = Path(os.environ.get("PUBLIC_TABLES", ROOT.parent / "shared")) / "sources"
+VERDICTS = {"exact", "tighter", "changed", "left out", "not yet"}
+KINDS = "Definition|Theorem|Lemma|Proposition|Corollary|Remark|Algorithm|Table|Figure"
+PRINTED = re.compile(rf"^[\s*]*({KINDS})\s+((?:[A-Z]\.)?\d+(?:\.\d+)?)\b", re.M)
+IN_PASSING = {"Figure 1": r"Figure 1a", "Figure 2": r"Figure 2a"}  # captions that the text lost
+
+
+def rows(source: str) -> list[list[str]]:
+    """The cells of a source's table."""
+    section = PAGE.split(f"\n## {source}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+def missing(numbers: list[str], told: list[list[str]]) -> list[str]:
+    """Numbers that do not have exactly one row."""
+    first = [row[0].lstrip("| ") for row in told]
+    return [n for n in numbers if first.count(n) != 1] + [n for n in first if n not in numbers]
+
+
+@pytest.mark.parametrize("source", NUMBERS)
+def test_every_number_of_a_text_has_one_row_and_a_reason(source):
+    told = rows(source)
+    assert not missing(NUMBERS[source]["numbers"], told)
+    for row in told:
+        assert len(row) == 4, row
+        assert row[2] in VERDICTS, row
+        assert row[2] == "not yet" or row[3], row
+
+
+def test_a_number_without_a_row_is_noticed():
+    told = rows("Slicing")
+    assert missing(NUMBERS["Slicing"]["numbers"], told[1:]) == ["Definition 1"]
+    assert missing(NUMBERS["Slicing"]["numbers"][1:], told) == ["Definition 1"]
+
+
+def test_files_that_the_page_names_are_there():
+    named = set(re.findall(r"`((?:synth|tests|benchmarks)/[\w/.]+)`", PAGE))
+    assert len(named) > 10
+    assert not [n for n in named if not (ROOT / n).exists()]
+
+
+@pytest.mark.parametrize("source", NUMBERS)
+def test_the_list_has_the_numbers_that_the_text_has(source):
+    text = TEXTS / NUMBERS[source]["text"]
+    if not text.exists():
+        pytest.skip(f"the text of {source} is not beside this checkout")
+    held = text.read_text()
+    printed = {" ".join(found) for found in PRINTED.findall(held)}
+    printed |= {n for n, mark in IN_PASSING.items() if re.search(mark, held)}
+    assert printed == {n for n in NUMBERS[source]["numbers"] if re.fullmatch(rf"({KINDS}) .*\d", n)}
