@@ -31,6 +31,7 @@ from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.mwem import Mwem
 from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
+from synth.generators.slices.network_model import NetworkModel
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing
 from synth.schema.dataset import Dataset
@@ -68,4 +69,6 @@ TREES: dict[str, Nested] = {g.name: g for g in (kind() for kind in ALL) if g.tab
 
 def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset | None = None) -> Any:
     """The model whose ``state`` is given; ``tree``: of these related tables."""
-    return Product.from_state(about, arrays) if tree is None else NestedMixture.from_state(tree, about, arrays)
+    if tree is not None:
+        return NestedMixture.from_state(tree, about, arrays)
+    return (NetworkModel if "network" in about else Product).from_state(about, arrays)

@@ -1,7 +1,7 @@
 """Slices: sums of random groups of rows on random directions, noised. Proof note: slices.md beside this file."""
 
 from collections.abc import Iterator, Mapping
-from math import sqrt
+from math import inf, nextafter, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
 from synth.questions.numeric.disk_array import DiskArray
-from synth.questions.slices import DIRECTION_BITS
+from synth.questions.slices import DIRECTION_BITS, fixed_frames, stretch, swap
 from synth.sources.rows.encoded import length, parts
 
 __all__ = ["answer", "changed_cells", "events", "sensitivity", "sums"]
@@ -54,16 +54,20 @@ def events(question: Slices, adjacency: Adjacency) -> list[Event]:
         "sigma": question.sigma,
         "pitch": question.grain,
     }
-    if question.whole and question.rate == 1:
+    if question.whole and question.rate == 1 and not question.drawn:
         return [GaussianDpEvent(**released)]
     dim = question.encoding.dim
+    if question.directions == "fixed":
+        longest = stretch(dim, question.num_slices or dim, question.k)
+        return [GaussianDpEvent(**{**released, "sensitivity": nextafter(size * longest, inf)})]
     return [
         SlicesDpEvent(
             **released,
             dim=dim,
             num_slices=dim if question.whole else question.num_slices or dim,
             directions=question.directions,
-            rate=question.rate,
+            rate=question.share,
+            swap=swap(question.encoding) / size if question.drawn else 0.0,
             rows_split_across_groups=adjacency.max_rows > 1 and question.groups != 1 and not question.whole,
         )
     ]
@@ -76,6 +80,11 @@ def _check(question: Slices, adjacency: Adjacency) -> None:
             f"a slice for each record reveals the number of rows, which {adjacency.relation} with unit "
             f"{adjacency.unit} "
             "protects; set a number of groups, or choose zero_out or replace_one with a row as the unit"
+        )
+    if question.drawn and not (adjacency.rows_are_public and adjacency.by_row):
+        raise UsageError(
+            f"records drawn without replacement have no proof under {adjacency.relation} with unit {adjacency.unit}; "
+            "leave sampling out, or choose zero_out or replace_one with a row as the unit"
         )
     if question.rate < 1 and (adjacency.relation is Relation.REPLACE_ONE or not adjacency.by_row):
         raise UsageError(
@@ -96,7 +105,7 @@ def changed_cells(question: Slices, adjacency: Adjacency) -> int:
     if not question.whole:
         return adjacency.max_rows * (question.num_slices or 1)
     nonzero = sum(int(np.count_nonzero(b.table, axis=1).max(initial=0)) for b in question.encoding.blocks)
-    return adjacency.max_rows * nonzero * (2 if adjacency.relation is Relation.REPLACE_ONE else 1)
+    return adjacency.max_rows * nonzero * (2 if adjacency.relation is Relation.REPLACE_ONE or question.drawn else 1)
 
 
 def answer(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SlicesRelease:
@@ -124,14 +133,26 @@ def _by_group(
 def _by_record(
     question: Slices, rows: Mapping[str, np.ndarray], directions: np.ndarray | None, noise: SystemNoise
 ) -> np.ndarray:
-    """The noisy slices of single records, some at a time, in a secret order: that of the table is an input."""
+    """The noisy slices of single records, some at a time, in a secret order: that of the table is an input.
+
+    Where records are drawn, those that come first in that order.
+    """
     wide = question.encoding.dim if directions is None else directions.shape[1]
-    array_on_disk, tables, places = DiskArray((length(rows), wide)), _whole(question), noise.permutation(length(rows))
+    size = length(rows)
+    if question.drawn and question.drawn[1] != size:
+        raise UsageError("slices of drawn records: the question states another number of rows than the table has")
+    array_on_disk, tables, places = DiskArray((_tall(question, size), wide)), _whole(question), noise.permutation(size)
     for part, held in _parts(question, rows, max(min(CHUNK, HELD // question.encoding.dim), 1)):
         exact = np.zeros((part.stop - part.start, question.encoding.dim), dtype=np.int64)
         _add_rows(question, tables, held, _groups(question, part, noise)[0], exact)
-        array_on_disk.put(places[part], _noisy(question, exact, directions, noise))
+        drawn = places[part] < _tall(question, size)
+        array_on_disk.put(places[part][drawn], _noisy(question, exact[drawn], directions, noise))
     return array_on_disk.array()
+
+
+def _tall(question: Slices, size: int) -> int:
+    """How many records of a table of ``size`` have a sum."""
+    return question.drawn[0] if question.drawn else size
 
 
 def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, noise: SystemNoise) -> np.ndarray:
@@ -217,6 +238,8 @@ def _add(table: np.ndarray, group: np.ndarray, bins: np.ndarray, total: np.ndarr
 def _directions(question: Slices, noise: SystemNoise) -> np.ndarray:
     """Random directions, int64 (dim, num_slices), in units of 2**-DIRECTION_BITS."""
     shape, unit = (question.encoding.dim, question.num_slices or 1), 2.0**DIRECTION_BITS
+    if question.directions == "fixed":
+        return fixed_frames(*shape, question.k)
     if question.directions == "gaussian":
         return noise.gaussian_counts(shape, sigma=unit / sqrt(shape[0]))
     q, r = np.linalg.qr(noise.directions(shape))

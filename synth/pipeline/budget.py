@@ -19,6 +19,7 @@ from synth.privacy.accounting.composition import (
     sampled_sigma,
     slice_sigma,
 )
+from synth.privacy.accounting.slice_profile import theorem_1
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
 from synth.questions import (
@@ -82,7 +83,8 @@ def slices_within(grant: Grant) -> Callable[..., float]:
     """The least noise of one question of slices on random directions that takes all that a grant leaves.
 
     The function returned takes ``dim``, ``num_slices``, and if they differ from the usual ``directions``, ``rate``,
-    ``signed`` (coordinates of any sign) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
+    ``swap``, ``signed`` (coordinates of any sign), ``accounting`` (``theorem_1``: the published bound's noise, where
+    that is more) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
     """
 
     def sigma(
@@ -91,21 +93,29 @@ def slices_within(grant: Grant) -> Callable[..., float]:
         num_slices: int,
         directions: str = "gaussian",
         rate: float = 1.0,
+        swap: float = 0.0,
         signed: bool = False,
         mu_elsewhere: float = 0.0,
+        accounting: str = "exact",
     ) -> float:
         adjacency = grant.adjacency
-        return slice_sigma(
+        size = counts.signed_sensitivity(adjacency) if signed else counts.sensitivity(adjacency)
+        exact = slice_sigma(
             epsilon=grant.epsilon,
             delta=grant.left_delta,
-            sensitivity=counts.signed_sensitivity(adjacency) if signed else counts.sensitivity(adjacency),
+            sensitivity=size,
             dim=dim,
             num_slices=num_slices,
             directions=directions,
             rate=rate,
+            swap=swap,
             mu_elsewhere=hypot(mu_elsewhere, grant.mu_elsewhere),
             rows_split_across_groups=adjacency.max_rows > 1,
         )
+        if accounting == "exact":
+            return exact
+        published = theorem_1(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices, rate=rate)
+        return max(exact, size * published)
 
     return sigma
 

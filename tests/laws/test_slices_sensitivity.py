@@ -3,15 +3,18 @@
 Sums are exact whole numbers: neither the order of rows nor their number in a chunk changes them.
 """
 
+from dataclasses import replace
 from itertools import product
 from math import isclose, sqrt
 
 import numpy as np
 import pytest
 
+from synth.errors import UsageError
 from synth.mechanisms import slices
+from synth.privacy.accounting.events import event as slice_event
 from synth.privacy.accounting.slice_profile import Shift
-from synth.privacy.noise import SeededNoise
+from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, Encoding, Slices
 from synth.questions.slices import DIRECTION_BITS
@@ -146,6 +149,61 @@ def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
 
     monkeypatch.setattr(slices, "CHUNK", 7)
     assert np.array_equal(slices.sums(asked, rows, Feed(groups)) * asked.pitch, wanted)
+
+
+@pytest.mark.parametrize("encoding", [POSITIVE, SIGNED], ids=["positive", "signed"])
+@pytest.mark.parametrize("relation", [Relation.ZERO_OUT, Relation.REPLACE_ONE])
+def test_drawn_records_are_charged_for_what_stands_in_their_place(encoding, relation):
+    """The event's two distances: a row against its neighbour, and against any other row, on all pairs of rows."""
+    adjacency, asked = Adjacency(relation=relation), question(encoding, None, drawn=(2, 9))
+    (event,) = slices.events(asked, adjacency)
+    vectors = slices.sums(question(encoding, None), table(ROWS), Given()) * asked.pitch
+    apart = np.linalg.norm(vectors[:, None] - vectors, axis=2).max()
+    moved = apart if relation is Relation.REPLACE_ONE else np.linalg.norm(vectors, axis=1).max()
+    assert moved <= event.sensitivity
+    assert apart <= event.swap * event.sensitivity * (1 + 1e-12)
+    assert isclose(apart, event.swap * event.sensitivity, abs_tol=FINE)
+    assert event.rate == 2 / 9
+    assert slice_event(event.plain()) == event
+
+
+@pytest.mark.parametrize(
+    "adjacency", [Adjacency(relation=Relation.ADD_REMOVE), Adjacency(relation=Relation.ZERO_OUT, unit="p", max_rows=2)]
+)
+def test_drawn_records_are_refused_where_nothing_is_proved(adjacency):
+    with pytest.raises(UsageError):
+        slices.events(question(POSITIVE, None, drawn=(1, 3)), adjacency)
+
+
+def test_drawn_records_of_another_table_are_refused():
+    with pytest.raises(UsageError, match="another number of rows"):
+        slices.answer(question(POSITIVE, None, drawn=(1, 3)), random_rows(4), SystemNoise())
+
+
+def test_drawn_records_are_the_tables_own():
+    asked = question(POSITIVE, None, drawn=(40, 100))
+    rows, own = random_rows(100), slices.sums(question(POSITIVE, None), random_rows(100), Given())
+    found = slices.answer(replace(asked, sigma=2.0**-10), rows, SystemNoise()).values
+    assert found.shape == (40, 4)
+    near = np.abs(found[:, None] - own * asked.pitch).max(2).argmin(1)
+    assert np.abs(found - own[near] * asked.pitch).max() < 0.01
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("relation", Relation)
+def test_fixed_directions_lengthen_a_row_by_no_more_than_is_charged(relation, k):
+    """The longest vector is the first singular one; frames after frames make it the root of their number at most."""
+    asked = question(POSITIVE, 2, directions="fixed", num_slices=8, k=k)
+    adjacency = Adjacency(relation=relation)
+    (event,) = slices.events(asked, adjacency)
+    turn = slices._directions(asked, Silent()) * 2.0**-26
+    assert np.array_equal(turn, slices._directions(asked, SystemNoise()) * 2.0**-26), "the same for everybody"
+    longest = np.linalg.svd(turn)[1][0]
+    assert longest * slices.sensitivity(asked, adjacency) < event.sensitivity
+    assert event.sensitivity < longest * slices.sensitivity(asked, adjacency) * (1 + 1e-6)
+    assert longest <= np.sqrt(8 / k) + 1e-6
+    for at in range(0, 8, k):
+        assert np.allclose(turn[:, at : at + k].T @ turn[:, at : at + k], np.eye(k), atol=1e-6)
 
 
 def test_rows_that_are_not_sampled_are_zero_rows():

@@ -26,7 +26,7 @@ def rows_and_histograms(release: SlicesRelease, schema: Schema, *, rows: float) 
     is estimated for the sample, of which the expected size is known, and raised to the table.
     """
     whole = max(rows, 1.0)
-    total = max(rows * release.question.rate, 1.0)
+    total = max(rows * release.question.share, 1.0)
     sums, squares, shares = _sums(release, total)
     noise = max(len(release.values), 1) * release.question.sigma**2
     result = {n: _blank(n, c.cells, whole) for n, c in schema.measured().items()}

@@ -38,6 +38,10 @@ class SliceWasserstein(Slicing):
             loss="kl",
             num_slices=self.num_slices,
             rate=self.rate,
+            sample=self.sample,
+            form=self.form,
+            accounting=self.accounting,
+            oneway_share=self.oneway_share,
         ).check_together()
 
     @property

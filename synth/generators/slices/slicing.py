@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators import mlp
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import Histogram, estimate
@@ -17,11 +18,12 @@ from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import RATE, Between, OneOf, Range
 from synth.generators.slices import encoding as slicing_encoding
 from synth.generators.slices import moments as slicing_moments
+from synth.generators.slices import network_model, training
 from synth.generators.slices import oneway as slicing_oneway
-from synth.generators.slices import training as slicing_training
 from synth.generators.slices.divergence import DIVERGENCES, divergence
 from synth.questions import Counts, CountsRelease, Encoding, Marginal, Release, Slices, SlicesRelease
-from synth.questions.slices import DIRECTIONS
+from synth.questions.slices import DIRECTIONS, stretch
+from synth.questions.slices import swap as swap_of
 from synth.schema.table import Schema
 
 PURPOSE = "slices"
@@ -44,10 +46,14 @@ class Slicing(Method):
     slices compared ``k`` at a time, by which a network is trained for ``steps`` (or ``epochs``, passes over the
     released rows, where that is above zero) with ``batch`` rows, Adam's ``learning_rate``, and ``ridge`` in the
     density ratio. ``groups``: ``auto``, ``records`` (the paper's: a sum for each record), or a number. ``rate``: each
-    row enters with this probability, else as a zero row (the paper's Lemma 1, in the form that has a proof).
+    row enters with this probability, else as a zero row; with ``sample`` ``fixed``, so many rows are drawn without
+    replacement, and the others leave nothing (the paper's Lemma 1, in the two forms that have a proof).
+    ``form``: ``published``, training and model as the text has them (training.Form), by networks of ``hidden`` units
+    in ``layers`` layers. ``accounting``: ``theorem_1``, the noise that the published bound asks for, where more.
     ``oneway_share``: part of the budget for counts of single columns beside slices of the ``scaled`` encoding, which
     then has these counts' bins; none by default (``merged`` asks for its own).
-    ``directions``: ``rotation``, or ``gaussian`` with ``num_slices`` of them. ``encoding``: ``merged``, bins by noisy
+    ``directions``: ``rotation``; ``gaussian`` with ``num_slices`` (the text's m' = m k) of them; ``fixed``, public
+    frames of k (its Proposition 3). ``encoding``: ``merged``, bins by noisy
     one-ways; ``binned``, one-hot on public bins; ``scaled``, the paper's; ``auto``, what suits loss and groups.
     **Guarantee**: asks within ``setting.mu``, or within its ``slice_sigma``; ``fit`` sees releases only.
     **Source**: arXiv 2410.19941: mechanism, Equation 3; losses, Equation 5; training, Algorithm 1.
@@ -68,6 +74,11 @@ class Slicing(Method):
     steps: int = 800
     epochs: int = 0
     rate: float = 1.0
+    sample: str = "zeros"
+    form: str = "library"
+    accounting: str = "exact"
+    hidden: int = 256
+    layers: int = 2
     oneway_share: float = 0.0
     ridge: float = 1.0
     learning_rate: float = 1e-3
@@ -77,11 +88,16 @@ class Slicing(Method):
         "encoding": OneOf(ENCODINGS),
         "directions": OneOf(DIRECTIONS),
         "num_slices": Between(1, 100_000),
-        "k": Between(1, 3),
+        "k": Between(1, 64),
         "batch": Between(2, 1_000_000),
         "steps": Between(0, 1_000_000),
         "epochs": Between(0, 1_000_000),
         "rate": Between(LEAST_RATE, 1),
+        "sample": OneOf(("zeros", "fixed")),
+        "form": OneOf(("library", "published")),
+        "accounting": OneOf(("exact", "theorem_1")),
+        "hidden": Between(1, 4096),
+        "layers": Between(1, 16),
         "oneway_share": Between(0, 0.99),
         "ridge": Between(1e-9, 1e9),
         "learning_rate": RATE,
@@ -112,15 +128,22 @@ class Slicing(Method):
         if slices is None:
             return _product(total, histograms, {}, np.ones(1))
         masses = masses_of(slices, histograms)
-        fit = self._moments if self.loss == "moments" else self._network
-        weights, probs = fit(slices, masses, total, setting, rng=rng, device=device, progress=progress)
+        if self.loss == "moments":
+            weights, probs = self._moments(slices, masses, total, setting, rng=rng, device=device, progress=progress)
+        else:
+            made = self._network(slices, masses, total, rng=rng, device=device, progress=progress)
+            probs = training.shares(made, rng=rng)
+            weights = np.full(len(probs[0]), 1 / len(probs[0]))
         if any(r.question.purpose != ROWS for r in counts):
             probs = [rake(weights, p, m) for p, m in zip(probs, masses, strict=True)]
         progress(1.0)
         blocks = slices.question.encoding.blocks
-        return _product(
-            total, histograms, {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}, weights
-        )
+        learnt = {b.bins.column: (b.bins.groups, p) for b, p in zip(blocks, probs, strict=True)}
+        model = _product(total, histograms, learnt, weights)
+        if self.form != "published":
+            return model
+        layers = [(w.detach().cpu().numpy(), b.detach().cpu().numpy()) for w, b in made.layers]
+        return network_model.of(model, layers, list(learnt))
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""
@@ -138,16 +161,36 @@ class Slicing(Method):
             raise UsageError("option oneway_share: goes with encoding=scaled; encoding merged asks for one-ways itself")
         if self.oneway_share and self.rate < 1:
             raise UsageError("option rate: sampled rows need the whole budget; set oneway_share to 0, or rate to 1")
+        if self.directions == "fixed" and self.rate < 1:
+            raise UsageError("option directions=fixed: goes with all rows; set rate to 1, or directions to gaussian")
+        self._check_published()
+
+    def _check_published(self) -> None:
+        """Errors: UsageError for what does not go with the published form, or its accounting."""
+        if self.form == "published" and (
+            self.loss in ("moments", "characteristic") or self.directions == "rotation" or self.oneway_share
+        ):
+            raise UsageError(
+                "option form=published: trains on few directions and slices alone; choose loss kl and directions "
+                "gaussian, and leave oneway_share alone"
+            )
+        if self.accounting != "exact" and self.directions != "gaussian":
+            raise UsageError("option accounting=theorem_1: is about Gaussian directions; set directions to gaussian")
 
     @property
     def needs_public_rows(self) -> bool:
         """Whether the options ask for one sum for each record, which tells how many there are."""
-        return self.groups == "records"
+        return self.groups == "records" or self._drawn
 
     @property
     def gaussian(self) -> bool:
         """Whether all questions are Gaussian, so that the run has a mu."""
-        return self.directions == "rotation" and self.rate == 1
+        return self.directions != "gaussian" and self.rate == 1
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether rows are drawn without replacement."""
+        return self.sample == "fixed" and self.rate < 1
 
     @property
     def _encoding(self) -> str:
@@ -177,25 +220,32 @@ class Slicing(Method):
     def _one(self, ask: Ask, setting: Setting) -> list[Release]:
         """Slices of records or groups on public bins; a noisy row count first where none is public."""
         known = setting.public_rows
-        records = self.groups == "records" or (self.groups == "auto" and self.loss != "moments" and known is not None)
+        records = self.needs_public_rows or (self.groups == "auto" and self.loss != "moments" and known is not None)
         if known is None and (records or not self.gaussian):
             raise UsageError(
-                "options groups=records, directions=gaussian and rate need a public row count: "
+                "options groups=records, directions=gaussian, rate and sample need a public row count: "
                 "choose relation zero_out or replace_one"
             )
         counts, rows, result = self._first(ask, setting)
         spent = oneway_queries.spent(counts, setting)
         encoding = self._public(setting.schema, result)
-        sigma = setting.sigma(SAFE * (1 - spent)) if self.gaussian else self._sigma(setting, encoding, spent)
+        drawn = (max(round(self.rate * known), 1), known) if self._drawn and known else None
+        sampled = {"rate": self.rate, "swap": 0.0}
+        if drawn:
+            sampled = {"rate": drawn[0] / drawn[1], "swap": swap_of(encoding) / setting.sensitivity}
+        number = self.num_slices if self.directions != "rotation" else None
+        sigma = self._sigma(setting, encoding, spent, **sampled)
         masses = [np.full(b.bins.size, 1 / b.bins.size) for b in encoding.blocks]
         question = Slices(
             purpose=PURPOSE,
             encoding=encoding,
             sigma=sigma,
             directions=self.directions,
-            rate=self.rate,
+            rate=1.0 if drawn else self.rate,
+            drawn=drawn,
+            k=self.k if self.directions == "fixed" else 1,
             groups=None if records else self._number(max(rows, 1.0), encoding, masses, sigma),
-            num_slices=self.num_slices if self.directions == "gaussian" else None,
+            num_slices=number,
         )
         return [*counts, ask(question)]
 
@@ -215,8 +265,11 @@ class Slicing(Method):
             return slicing_encoding.scaled(schema, histograms)
         return slicing_encoding.binned(schema)
 
-    def _sigma(self, setting: Setting, encoding: Encoding, spent: float) -> float:
+    def _sigma(self, setting: Setting, encoding: Encoding, spent: float, *, rate: float, swap: float) -> float:
         """Noise of slices that with ``spent``, the share of mu squared that counts took, take the whole budget."""
+        if self.gaussian:
+            turned = self.directions == "fixed"
+            return setting.sigma(SAFE * (1 - spent)) * (stretch(encoding.dim, self.num_slices, self.k) if turned else 1)
         if setting.slice_sigma is None:
             raise UsageError("options directions=gaussian and rate need the whole budget of a run; say `learn_share=0`")
         drawn = self.num_slices if self.directions == "gaussian" else encoding.dim
@@ -225,7 +278,9 @@ class Slicing(Method):
                 dim=encoding.dim,
                 num_slices=drawn,
                 directions=self.directions,
-                rate=self.rate,
+                rate=rate,
+                swap=swap,
+                accounting=self.accounting,
                 mu_elsewhere=setting.mu * sqrt(spent),
             )
         except ValueError as error:
@@ -263,9 +318,9 @@ class Slicing(Method):
             matrix = slicing_moments.shrunk(result, (held[:, None] | held).astype(int))
         return slicing_moments.mixture(result, matrix, masses, rng=rng, device=device, progress=progress)
 
-    def _network(self, slices, masses, total, setting: Setting, *, rng, device, progress):  # noqa: ARG002
-        """A trained network, as a mixture of the distributions that it makes of many draws."""
-        probs = slicing_training.network(
+    def _network(self, slices, masses, total, *, rng, device, progress) -> mlp.Network:
+        """A trained network."""
+        return training.network(
             slices,
             masses,
             total=total,
@@ -275,13 +330,13 @@ class Slicing(Method):
             steps=self._steps(slices),
             num_slices=self.num_slices,
             rate=self.learning_rate,
+            form=training.Form(published=self.form == "published", hidden=int(self.hidden), layers=int(self.layers)),
             rng=rng,
             device=device,
             progress=progress,
         )
-        return np.full(len(probs[0]), 1 / len(probs[0])), probs
 
-    def _loss(self) -> slicing_training.Distance | None:
+    def _loss(self) -> training.Distance | None:
         """What two sets of slices are compared by; None for characteristic functions."""
         if self.loss == "characteristic":
             return None
@@ -291,7 +346,7 @@ class Slicing(Method):
         """Steps of the training: as said, or those of ``epochs`` passes over the rows that were sampled."""
         if not self.epochs:
             return self.steps
-        return ceil(self.epochs * slices.question.rate * len(slices.values) / self.batch)
+        return self.epochs * ceil(slices.question.rate * len(slices.values) / self.batch)
 
 
 def masses_of(slices: SlicesRelease, histograms: Mapping[str, Histogram]) -> list[np.ndarray]:

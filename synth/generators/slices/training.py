@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -108,6 +108,17 @@ def wide(tables: Sequence[np.ndarray]) -> np.ndarray:
     return out
 
 
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How a network is trained. ``published``: as the text has it, from a random start, at a constant rate, on fixed
+    groups of k directions, all of them in every step; else from the columns' shares on, at a falling rate, on groups
+    of directions drawn in each step. ``hidden`` units in each of ``layers`` layers."""
+
+    published: bool = False
+    hidden: int = mlp.WIDTHS[0]
+    layers: int = len(mlp.WIDTHS)
+
+
 @enough("training on slices", fewer="rows a step (option batch) or groups")
 def network(
     release: SlicesRelease,
@@ -120,29 +131,39 @@ def network(
     steps: int,
     num_slices: int,
     rate: float,
+    form: Form,
     rng: np.random.Generator,
     device: str,
     progress: Progress,
-) -> list[np.ndarray]:
-    """Each column's probabilities (``MANY``, bins) of a network trained by ``loss``; None: characteristic functions.
+) -> Network:
+    """A network trained by ``loss``; None: by characteristic functions. Its heads are the columns' bins.
 
     ``loss``: a mean over slices, so that it can be taken of some slices at a time where memory runs out.
     Errors: UsageError where the device's memory does not hold a single slice's step.
     """
-    made = mlp.network([len(m) for m in masses], rng=rng, device=device, start=np.concatenate(masses))
+    start = None if form.published else np.concatenate(masses)
+    widths = [form.hidden] * form.layers
+    made = mlp.network([len(m) for m in masses], rng=rng, device=device, start=start, widths=widths)
     goal = target(release, total=total, rng=rng, device=device)
     if loss is None:
         step = _characteristic(made, goal, batch)
     else:
         distance, held = loss, Pieces()
+        how: dict[str, Any] = {"batch": batch, "k": k, "num_slices": num_slices, "shuffled": not form.published}
 
         def step() -> torch.Tensor:
-            return apart(distance, held, *sliced(made, goal, batch=batch, k=k, num_slices=num_slices))
+            return apart(distance, held, *sliced(made, goal, **how))
 
+    last = rate if form.published else rate * LAST
     if len(goal.values) >= 2:
-        mlp.train(made.parameters, step, steps=steps, rate=rate, last_rate=rate * LAST, progress=progress)
-    probs = mlp.components(made, MANY, rng=rng)
-    return np.split(probs, np.cumsum([len(m) for m in masses])[:-1], axis=1)
+        mlp.train(made.parameters, step, steps=steps, rate=rate, last_rate=last, progress=progress)
+    return made
+
+
+@enough("a network's evaluation", fewer="layers or hidden units")
+def shares(made: Network, *, rng: np.random.Generator) -> list[np.ndarray]:
+    """Each column's probabilities (``MANY``, bins) at so many draws of the network."""
+    return np.split(mlp.components(made, MANY, rng=rng), np.cumsum(made.sizes)[:-1], axis=1)
 
 
 def apart(distance: Distance, held: Pieces, real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
@@ -150,24 +171,39 @@ def apart(distance: Distance, held: Pieces, real: torch.Tensor, fake: torch.Tens
     return summed(held, len(fake), fake, lambda x, some: distance(real[some], x[some]) * (len(x[some]) / len(x)))
 
 
-def sliced(made: Network, goal: Target, *, batch: int, k: int, num_slices: int) -> tuple[torch.Tensor, torch.Tensor]:
+def sliced(
+    made: Network, goal: Target, *, batch: int, k: int, num_slices: int, shuffled: bool = True
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(released, generated) slices, each (S, batch, k): the same directions, k at a time, and the same noise.
 
-    Where a full rotation was released, fresh random directions are drawn each step, free of charge.
+    Where a full rotation was released, fresh random k-frames are drawn each step, free of charge (uniform on the
+    Stiefel manifold: arXiv 2410.19941, Definition 4). ``shuffled``: else directions stay in the groups of k in which
+    they stand, as in Definition 5.
     """
     values, rows = goal.values.rows(goal.rng.integers(0, len(goal.values), batch)), summed_rows(made, goal, batch)
     noise = torch.empty((batch, values.shape[1]), device=values.device).normal_(generator=made.source) * goal.sigma
     if goal.directions is None:
-        wanted = max((num_slices or SLICES) // k, 1) * k
-        turn = torch.empty((values.shape[1], wanted), device=values.device).normal_(generator=made.source)
-        turn = turn / turn.norm(dim=0)
+        turn = frames(values.shape[1], k, max((num_slices or SLICES) // k, 1), made.source)
         real, fake = values @ turn, (rows + noise) @ turn
     else:
         retained = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
-        order = torch.as_tensor(goal.rng.permutation(values.shape[1])[:retained], device=values.device)
+        places = goal.rng.permutation(values.shape[1]) if shuffled else np.arange(values.shape[1])
+        order = torch.as_tensor(places[:retained], device=values.device)
         real, fake = values.index_select(1, order), (rows @ goal.directions + noise).index_select(1, order)
     width = min(k, real.shape[1])
     return real.reshape(batch, -1, width).transpose(0, 1), fake.reshape(batch, -1, width).transpose(0, 1)
+
+
+def frames(dim: int, k: int, count: int, source: torch.Generator) -> torch.Tensor:
+    """``count`` uniform frames of min(k, dim) orthonormal columns, side by side (dim, count min(k, dim)).
+
+    >>> f = frames(5, 2, 3, torch.Generator().manual_seed(0))
+    >>> f.shape, bool(torch.allclose(f[:, :2].T @ f[:, :2], torch.eye(2), atol=1e-5))
+    (torch.Size([5, 6]), True)
+    """
+    drawn = torch.empty((count, dim, min(k, dim)), device=source.device).normal_(generator=source)
+    drawn = drawn / drawn.norm(dim=1, keepdim=True) if drawn.shape[2] == 1 else torch.linalg.qr(drawn)[0]
+    return drawn.transpose(0, 1).reshape(dim, -1)
 
 
 def summed_rows(made: Network, goal: Target, batch: int) -> torch.Tensor:

@@ -105,7 +105,7 @@ def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], fl
         return ACCOUNTANT, lambda held, delta: derived_epsilon(total_mu(held), delta)
     elsewhere, slices = _parted(events)
     one = slice_pld.as_one(slices)
-    if one is not None and (one.rate == 1 or elsewhere == 0):
+    if one is not None and ((one.rate == 1 and not one.swap) or elsewhere == 0):
         return INTEGRATED, lambda _, delta: _by_profile(one, elsewhere, delta)
     return COMPOSED, _by_slices
 
@@ -128,7 +128,7 @@ def _by_samples(events: list[Event], delta: float) -> float:
 
 def _by_profile(one: SlicesDpEvent, elsewhere: float, delta: float) -> float:
     """Slices of one law, with all Gaussian events, by the exact profile."""
-    split = {"rows_split_across_groups": one.rows_split_across_groups, "rate": one.rate}
+    split = {"rows_split_across_groups": one.rows_split_across_groups, "rate": one.rate, "swap": one.swap}
     net = delta * (1 - DELTA_SLACK)
     return with_float_slack(epsilon_at(net, one.shift, ratio=one.ratio, mu_elsewhere=elsewhere, **split))
 

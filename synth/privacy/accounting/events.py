@@ -31,6 +31,7 @@ STORED = {
     "directions": "",
     "rate": 1.0,
     "spread": False,
+    "swap": 0.0,
 }
 TYPES = {"name": str, "count": int, "kind": str, "dim": int, "num_slices": int, "directions": str, "spread": bool}
 STORED_AS = {"rows_split_across_groups": "spread"}  # names that were found after cards had been written
@@ -120,8 +121,9 @@ class BoundedRangeDpEvent(GaussianDpEvent):
 class SlicesDpEvent(Event):
     """Noised sums on ``num_slices`` random directions of ``dim`` coordinates: Gaussian, given a shift of known law.
 
-    ``rate``: each record of the one unit enters with this probability. ``rows_split_across_groups``: the unit's rows
-    may fall into different sums (``slice_profile.delta``).
+    ``rate``: each record of the one unit enters with this probability; or, with ``swap`` above 0, that share of the
+    records is drawn without replacement, and two differ by at most ``swap`` sensitivities.
+    ``rows_split_across_groups``: the unit's rows may fall into different sums (``slice_profile.delta``).
 
     Privacy: public only.
     """
@@ -131,6 +133,7 @@ class SlicesDpEvent(Event):
     num_slices: int
     directions: str
     rate: float = 1.0
+    swap: float = 0.0
     rows_split_across_groups: bool = False
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, singledispatch
 from math import ceil, inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ INTERVAL = 2e-3  # step of the losses; connecting the dots errs by its square
 TOP = 1e-13  # delta at the largest loss listed; what is beyond counts as infinite
 LARGEST = 60.0  # losses above this count as infinite
 
-Law = tuple[Shift, float, float, int]  # the shift's law, sensitivity / sigma, rate, count
+Law = tuple[Shift, float, float, float, int]  # the shift's law, sensitivity / sigma, rate, swap, count
 
 
 @singledispatch
@@ -50,7 +50,7 @@ def _(event: SlicesDpEvent) -> Law:
             "slices of several laws are not composed where a unit has several rows; ask one question of slices, or "
             "take as many slices as coordinates, on a rotation"
         )
-    return event.shift, event.ratio, event.rate, event.count
+    return event.shift, event.ratio, event.rate, event.swap, event.count
 
 
 def as_one(slices: Sequence[SlicesDpEvent]) -> SlicesDpEvent | None:
@@ -63,8 +63,8 @@ def as_one(slices: Sequence[SlicesDpEvent]) -> SlicesDpEvent | None:
     first = slices[0]
     if len(slices) == 1 and first.count == 1:
         return first
-    alike = {(e.dim, e.ratio, e.directions, e.rate) for e in slices}
-    if len(alike) > 1 or first.directions != "gaussian" or first.rate < 1:
+    alike = {(e.dim, e.ratio, e.directions, e.rate, e.swap) for e in slices}
+    if len(alike) > 1 or first.directions != "gaussian" or first.rate < 1 or first.swap:
         return None
     split = any(e.rows_split_across_groups for e in slices)
     number = sum(e.count * e.num_slices for e in slices)
@@ -72,18 +72,19 @@ def as_one(slices: Sequence[SlicesDpEvent]) -> SlicesDpEvent | None:
 
 
 @lru_cache(maxsize=32)
-def distribution(shift: Shift, *, ratio: float, rate: float = 1.0) -> pld.PrivacyLossDistribution:
+def distribution(shift: Shift, *, ratio: float, rate: float = 1.0, swap: float = 0.0) -> pld.PrivacyLossDistribution:
     """The loss distribution that dominates slices with ``ratio`` = sensitivity / sigma, in both orders of neighbours.
 
     **Source**: connect-the-dots, Doroshenko et al., arXiv 2207.04380, Algorithm 1, applied to the exact profile.
 
     Privacy: public only.
     """
-    top = min(epsilon_at(TOP, shift, ratio=ratio, rate=rate), LARGEST)
+    sampled: dict[str, Any] = {"rate": rate, "swap": swap}
+    top = min(epsilon_at(TOP, shift, ratio=ratio, **sampled), LARGEST)
     most = ceil(top / INTERVAL) + 1
     steps = np.arange(-most, most + 1)
-    removed = _masses(steps, profile(steps * INTERVAL, shift, ratio=ratio, rate=rate))
-    if rate == 1:
+    removed = _masses(steps, profile(steps * INTERVAL, shift, ratio=ratio, **sampled))
+    if rate == 1 or swap:
         return pld.PrivacyLossDistribution(removed)
     added = _masses(steps, profile(steps * INTERVAL, shift, ratio=ratio, rate=rate, removed=False))
     return pld.PrivacyLossDistribution(removed, added)
@@ -94,19 +95,19 @@ def _masses(steps: np.ndarray, deltas: np.ndarray) -> pld_pmf.PLDPmf:
 
 
 def epsilon(laws: Sequence[Law], delta: float, *, mu_elsewhere: float = 0.0) -> float:
-    """Epsilon at ``delta`` of slices, each given as (shift, ratio, rate, count), and of Gaussians (``mu_elsewhere``).
+    """Epsilon at ``delta`` of slices, each a (shift, ratio, rate, swap, count), and of Gaussians (``mu_elsewhere``).
 
     Privacy: public only.
 
-    >>> twice = [(Shift(9, 9), 0.3, 1.0, 2)]
+    >>> twice = [(Shift(9, 9), 0.3, 1.0, 0.0, 2)]
     >>> round(epsilon(twice, 1e-5), 4), round(epsilon(twice, 1e-5, mu_elsewhere=0.2), 4)
     (1.9592, 2.1063)
     """
     whole = pld.identity(value_discretization_interval=INTERVAL)
     if mu_elsewhere > 0:
         whole = pld.from_gaussian_mechanism(1 / mu_elsewhere, value_discretization_interval=INTERVAL)
-    for shift, ratio, rate, count in laws:
-        one = distribution(shift, ratio=ratio, rate=rate)
+    for shift, ratio, rate, swap, count in laws:
+        one = distribution(shift, ratio=ratio, rate=rate, swap=swap)
         whole = whole.compose(one if count == 1 else one.self_compose(count))
     result = float(whole.get_epsilon_for_delta(delta))
     return result if isfinite(result) else inf

@@ -9,7 +9,7 @@ Proof note: synth/mechanisms/slices.md.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import asin, inf, isfinite, log1p, pi, sqrt
+from math import asin, expm1, inf, isfinite, log, log1p, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -145,12 +145,15 @@ def delta(
     ratio: float,
     mu_elsewhere: float = 0.0,
     rate: float = 1.0,
+    swap: float = 0.0,
     rows_split_across_groups: bool = False,
 ) -> float:
     """The least delta at this epsilon of slices with ``ratio`` = sensitivity / sigma, rounded up.
 
     ``mu_elsewhere``: mu of Gaussian mechanisms that are asked as well: given U all is Gaussian, with mu**2 summed.
-    ``rate``: each row enters with this probability, else as a zero row (with neither of the other two).
+    ``rate``: each row enters with this probability, else as a zero row (with neither of the other two); or, with
+    ``swap`` above 0, so many of the rows are drawn without replacement, two of which differ by at most ``swap``
+    sensitivities (``without_replacement``).
     ``rows_split_across_groups``: the sensitivity is several rows' that may fall into different groups, so that r**2 is
     only bounded in increasing convex order by that of one row as large: the profile's convex majorant is averaged.
 
@@ -160,15 +163,43 @@ def delta(
     >>> round(delta(5.1, Shift(100, 100), ratio=1 / 0.915), 6)
     1e-05
     """
-    if rate < 1 and (mu_elsewhere > 0 or rows_split_across_groups):
+    if (rate < 1 or swap) and (mu_elsewhere > 0 or rows_split_across_groups):
         raise ValueError("subsampled slices compose by loss distributions only")
     r, weight = shift.nodes
     mu = np.hypot(mu_elsewhere, ratio * r)
     if rows_split_across_groups:
         values = _convex(epsilon, mu) if epsilon >= 0 else np.ones_like(mu)
     else:
-        values = _thinned(epsilon, mu, rate, removed=True) if rate < 1 else gaussian_delta(epsilon, mu)
+        values = _sampled(epsilon, mu, rate=rate, swap=swap, removed=True)
     return min(1.0, float(weight @ values) * (1 + ROUNDED) + 2 * TAIL)
+
+
+def _sampled(epsilon: np.ndarray | float, mu: np.ndarray, *, rate: float, swap: float, removed: bool) -> np.ndarray:
+    """delta at each ``mu``, for the way in which rows were sampled."""
+    if swap:
+        return without_replacement(float(epsilon), mu, rate=rate, swap=swap)
+    return gaussian_delta(epsilon, mu) if rate == 1 else _thinned(epsilon, mu, rate, removed=removed)
+
+
+def without_replacement(epsilon: float, mu: np.ndarray, *, rate: float, swap: float) -> np.ndarray:
+    """A bound on delta, in either order of neighbours, where ``rate`` of the rows are drawn without replacement.
+
+    ``mu``: by how many deviations the changed row moves; another row in its place moves by ``swap`` times that at most.
+    With a = e^epsilon, a' = 1 + (a - 1) / rate and b = a / a': rate times the average, by 1 - b and b, of the deltas at
+    ln a' of ``swap`` mu and of mu. **Source**: Balle, Barthe, Gaboardi, arXiv 1807.01647, Theorem 2.
+
+    Privacy: public only.
+
+    >>> one = without_replacement(1.0, np.array([0.5]), rate=1.0, swap=2.0)
+    >>> bool(np.isclose(one[0], gaussian_delta(1.0, 0.5)))
+    True
+    """
+    if epsilon < 0:
+        return -np.expm1(epsilon) + np.exp(epsilon) * without_replacement(-epsilon, mu, rate=rate, swap=swap)
+    above = 1 + np.expm1(epsilon) / rate
+    share = np.exp(epsilon) / above
+    own, other = gaussian_delta(np.log(above), mu), gaussian_delta(np.log(above), swap * mu)
+    return rate * ((1 - share) * np.maximum(own, other) + share * own)
 
 
 def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, removed: bool) -> np.ndarray:
@@ -184,19 +215,20 @@ def _thinned(epsilon: np.ndarray | float, mu: np.ndarray, rate: float, *, remove
     return left * gaussian_delta(epsilon + np.log(rate / left), mu)
 
 
-def profile(grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, removed: bool = True) -> np.ndarray:
+def profile(
+    grid: np.ndarray, shift: Shift, *, ratio: float, rate: float = 1.0, swap: float = 0.0, removed: bool = True
+) -> np.ndarray:
     """delta at each epsilon of ``grid`` (any sign), rounded up, for one of the two orders of the neighbours.
 
-    ``grid``: (k,), the result has its shape; ``ratio``: at least 0; ``rate``: above 0 and at most 1.
+    ``grid``: (k,), the result has its shape; ``ratio``: at least 0; ``rate`` and ``swap`` as in
+    ``delta``.
 
     Privacy: public only.
     """
     r, weight = shift.nodes
     result = np.empty(len(grid))
     for i, epsilon in enumerate(grid):
-        mu = ratio * r
-        values = gaussian_delta(epsilon, mu) if rate == 1 else _thinned(epsilon, mu, rate, removed=removed)
-        result[i] = weight @ values
+        result[i] = weight @ _sampled(epsilon, ratio * r, rate=rate, swap=swap, removed=removed)
     return np.minimum(result * (1 + ROUNDED) + 2 * TAIL, 1.0)
 
 
@@ -290,15 +322,53 @@ def renyi(order: float, shift: Shift, *, ratio: float) -> float:
     return -shift.num_slices / (2 * (order - 1)) * log1p(-t) if t < 1 else inf
 
 
-def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int) -> float:
-    """The noise that the published bound asks for at sensitivity 1: for comparison only.
+def theorem_1(epsilon: float, delta_: float, *, dim: int, num_slices: int, rate: float = 1.0) -> float:
+    """The noise that the published bound asks for at sensitivity 1: for comparison, never for a charge.
 
-    Renyi divergence at most order * num_slices / (2 (sigma**2 dim - order (order - 1))), turned into epsilon by
-    adding log(1 / delta) / (order - 1), the order chosen best. **Source**: arXiv 2410.19941, Theorem 1.
+    The least sigma whose ``theorem_1_epsilon``, at the best order, is at most epsilon. ``rate`` below 1: the published
+    Lemma 1's amplification by a sample, epsilon = ln(1 + rate (e^epsilon' - 1)) and delta = rate delta', which
+    overlooks that the sample's size is disclosed. **Source**: arXiv 2410.19941, Theorem 1 and Lemma 1.
 
     Privacy: public only.
+
+    >>> round(theorem_1(5.1, 1e-5, dim=778, num_slices=200), 3)
+    0.557
+    >>> round(theorem_1(5.1, 1e-5, dim=778, num_slices=200, rate=0.25), 3)  # the paper's own; 0.486 is sound
+    0.424
     """
+    epsilon, delta_ = log1p(expm1(epsilon) / rate), delta_ / rate
     orders = 1 + np.logspace(-3, 4, 20_001)
     left = epsilon - np.log(1 / delta_) / (orders - 1)
     orders, left = orders[left > 0], left[left > 0]
     return float(np.sqrt(((orders * num_slices / (2 * left)) + orders * (orders - 1)) / dim).min())
+
+
+def theorem_1_epsilon(order: float, delta_: float, *, sigma: float, dim: int, num_slices: int) -> float:
+    """The published epsilon at sensitivity 1 and this order; inf where its condition order^2 - order < sigma^2 d fails.
+
+    Renyi divergence at most order * num_slices / (2 (sigma**2 dim - order (order - 1))), and log(1 / delta) / (order -
+    1). **Source**: arXiv 2410.19941, Theorem 1.
+
+    Privacy: public only.
+    """
+    room = sigma**2 * dim - order * (order - 1)
+    return order * num_slices / (2 * room) + log(1 / delta_) / (order - 1) if room > 0 else inf
+
+
+def remark_2(delta_: float, *, sigma: float, dim: int, num_slices: int) -> tuple[float, float]:
+    """The order that the text chooses, 1 + sqrt(sigma^2 d ln(1/delta) / m'), and the epsilon that it then states.
+
+    The statement is an upper bound only: its middle coefficient would have to be 1 + d / (2 (d - gamma)), without the
+    root, and Theorem 1 at that order is less. **Source**: arXiv 2410.19941, Remark 2.
+
+    Privacy: public only.
+
+    >>> facts = dict(sigma=0.557, dim=778, num_slices=200)
+    >>> order, stated = remark_2(1e-5, **facts)
+    >>> round(theorem_1_epsilon(order, 1e-5, **facts), 2), round(stated, 2)
+    (5.2, 5.8)
+    """
+    part = num_slices / (sigma**2 * dim)
+    order = 1 + sqrt(log(1 / delta_) / part)
+    rest = dim / (2 * (dim - order * (order - 1) / sigma**2))
+    return order, part * rest + (1 + sqrt(rest)) * sqrt(part * log(1 / delta_)) if rest > 0 else inf

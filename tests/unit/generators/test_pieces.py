@@ -209,7 +209,7 @@ def trained(most, *, kind, batch):
     release, masses, _ = simulated(records=kind is not None, rows=2000, groups=200)
     loss = None if kind is None else lambda x, y: divergence(x, y, kind=kind, ridge=0.5)
     with Small(most) as device:
-        probs = training.network(
+        made = training.network(
             release,
             masses,
             total=2000,
@@ -219,10 +219,12 @@ def trained(most, *, kind, batch):
             steps=5,
             num_slices=24,
             rate=1e-3,
+            form=training.Form(),
             rng=np.random.default_rng(0),
             device="cpu",
             progress=quiet,
         )
+        probs = training.shares(made, rng=np.random.default_rng(1))
     return np.concatenate(probs, axis=1), device
 
 

@@ -15,10 +15,13 @@ from synth.privacy.accounting.slice_profile import (
     epsilon_at,
     gaussian_delta,
     profile,
+    remark_2,
     renyi,
     sigma_at,
     slice_sigma,
     theorem_1,
+    theorem_1_epsilon,
+    without_replacement,
 )
 
 TABLE = [  # dim 100, delta 1e-5, sensitivity 1: num_slices, epsilon, Gaussian, rotation, Theorem 1, all rounded up
@@ -98,6 +101,73 @@ def test_simulated_delta_agrees(law, rate):
     assert terms.mean() > 20 * error, "the simulation sees too little to tell anything"
 
 
+SWAP = sqrt(2.0)
+
+
+def one_of_four(epsilon, *, order, draws=400_000):
+    """Simulated delta, and its error, where one of four records is drawn: e1 and three times e2, e1 then blanked.
+
+    Given U the answers are mixtures of N(e2 U), of weight .75, and of N(e1 U) or N(0).
+    """
+    rng, sigma, rate = np.random.default_rng(7), 0.6, 0.25
+    turn = rng.standard_normal((draws, 2, 3)) / sqrt(2)
+    places = np.stack([np.zeros((draws, 3)), turn[:, 0], turn[:, 1]]) / sigma  # blanked, the changed row, the others
+    which = np.where(rng.random(draws) < rate, order, 2)
+    seen = places[which, np.arange(draws)] + rng.standard_normal((draws, 3))
+    dense = np.exp(-((seen - places) ** 2).sum(2) / 2)
+    mixed = [(1 - rate) * dense[2] + rate * dense[i] for i in (order, 1 - order)]
+    terms = np.maximum(0, 1 - np.exp(epsilon) * mixed[1] / mixed[0])
+    return terms.mean(), terms.std() / sqrt(draws), {"ratio": 1 / sigma, "rate": rate}
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1.2])
+def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
+    """The bound holds, is not twice too large, and would not hold if another row in the drawn one's place were free."""
+    law = Shift(2, 3)
+    for order in (1, 0):
+        found, error, facts = one_of_four(epsilon, order=order)
+        bound = delta(epsilon, law, swap=SWAP, **facts)
+        assert found + 4.9 * error < bound
+    found, error, facts = one_of_four(epsilon, order=1)
+    assert delta(epsilon, law, swap=SWAP, **facts) < 2 * found
+    assert delta(epsilon, law, swap=1e-9, **facts) < found - 4.9 * error
+
+
+def test_drawn_records_by_hand_and_at_the_published_settings():
+    mu, q = np.array([0.8]), 0.3
+    above = 1 + (exp(1.0) - 1) / q
+    wanted = q * (
+        (1 - exp(1.0) / above) * gaussian_delta(np.log(above), SWAP * mu)
+        + exp(1.0) / above * gaussian_delta(np.log(above), mu)
+    )
+    assert without_replacement(1.0, mu, rate=q, swap=SWAP) == pytest.approx(wanted)
+    found = [sigma_at(e, 1e-5, Shift(778, 200), rate=0.25, swap=SWAP) for e in (5.1, 8.1)]
+    assert found == pytest.approx([0.4856, 0.3579], abs=1e-4)
+    paper = [theorem_1(e, 1e-5, dim=778, num_slices=200, rate=0.25) for e in (5.1, 8.1)]
+    assert paper == pytest.approx([0.4243, 0.3053], abs=1e-4)
+
+
+def test_remark_2_chooses_nearly_the_best_order_and_states_too_much():
+    facts = {"sigma": 0.557, "dim": 778, "num_slices": 200}
+    order, stated = remark_2(1e-5, **facts)
+    best = min(theorem_1_epsilon(a, 1e-5, **facts) for a in np.linspace(1.01, 15, 5000))
+    chosen = theorem_1_epsilon(order, 1e-5, **facts)
+    assert (best, chosen, stated) == pytest.approx((5.10, 5.20, 5.80), abs=0.006)
+    gamma = (order**2 - order) / facts["sigma"] ** 2
+    part, rest = 200 / (0.557**2 * 778), 778 / (2 * (778 - gamma))
+    assert part * rest + (1 + rest) * sqrt(part * np.log(1e5)) == pytest.approx(chosen), "without the root"
+    assert theorem_1_epsilon(60.0, 1e-5, **facts) == inf
+
+
+@pytest.mark.parametrize("swap", [1.0, SWAP, 2.0])
+def test_the_loss_distribution_of_drawn_records_is_pessimistic_and_close(swap):
+    law = Shift(12, 6)
+    one = slice_pld.distribution(law, ratio=0.8, rate=0.3, swap=swap)
+    for epsilon in (0.05, 0.4, 1.5):
+        exact = delta(epsilon, law, ratio=0.8, rate=0.3, swap=swap)
+        assert exact * (1 - 1e-9) <= one.get_delta_for_epsilon(epsilon) <= exact * 1.002 + 1e-12
+
+
 def test_negative_epsilon_and_order_of_neighbours_are_consistent():
     """delta(-e) = 1 - exp(-e) + exp(-e) * delta'(e), delta' that of the neighbours reversed: also when subsampled."""
     law, grid = Shift(9, 4), np.array([0.01, 0.3, 2.0])
@@ -131,7 +201,7 @@ def test_gaussians_beside_slices_add_to_the_square_of_mu():
     both = delta(1.0, Shift(4, 4, "rotation"), ratio=0.3, mu_elsewhere=0.4)
     assert both == pytest.approx(float(gaussian_delta(1.0, 0.5)), rel=1e-9)
     law = Shift(12, 6)
-    composed = slice_pld.epsilon([(law, 0.5, 1.0, 1)], 1e-6, mu_elsewhere=0.4)
+    composed = slice_pld.epsilon([(law, 0.5, 1.0, 0.0, 1)], 1e-6, mu_elsewhere=0.4)
     exact = epsilon_at(1e-6, law, ratio=0.5, mu_elsewhere=0.4)
     assert exact <= composed <= exact * 1.001
 

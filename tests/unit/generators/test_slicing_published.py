@@ -1,0 +1,157 @@
+"""The slicing text to the letter: its divergence's two statements, its form of training, its accounting."""
+
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+import torch
+
+from synth.errors import UsageError
+from synth.generators import GENERATORS, load_model, mlp
+from synth.generators.slices import training
+from synth.generators.slices.divergence import divergence
+from synth.generators.slices.slicing import Slicing
+from tests.unit.generators.slicing_runs import measured, quiet
+
+BITS = np.array(list(product((0.0, 1.0), repeat=3)))
+EVEN = BITS[BITS.sum(1) % 2 == 0]  # the third bit is the parity of the others
+
+
+def sliced_kl(p, q, theta, sigma):
+    """KL(P || Q) of points' slices along theta under Gaussian noise, by quadrature."""
+    x = np.linspace(-3, 3, 4001)
+    dense = [
+        np.exp(-((x[:, None] - at @ theta) ** 2) / (2 * sigma**2)).mean(1) / (sigma * sqrt(2 * np.pi)) for at in (p, q)
+    ]
+    return float(np.trapezoid(dense[0] * np.log(dense[0] / dense[1]), x))
+
+
+def test_proposition_1_single_slices_see_a_parity_that_no_pair_of_columns_shows():
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        tables = [np.histogram2d(rows[:, i], rows[:, j], bins=2)[0] / len(rows) for rows in (BITS, EVEN)]
+        assert np.array_equal(*tables)
+    rng = np.random.default_rng(0)
+    turns = [t / np.linalg.norm(t) for t in rng.standard_normal((30, 3))]
+    apart = np.mean([sliced_kl(EVEN, BITS, t, 0.2) for t in turns])
+    assert apart > 0.01
+    assert abs(np.mean([sliced_kl(BITS, BITS, t, 0.2) for t in turns])) < 1e-12
+    assert min(sliced_kl(EVEN, BITS, t, 0.2) for t in turns) > -1e-9
+    drawn = [torch.as_tensor(rows[rng.integers(0, len(rows), 1500)]) for rows in (BITS, BITS, EVEN)]
+    turn = training.frames(3, 1, 40, torch.Generator().manual_seed(0)).double()
+    noisy = [(x @ turn + 0.1 * torch.as_tensor(rng.standard_normal((1500, 40)))).T[:, :, None] for x in drawn]
+    same, parity = (float(divergence(noisy[0], made, kind="kl", ridge=1.0)) for made in noisy[1:])
+    assert parity > 2 * same
+
+
+def estimates(batch, *, ridge=1.0):
+    """KL of N(1/2, I) from N(0, I) in two dimensions, 0.25, and of N(0, I) from itself, estimated at this batch."""
+    draws = torch.Generator().manual_seed(3)
+    repeats = max(8192 // batch, 2)
+    real, same, moved = (
+        torch.empty((repeats, batch, 2), dtype=torch.float64).normal_(generator=draws) for _ in range(3)
+    )
+    return [float(divergence(real, made, kind="kl", ridge=ridge)) for made in (moved + 0.5, same)]
+
+
+def test_corollary_1_the_estimate_nears_the_divergence_as_the_batch_grows():
+    few, many = estimates(128), estimates(2048)
+    assert many[0] == pytest.approx(0.25, abs=0.03)
+    assert many[1] < 0.006 < 0.02 < few[1]
+    assert abs(many[0] - 0.25) + many[1] < abs(few[0] - 0.25) + few[1]
+
+
+def test_a_small_ridge_takes_noise_for_a_divergence():
+    """Why the ridge is 1: at 128 rows .001 puts equal laws as far apart as these laws are."""
+    (apart, null), (_, wild) = estimates(128), estimates(128, ridge=1e-3)
+    assert null < 0.06 < 0.15 < apart < 0.35
+    assert wild > 0.25
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
+    """Orthonormal, and the first coordinate's square has its Beta law's mean and variance."""
+    dim, count = 7, 4000
+    found = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
+    assert torch.allclose(found.transpose(1, 2) @ found, torch.eye(k).expand(count, k, k), atol=1e-5)
+    square = (found[:, 0] ** 2).sum(1).numpy()
+    variance = 2 * k * (dim - k) / (dim**2 * (dim + 2))
+    assert abs(square.mean() - k / dim) < 4.9 * sqrt(variance / count)
+    assert square.var() == pytest.approx(variance, rel=0.2)
+
+
+FACTS = {"loss": "kl", "directions": "gaussian", "num_slices": 21, "batch": 40}
+PUBLISHED = Slicing(**FACTS, form="published", k=4, hidden=16, layers=3, steps=4)
+
+
+def test_definition_5_groups_of_k_directions_stay_as_they_are():
+    """In the published form slice s is columns (s - 1) k + 1 to s k of U, in every step; else they are dealt anew."""
+    releases, _, _ = measured(PUBLISHED)
+    release = releases[0]
+    masses = [np.full(b.bins.size, 1 / b.bins.size) for b in release.question.encoding.blocks]
+    made = mlp.network([len(m) for m in masses], rng=np.random.default_rng(0))
+    goal = training.target(release, total=2000, rng=np.random.default_rng(1), device="cpu")
+    values = {tuple(np.float32(v)) for row in release.values for v in row[:20].reshape(5, 4)}
+    real = training.sliced(made, goal, batch=30, k=4, num_slices=0, shuffled=False)[0].numpy()
+    assert real.shape == (5, 30, 4)
+    assert {tuple(v) for v in real.reshape(-1, 4)} <= values
+    dealt = training.sliced(made, goal, batch=30, k=4, num_slices=0)[0].numpy()
+    assert not {tuple(v) for v in dealt.reshape(-1, 4)} <= values
+
+
+def fitted(generator, seed=0):
+    releases, setting, _ = measured(generator)
+    return generator.fit(releases, setting, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
+
+
+def test_rows_of_the_published_form_come_from_the_network_itself():
+    model = fitted(PUBLISHED)
+    assert [w.shape for w, _ in model.layers] == [(64, 16), (16, 16), (16, 16), (16, model.layers[-1][1].size)]
+    means = [model.fresh(500, np.random.default_rng(s)).axes[1].probs for s in (1, 2)]
+    assert not np.array_equal(*means)
+    about, arrays = model.state()
+    again = load_model(about, arrays)
+    rows = [m.sample(5000, rng=np.random.default_rng(7)) for m in (model, again)]
+    assert all(np.array_equal(rows[0][n], rows[1][n]) for n in rows[0])
+    held = model.sample(6000, rng=np.random.default_rng(7), where={"a": np.array([3, 4])})
+    assert set(held["a"]) == {3, 4}
+    assert len(model.sample(0, rng=np.random.default_rng(7))["a"]) == 0
+    share = model.probability({"t": np.array([1])})
+    assert np.mean(rows[0]["t"] == 1) == pytest.approx(share, abs=0.05)
+
+
+def test_the_published_form_starts_anywhere_and_keeps_its_rate(monkeypatch):
+    seen = []
+    real = mlp.train
+    monkeypatch.setattr(mlp, "train", lambda *a, **k: seen.append((k["rate"], k["last_rate"])) or real(*a, **k))
+    fitted(PUBLISHED)
+    fitted(Slicing(**FACTS, steps=4))
+    assert seen[0][0] == seen[0][1]
+    assert seen[1][1] == pytest.approx(seen[1][0] / 10)
+
+
+def test_theorem_1s_noise_is_more_and_is_charged_for_what_it_is():
+    exact, published = (measured(Slicing(**FACTS, accounting=a)) for a in ("exact", "theorem_1"))
+    assert published[0][0].question.sigma > 1.1 * exact[0][0].question.sigma
+    assert published[2].epsilon_derived < 0.9 * exact[2].epsilon_derived
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"form": "published"},
+        {"form": "published", "loss": "kl"},
+        {"form": "published", "loss": "characteristic", "directions": "gaussian"},
+        {"form": "published", "loss": "kl", "directions": "gaussian", "oneway_share": 0.3},
+        {"accounting": "theorem_1", "loss": "kl"},
+        {"loss": "kl", "directions": "fixed", "rate": 0.5},
+        {"loss": "kl", "sample": "some"},
+    ],
+)
+def test_what_does_not_go_together_is_refused(options):
+    with pytest.raises(UsageError, match="option"):
+        Slicing(**options).check_options()
+
+
+def test_both_methods_take_the_published_form():
+    assert {"form", "sample", "accounting", "hidden", "layers"} <= set(GENERATORS["slice_wasserstein"].ranges)
