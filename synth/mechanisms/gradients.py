@@ -14,7 +14,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
-from synth.questions.gradients import FLOW, RATES, TRANSPORT
+from synth.questions.gradients import FLOW, KERNEL, RATES, TRANSPORT
 from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -142,14 +142,16 @@ class _Descending:
 class Gradients:
     """Per-example gradients of a descent's network: by Opacus, or by torch's own where layers are none that it knows.
 
+    Of a kernel, what each row adds at its points, whitened (kernel_field.py).
+
     Privacy: reads rows, exact: they stay with the curator.
     """
 
     def __init__(self, plan: Descent) -> None:
         self.sizes = plan.sizes
         self.network: Any = networks.of(plan)
-        self.mapped = plan.network in MAPPED
-        self.module = self.network if self.mapped else self._hooked()
+        self.mapped, self.field = plan.network in MAPPED, plan.network == KERNEL
+        self.module = self.network if self.mapped or self.field else self._hooked()
 
     def _hooked(self) -> Any:
         from opacus import GradSampleModule  # which takes longer to load than torch
@@ -159,6 +161,8 @@ class Gradients:
     def at(self, weights: Sequence[np.ndarray]) -> None:
         """Sets the weights at which gradients are taken: one array for each parameter, of its shape."""
         networks.load(self.network, weights)
+        if self.field:
+            self.network.prepare()
 
     def of(self, rows: np.ndarray, draws: np.ndarray) -> torch.Tensor:
         """Gradients (n, weights) float32 of the losses of rows (n, columns), n <= ``CHUNK``; draws (``CHUNK``, latent).
@@ -168,6 +172,8 @@ class Gradients:
         filled = np.full((CHUNK, rows.shape[1]), -1)
         filled[: len(rows)] = rows
         one_hot, drawn = networks.one_hot(filled, self.sizes), torch.from_numpy(draws.astype(np.float32))
+        if self.field:
+            return self.network.numbers(one_hot)[: len(rows)]
         if self.mapped:
             return self._mapped(one_hot, drawn)[: len(rows)]
         self.module.zero_grad(set_to_none=True)

@@ -11,8 +11,8 @@ import numpy as np
 from synth.questions.tables import Bins
 
 CRITIC, AUTOENCODER, FLOW, DENOISER = "critic", "autoencoder", "flow", "denoiser"
-TRANSPORT, CLASSIFIER = "transport", "classifier"
-NETWORKS = (CRITIC, AUTOENCODER, FLOW, DENOISER, TRANSPORT, CLASSIFIER)
+TRANSPORT, CLASSIFIER, KERNEL = "transport", "classifier", "kernel"
+NETWORKS = (CRITIC, AUTOENCODER, FLOW, DENOISER, TRANSPORT, CLASSIFIER, KERNEL)
 TRANSFORMS = 2  # of a flow, one after the other
 FINE = 4096  # lattice units to a deviation of the noise: rounding moves a clipped gradient little on it
 RATES = 2**32  # sampling rates are whole parts of this, so that a row is drawn with exactly its rate
@@ -60,9 +60,10 @@ class Descent:
 
     ``network``: one of ``NETWORKS``, on the one-hot groups of ``bins``, of ``hidden`` units; each row has ``latent``
     draws of its own. ``depth``: knots of a flow, noisy copies of a row for a denoiser, the target's place for a
-    classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. At each of ``steps``
-    every row enters with probability ``rate``; its gradient is scaled down to length ``clip``; the sum is told with
-    Gaussian noise of deviation ``sigma`` on each number.
+    classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. A kernel has
+    ``hidden`` points, ``coordinates`` (groups, d) of the groups, widths ``scales`` and, where there is one, the
+    ``label``'s place. At each of ``steps`` every row enters with probability ``rate``; its gradient is scaled down to
+    length ``clip``; the sum is told with Gaussian noise of deviation ``sigma`` on each number.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -80,6 +81,9 @@ class Descent:
     depth: int = 0
     scale: float = 0.0
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    coordinates: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    scales: tuple[float, ...] = ()
+    label: int | None = None
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS or not self.bins:
@@ -103,10 +107,22 @@ class Descent:
             and (self.shares > 0).all()
         ):
             raise ValueError("a flow needs two knots at least, and a share above zero for each group")
+        if self.network == KERNEL:
+            self._check_kernel()
         if self.network == TRANSPORT and not (isfinite(self.scale) and self.scale > 0):
             raise ValueError("a transport needs a positive, finite scale")
         if self.network == CLASSIFIER and not (len(self.bins) > 1 and 0 <= self.depth < len(self.bins)):
             raise ValueError("a classifier needs two columns, one of them its target")
+
+    def _check_kernel(self) -> None:
+        if not (
+            len(self.coordinates) == sum(self.sizes) and self.coordinates.size and np.isfinite(self.coordinates).all()
+        ):
+            raise ValueError("a kernel needs finite coordinates for each group")
+        if not (self.scales and all(isfinite(s) and s > 0 for s in self.scales)):
+            raise ValueError("a kernel needs positive, finite widths")
+        if self.label is not None and not 0 <= self.label < len(self.bins):
+            raise ValueError("a kernel's label is one of the columns")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -116,6 +132,8 @@ class Descent:
     @cached_property
     def weights(self) -> int:
         """Number of weights, and of the numbers told at each step."""
+        if self.network == KERNEL:
+            return self.hidden * self.coordinates.shape[1]
         return count(self.sizes, kind=self.network, hidden=self.hidden, latent=self.latent, depth=self.depth)
 
     @property

@@ -8,17 +8,18 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.embeddings import anova, embedding, gaussian, path
+from synth.generators.embeddings import anova, embedding, gaussian, path, stepwise
 from synth.generators.embeddings.fit import Loss, Options
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
+from synth.generators.ranges import COMPONENTS, ENSEMBLES, RATE, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import (
     Bins,
     CountsRelease,
+    DescentRelease,
     EmbeddingRelease,
     FunctionalRelease,
     GaussianKernel,
@@ -28,7 +29,7 @@ from synth.questions import (
 )
 
 MOST_ANCHORS = 8000  # one path tells so many values
-FORMS = ("anova", "path", "gaussian")
+FORMS = ("anova", "path", "gaussian", "stepwise")
 VARIANTS = ("joint", "conditional", "parallel")
 GRADIENTS = ("none", "joint")
 BIN_NOISE = 25.0  # a bin of the path's kernel holds this many deviations of its noise
@@ -37,7 +38,7 @@ LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a pa
 
 @dataclass(frozen=True, kw_only=True)
 class DPKernel(OneEmbedding):
-    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in three forms that keep what they promise.
+    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in four forms that keep what they promise.
 
     ``form``: ``anova``, finite features of a sum of delta kernels over pairs; ``path``, one sample path of the
     functional mechanism under a product kernel, told at ``anchors`` points; ``gaussian``, such a path under the
@@ -46,7 +47,8 @@ class DPKernel(OneEmbedding):
     ``compared``: how many columns, about, the path's kernel compares at a time. ``lengthscale``: the Gaussian's, in
     median distances of rows; ``widths``: how many Gaussians it is the mean of; ``gradients``: ``joint``, told with the
     values; ``anchors`` then counts numbers. ``back_end``: mixture or network (not for parallel of anova).
-    ``oneway_share``: part of mu**2 for one-way counts.
+    ``oneway_share``: part of mu**2 for one-way counts. ``form`` ``stepwise``: the text's training, ``steps`` of it over
+    samples of ``rate`` of the rows, gradients released at ``points`` generated rows, RMSprop's ``learning_rate``.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
@@ -54,7 +56,7 @@ class DPKernel(OneEmbedding):
     barrier: str = "before the fit"
     summary: str = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, FunctionalRelease)
+    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, FunctionalRelease, DescentRelease)
     form: str = "anova"
     variant: str = "joint"
     back_end: str = "mixture"
@@ -67,6 +69,9 @@ class DPKernel(OneEmbedding):
     components: int = 100
     ensembles: int = 1
     steps: int = 300
+    rate: float = 0.05
+    points: int = 60
+    learning_rate: float = 1e-3
     ranges: ClassVar[Mapping[str, Range]] = {
         "form": OneOf(FORMS),
         "variant": OneOf(VARIANTS),
@@ -80,6 +85,9 @@ class DPKernel(OneEmbedding):
         "components": COMPONENTS,
         "ensembles": ENSEMBLES,
         "steps": STEPS,
+        "rate": Between(1e-6, 1),
+        "points": Between(1, 4096),
+        "learning_rate": RATE,
     }
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
@@ -87,9 +95,21 @@ class DPKernel(OneEmbedding):
         if self.form == "anova":
             return super().measure(ask, setting, progress=progress)
         self.check_options()
+        if self.form == "stepwise":
+            return self._stepwise.measure(ask, setting, progress)
         if self.form == "gaussian":
             gaussian.check(setting, anchors=self.anchors, gradients=self.gradients == "joint")
         return self._measure_path(ask, setting, progress)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return self.form != "stepwise"
+
+    @property
+    def _stepwise(self) -> stepwise.Stepwise:
+        names = ("steps", "rate", "points", "variant", "lengthscale", "widths", "learning_rate", "oneway_share")
+        return stepwise.Stepwise(**{n: getattr(self, n) for n in names})
 
     def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
         """Features of the sum of delta kernels over pairs."""
@@ -113,6 +133,8 @@ class DPKernel(OneEmbedding):
             raise UsageError("option variant=parallel: goes with form=gaussian, or form=anova and back_end=mixture")
         if self.gradients == "joint" and self.form != "gaussian":
             raise UsageError("option gradients=joint: works only with form=gaussian, whose kernel has gradients")
+        if self.form == "stepwise" and self.back_end == "network":
+            raise UsageError("option back_end: form=stepwise trains a network anyway; leave back_end alone")
 
     def _measure_path(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
         counts, left = embedding.begin(ask, setting, share=self.oneway_share)
@@ -153,6 +175,9 @@ class DPKernel(OneEmbedding):
         progress: Progress,
     ) -> Product:
         """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
+        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
+        if trained is not None:
+            return stepwise.fit(trained, releases, setting, rng=rng)
         counts, asked = embedding.split(releases)
         paths = [r for r in releases if isinstance(r, FunctionalRelease)]
         how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from synth.questions.gradients import AUTOENCODER, CRITIC, Descent
+from synth.questions.gradients import AUTOENCODER, CRITIC, KERNEL, Descent
 
 SLOPE = 0.2  # of rectified units below zero: no unit is ever dead
 Module = TypeVar("Module", bound=nn.Module)
@@ -98,9 +98,9 @@ def of(plan: Descent) -> nn.Module:
     """The network whose gradients a descent tells, its weights all zero."""
     if plan.network in (CRITIC, AUTOENCODER):
         return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
-    from synth.questions.numeric import row_models
+    from synth.questions.numeric import kernel_field, row_models
 
-    return row_models.of(plan)
+    return kernel_field.KernelField(plan) if plan.network == KERNEL else row_models.of(plan)
 
 
 def arrays(made: nn.Module) -> tuple[np.ndarray, ...]:

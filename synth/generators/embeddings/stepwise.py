@@ -1,0 +1,207 @@
+"""`dp_kernel`'s training step by step: each step asks for noisy gradients of a kernel's sum at generated points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.embeddings import gaussian
+from synth.generators.gradients import common
+from synth.generators.mlp import HIDDEN, Network
+from synth.generators.mlp import network as generator_of
+from synth.generators.product_mixture.model import Product
+from synth.questions import Descent, DescentRelease, GaussianKernel, Release, Step
+from synth.questions.gradients import KERNEL, whole_rate
+from synth.schema.lazy import Lazy
+
+if TYPE_CHECKING:
+    import torch
+
+    from synth.questions.numeric import networks
+else:
+    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+
+PURPOSE = "kernel"
+GROUPS = 24  # of a column, about
+WIDTHS = (128, 128)
+AVERAGED = 0.98  # of the running mean of the generator's weights
+CODE = HIDDEN // 2  # of a hidden draw's numbers, a label's code
+FORGETS, LEAST = 0.99, 1e-8  # of RMSprop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepwise:
+    """``steps``, each over a Poisson sample of ``rate`` of the rows, at ``points`` generated rows.
+
+    ``variant``: ``joint``, the label a column like others; ``conditional``, one generator that is given the label;
+    ``parallel``, one for each. ``learning_rate``: of RMSprop.
+    **Source**: NeurIPS 2023, section 4.3, each step's answer with its gradients, under their joint noise.
+    """
+
+    steps: int
+    rate: float
+    points: int
+    variant: str
+    lengthscale: float
+    widths: int
+    learning_rate: float
+    oneway_share: float
+
+    def measure(self, ask: Ask, setting: Setting, progress: Progress) -> list[Release]:
+        """One-ways, then the whole training."""
+        ground = common.begin(ask, setting, share=self.oneway_share, groups=GROUPS)
+        releases: list[Release] = [*ground.counts]
+        if ground.bins:
+            with networks.one_thread():
+                releases.append(self._trained(ask, ground, setting, progress))
+        progress(1.0)
+        return releases
+
+    def _trained(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> DescentRelease:
+        assert setting.step_sigma is not None
+        labelled = self.variant != "joint" and ground.columns.label is not None and bool(ground.columns.others)
+        kernel = gaussian.kernel(
+            ground.columns, lengthscale=self.lengthscale, widths=int(self.widths), labelled=labelled
+        )
+        rate, steps = whole_rate(self.rate), int(self.steps)
+        plan = Descent(
+            purpose=PURPOSE,
+            network=KERNEL,
+            bins=kernel.bins,
+            hidden=int(self.points),
+            latent=0,
+            clip=1.0,
+            sigma=setting.step_sigma(rate=rate, steps=steps, mu_elsewhere=ground.mu),
+            rate=rate,
+            steps=steps,
+            coordinates=_coordinates(kernel),
+            scales=kernel.scales,
+            label=len(kernel.blocks) if labelled else None,
+        )
+        return DescentRelease(question=plan, weights=self._descend(ask, plan, ground, progress))
+
+    def _descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
+        """Weights of the generator, or of each label's, averaged over the last steps. Randomness here is public."""
+        field: Any = networks.of(plan)
+        shares = _shares(plan, ground)
+        labels = field.labels()
+        count = np.bincount(labels, minlength=field.classes)
+        weight = torch.from_numpy(shares[labels] / count[labels])
+        makers = _generators(plan, ground, self.variant)
+        optimisers = [Rmsprop(m.parameters, rate=self.learning_rate) for m in makers]
+        means = [common.Average(m.parameters, keep=AVERAGED) for m in makers]
+        mine = [labels == c for c in range(len(makers))] if len(makers) > 1 else [np.ones(len(labels), bool)]
+        table = field.coordinates[: sum(makers[0].sizes)]
+        for number in range(plan.steps):
+            progress(number / plan.steps)
+            made = [
+                m.forward(_hidden(m, labels[own], field.classes)) @ table.float()
+                for m, own in zip(makers, mine, strict=True)
+            ]
+            with torch.no_grad():
+                for own, places in zip(mine, made, strict=True):
+                    field.points[own] = places
+            field.prepare()
+            released = ask(Step(descent=plan, number=number, weights=networks.arrays(field)))
+            pulled = torch.from_numpy(field.gradients(released.values)) / max(plan.rate * ground.rows, 1.0)
+            slope = 2 * weight[:, None] * (repulsion(field, weight) - pulled)
+            for maker, mean, own, places in zip(optimisers, means, mine, made, strict=True):
+                maker.move(torch.autograd.grad(places, maker.parameters, grad_outputs=slope[own].float()))
+                mean.note()
+        return tuple(w for mean in means for w in mean.arrays())
+
+
+def repulsion(field: Any, weight: torch.Tensor) -> torch.Tensor:
+    """Gradient by each point of half the generated points' own kernel sums, ``weight`` (M,) each, (M, d)."""
+    points, labels = field.points.detach().double(), field.labels()
+    apart = points[:, None] - points
+    square = apart.square().sum(2)
+    slope = sum(torch.exp(-square / (2 * s**2)) / s**2 for s in field.scales) / len(field.scales)
+    same = torch.from_numpy((labels[:, None] == labels).astype(float))
+    return -((slope * same * weight)[..., None] * apart).sum(1)
+
+
+def fit(trained: DescentRelease, releases: Sequence[Release], setting: Setting, *, rng: np.random.Generator) -> Product:
+    """The generator's distributions at many hidden draws, label by label, as a mixture."""
+    plan = trained.question
+    if plan.network != KERNEL:
+        raise UsageError("the release is of another training; fit it with the method that asked for it")
+    made = common.again(releases, setting, plan.bins)
+    if plan.label is None:
+        return common.network_product(made, plan.bins, trained.weights, rng=rng)
+    sizes, classes = [b.size for b in plan.bins[:-1]], plan.bins[-1].size
+    each = len(trained.weights) // (2 * (1 + len(WIDTHS)))
+    shares = dict(zip(made.groups, made.mass, strict=True))[plan.bins[-1].column]
+    probs, weights, parts = [], [], np.array_split(np.arange(len(trained.weights)), each)
+    for c in range(classes):
+        held = [trained.weights[i] for i in parts[c if each > 1 else 0]]
+        drawn = common.rebuilt(held, sizes, rng=rng)
+        count = max(common.RETAINED // classes, 1)
+        z = rng.standard_normal((count, HIDDEN))
+        z[:, :CODE] = _codes(classes)[c]
+        with torch.no_grad():
+            rows = drawn.forward(torch.as_tensor(z, dtype=torch.float32)).double().numpy()
+        probs.append(np.hstack([rows, np.tile(np.eye(classes)[c], (count, 1))]))
+        weights.append(np.full(count, max(shares[c], 1e-9) / count))
+    return common.product(made, plan.bins, np.concatenate(probs), np.concatenate(weights))
+
+
+class Rmsprop:
+    """Hinton's running root mean square, in place."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor], *, rate: float) -> None:
+        self.parameters, self.rate = list(parameters), rate
+        self.squares = [torch.zeros_like(p) for p in self.parameters]
+
+    def move(self, gradients: Sequence[torch.Tensor]) -> None:
+        """One step against the gradients."""
+        with torch.no_grad():
+            for x, square, gradient in zip(self.parameters, self.squares, gradients, strict=True):
+                square.mul_(FORGETS).addcmul_(gradient, gradient, value=1 - FORGETS)
+                x.addcdiv_(gradient, square.sqrt().add_(LEAST), value=-self.rate)
+
+
+def _coordinates(kernel: GaussianKernel) -> np.ndarray:
+    """Coordinates (G, d) of the groups of all columns side by side; a label's are zero."""
+    out, row, at = np.zeros((sum(b.size for b in kernel.bins), kernel.smooth)), 0, 0
+    for block in kernel.blocks:
+        out[row : row + len(block.table), at : at + block.width] = block.table
+        row, at = row + len(block.table), at + block.width
+    return out
+
+
+def _shares(plan: Descent, ground: common.Ground) -> np.ndarray:
+    """Released shares of the label's groups, (classes,); one where there is no label."""
+    if plan.label is None:
+        return np.ones(1)
+    mass = np.maximum(dict(zip(ground.columns.groups, ground.columns.mass, strict=True))[plan.bins[-1].column], 1e-9)
+    return mass / mass.sum()
+
+
+def _generators(plan: Descent, ground: common.Ground, variant: str) -> list[Network]:
+    """One generator, or one for each label, from public randomness, around the released one-ways."""
+    rng = np.random.default_rng(common.PUBLIC_SEED)
+    bins = plan.bins if plan.label is None else plan.bins[:-1]
+    mass = dict(zip(ground.columns.groups, ground.columns.mass, strict=True))
+    start = np.concatenate([mass[b.column] / mass[b.column].sum() for b in bins])
+    count = plan.bins[-1].size if plan.label is not None and variant == "parallel" else 1
+    sizes = [b.size for b in bins]
+    return [generator_of(sizes, rng=rng, start=start, widths=WIDTHS, spread=1.0) for _ in range(count)]
+
+
+def _codes(classes: int) -> np.ndarray:
+    """A public code for each label, (classes, ``CODE``)."""
+    return np.random.default_rng(common.PUBLIC_SEED).standard_normal((classes, CODE))
+
+
+def _hidden(maker: Network, labels: np.ndarray, classes: int) -> torch.Tensor:
+    """Hidden draws, a label's code in the first numbers of each where there are labels."""
+    z = maker.hidden(len(labels))
+    if classes > 1:
+        z[:, :CODE] = torch.from_numpy(_codes(classes)[labels]).float()
+    return z
