@@ -88,6 +88,12 @@ def steps() -> str:
     return made.replace("| method |", "| step |", 1)
 
 
+def printed_slicing() -> str:
+    """Every line of the slicing text's Tables 1 and 3, as printed."""
+    names = ("task", "epsilon", "method", "ks", "tv", "contsim", "corrsim", "logreg_f1")
+    return table(names, [[f"{r[n]:g}" if n == "epsilon" else r[n] for n in names] for r in stored("slicing_printed")])
+
+
 def small() -> str:
     rows = stored("small")
     return table([r["method"] for r in rows], [[f"{r['seconds']:.0f} s" for r in rows]])
@@ -193,6 +199,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "learnt": partial(part, "learnt", "facts", SECONDS),
     "many": partial(part, "columns", "", {"seconds": 1, "seconds_total": 1, "peak_mib": 0}),
     "steps": steps,
+    "printed-slicing": printed_slicing,
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "verified-coverage": lambda: import_module("verified").covered(stored("verified")),

@@ -20,6 +20,7 @@ from markdown_tables import means
 from public_tables import laid, prepared, ran, ran_and_scored
 from runner import PICTURES, Row, grid, measured, need_tables, start
 
+STEPWISE = ["form=stepwise", "widths=3", "lengthscale=1", "rate=0.1", "steps=300"]
 METHODS = {
     "dp_kernel": [],
     "dp_kernel, conditional": ["variant=conditional"],
@@ -29,6 +30,8 @@ METHODS = {
     "dp_kernel, gaussian, conditional": ["form=gaussian", "variant=conditional"],
     "dp_kernel, gaussian, parallel": ["form=gaussian", "variant=parallel"],
     "dp_kernel, gaussian, gradients": ["form=gaussian", "variant=conditional", "gradients=joint", "anchors=8000"],
+    "dp_kernel, stepwise, conditional": [*STEPWISE, "variant=conditional"],
+    "dp_kernel, stepwise, parallel": [*STEPWISE, "variant=parallel"],
     **{name: [] for name in ("dp_merf", "dp_hp", "pearl", "dp_ntk")},
 }
 DIGIT_EPSILONS = (0.2, 1.0, 10.0)

@@ -10,14 +10,17 @@ from synth.language import Texts, _
 CHOICES: dict[str, tuple[str, ...]] = {
     "loss": ("moments", "characteristic", "kl", "reverse_kl", "js", "chi2", "hellinger"),
     "encoding": ("auto", "merged", "binned", "scaled"),
-    "directions": ("rotation", "gaussian"),
-    "form": ("anova", "path", "gaussian"),
+    "directions": ("rotation", "gaussian", "fixed"),
+    "form": ("anova", "path", "gaussian", "stepwise"),  # of dp_kernel; slicing's is a text
+    "sample": ("zeros", "fixed"),
+    "accounting": ("exact", "theorem_1"),
     "gradients": ("none", "joint"),
     "variant": ("joint", "conditional", "parallel"),
     "back_end": ("mixture", "network"),
 }
 SAYS = Texts(
     {
+        "accounting": "theorem_1: as much noise as the published bound asks for, where that is more than needed.",
         "adversary": "How fast weight moves to what the model misses; 0 treats all alike.",
         "agreed": "Share of the teachers that must agree on a move before it is released.",
         "anchors": "Numbers in the functional release: a value for each point, and those of its gradient.",
@@ -44,8 +47,9 @@ SAYS = Texts(
         "ensembles": "Models fitted side by side and averaged.",
         "epochs": "Passes over the rows, in place of steps; 0: steps count.",
         "features": "About how many random features there are: more keep more, under more noise each.",
-        "form": "anova: pairs of columns, by their features. path, gaussian: all columns at once, at single points.",
+        "form": "How rows are compared and the model is trained: see the method's page.",
         "gradients": "joint: with form gaussian, gradients are released with the values; fewer points then.",
+        "layers": "Layers of the network.",
         "lengthscale": "Width of form gaussian's kernel, in median distances of rows.",
         "widths": "How many Gaussians form gaussian's kernel is the mean of, each half as wide.",
         "frequencies": "Random questions about rows: more keep more, under more noise each.",
@@ -70,6 +74,7 @@ SAYS = Texts(
         "order": "How many columns each question joins.",
         "pairs": "Pairs of columns that are asked about.",
         "parts": "Parts of a direction's range that teachers vote for.",
+        "points": "Made-up rows at which each step of form stepwise asks.",
         "price_rate": "How fast the transport's prices follow.",
         "rate": "Part of the rows, drawn at random, that each step of the training sees, or the one question.",
         "records": "Most records of the small database.",
@@ -77,6 +82,7 @@ SAYS = Texts(
         "rounds": "Rounds of choosing, asking and learning; 0, where usual, lets the method decide.",
         "rows": "Made-up rows that are held, or made in each step.",
         "rows_each": "About how many rows each teacher learns from.",
+        "sample": "Where rate is below 1: rows that are not drawn count as empty (zeros) or leave nothing (fixed).",
         "set_rate": "How fast the condensed rows move.",
         "steps": "Steps of the training: more fit better, and take longer.",
         "sum_share": "Share of the features for single columns beside the label.",

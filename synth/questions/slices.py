@@ -87,6 +87,8 @@ def fixed_frames(dim: int, num_slices: int, k: int) -> np.ndarray:
 
     Frames of k orthonormal columns (at most dim) one after the other, the last cut short: the same for everybody.
 
+    Privacy: public only.
+
     >>> u = fixed_frames(4, 5, 2) * 2.0**-DIRECTION_BITS
     >>> bool(np.allclose(u[:, :2].T @ u[:, :2], np.eye(2), atol=1e-6))
     True
@@ -103,13 +105,18 @@ def stretch(dim: int, num_slices: int, k: int) -> float:
 
     It is at most the root of the number of frames. Errors of the float singular value and of rounding slices down
     (slices.md, step 5) are within the slack added.
+
+    Privacy: public only.
     """
     longest = float(np.linalg.norm(fixed_frames(dim, num_slices, k) * 2.0**-DIRECTION_BITS, ord=2))
     return nextafter(longest * (1 + 1e-9) + sqrt(dim * num_slices) * 2.0**-DIRECTION_BITS, np.inf)
 
 
 def swap(encoding: Encoding) -> float:
-    """L2 distance at which two different rows lie at most: what stands in a drawn row's place when it is not drawn."""
+    """L2 distance at which two different rows lie at most: what stands in a drawn row's place when it is not drawn.
+
+    Privacy: public only.
+    """
     return sqrt(2.0) if encoding.non_negative else 2.0
 
 

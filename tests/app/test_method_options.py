@@ -38,6 +38,8 @@ def test_every_method_is_told_in_plain_words():
         ("encoding", slicing.ENCODINGS),
         ("directions", DIRECTIONS),
         ("form", dp_kernel.FORMS),
+        ("sample", slicing.SAMPLES),
+        ("accounting", slicing.ACCOUNTINGS),
         ("variant", dp_kernel.VARIANTS),
         ("gradients", dp_kernel.GRADIENTS),
         ("back_end", embedding.BACK_ENDS),

@@ -30,6 +30,7 @@ PURPOSE = "slices"
 ROWS = "rows"
 ROWS_SHARE = 0.01  # of mu**2 for the row count, where it is private and nothing else tells it
 LOSSES = ("moments", "characteristic", *DIVERGENCES)
+SAMPLES, ACCOUNTINGS = ("zeros", "fixed"), ("exact", "theorem_1")
 ENCODINGS = ("auto", "merged", "binned", "scaled")
 FIRST, LEAST_FIRST, MOST_FIRST = 0.12, 0.1, 0.5  # share of the one-ways: FIRST / mu, within bounds
 GROWTH = 0.25  # a group's rows against what makes the second moments' noise least; below it, sums are less alike
@@ -93,9 +94,9 @@ class Slicing(Method):
         "steps": Between(0, 1_000_000),
         "epochs": Between(0, 1_000_000),
         "rate": Between(LEAST_RATE, 1),
-        "sample": OneOf(("zeros", "fixed")),
+        "sample": OneOf(SAMPLES),
         "form": OneOf(("library", "published")),
-        "accounting": OneOf(("exact", "theorem_1")),
+        "accounting": OneOf(ACCOUNTINGS),
         "hidden": Between(1, 4096),
         "layers": Between(1, 16),
         "oneway_share": Between(0, 0.99),

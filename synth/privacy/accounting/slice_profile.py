@@ -184,9 +184,10 @@ def _sampled(epsilon: np.ndarray | float, mu: np.ndarray, *, rate: float, swap: 
 def without_replacement(epsilon: float, mu: np.ndarray, *, rate: float, swap: float) -> np.ndarray:
     """A bound on delta, in either order of neighbours, where ``rate`` of the rows are drawn without replacement.
 
-    ``mu``: by how many deviations the changed row moves; another row in its place moves by ``swap`` times that at most.
-    With a = e^epsilon, a' = 1 + (a - 1) / rate and b = a / a': rate times the average, by 1 - b and b, of the deltas at
-    ln a' of ``swap`` mu and of mu. **Source**: Balle, Barthe, Gaboardi, arXiv 1807.01647, Theorem 2.
+    ``mu``: (k,), the result has its shape: by how many deviations the changed row moves; another row in its place
+    moves by ``swap`` times that at most. With a = e^epsilon, a' = 1 + (a - 1) / rate and b = a / a': rate times the
+    average, by 1 - b and b, of the deltas at ln a' of ``swap`` mu and of mu. **Source**: Balle, Barthe, Gaboardi,
+    arXiv 1807.01647, Theorem 2.
 
     Privacy: public only.
 

@@ -1,8 +1,10 @@
 """Renyi curves agree with dp_accounting's, compose as stated, and are never below the exact profile."""
 
+import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
+from scipy.stats import norm
 
 from synth.privacy.accounting import functional_renyi
 from synth.privacy.accounting.composition import derived_epsilon
@@ -63,6 +65,41 @@ def test_the_published_pairs_of_rate_and_noise_have_the_published_epsilon(epsilo
     steps = 200 * rows // 60
     whole = functional_renyi.Curve(orders=curve.orders, values=tuple(steps * v for v in curve.values))
     assert whole.epsilon(1e-5) == pytest.approx(epsilon, rel=0.03)
+
+
+def whole_training(rows, sigma, orders=GRID):
+    curve = functional_renyi.subsampled(sensitivity=1, sigma=sigma, rate=60 / rows, relation=ADD, orders=orders)
+    return orders, [200 * rows // 60 * v for v in curve.values]
+
+
+@pytest.mark.parametrize(
+    ("pair", "stated"), list(zip(PUBLISHED, (10.69, 1.21, 0.272, 11.05, 1.22, 0.274), strict=True))
+)
+def test_proposition_3s_conversion_gives_more_than_the_table_prints(pair, stated):
+    """Renyi divergence + log(1/delta) / (order - 1), as stated: the printed epsilons need Theorem 6's."""
+    orders, values = whole_training(*pair[1:], orders=tuple(range(2, 257)))
+    least = min(v + np.log(1e5) / (a - 1) for a, v in zip(orders, values, strict=True))
+    assert least == pytest.approx(stated, rel=0.02)
+    assert least > pair[0] * 1.05
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
+def test_lemma_1_bounds_every_event_by_its_probability_elsewhere(order):
+    """P(A) <= (e^eps Q(A))^((a - 1) / a), on half-lines of two Gaussians; without the power it fails."""
+    curve = order / (2 * 1.5**2)
+    edges = np.linspace(-6, 60, 800)
+    p, q = norm.logsf(edges - 1 / 1.5), norm.logsf(edges)
+    assert np.all(p <= (curve + q) * (order - 1) / order + 1e-9)
+    assert np.any(p > curve + q)
+
+
+def test_equation_8_as_printed_adds_more_noise_at_the_published_settings():
+    """A covariance of sigma Delta K is that of the multiplier (sigma / Delta)^(1/2): short only at 25, five kernels."""
+    sigmas = np.array([s for _, _, s in PUBLISHED])
+    one, five = (np.sqrt(sigmas / (np.sqrt(2 * kernels) / 60)) for kernels in (1, 5))
+    assert np.all(one > sigmas)
+    assert (one[0], one[-1], five[-1]) == pytest.approx((5.05, 32.6, 21.8), abs=0.05)
+    assert list(five < sigmas) == [False] * 5 + [True]
 
 
 def test_a_sensitivity_is_a_change_of_scale():
