@@ -88,10 +88,10 @@ def steps() -> str:
     return made.replace("| method |", "| step |", 1)
 
 
-def printed_slicing() -> str:
-    """Every line of the slicing text's Tables 1 and 3, as printed."""
-    names = ("task", "epsilon", "method", "ks", "tv", "contsim", "corrsim", "logreg_f1")
-    return table(names, [[f"{r[n]:g}" if n == "epsilon" else r[n] for n in names] for r in stored("slicing_printed")])
+def printed(name: str) -> str:
+    """Lines that a text prints, as they stand there."""
+    rows = stored(name)
+    return table(list(rows[0]), [[f"{v:g}" if isinstance(v, float | int) else v for v in r.values()] for r in rows])
 
 
 def small() -> str:
@@ -199,7 +199,9 @@ FIGURES: dict[str, Callable[[], str]] = {
     "learnt": partial(part, "learnt", "facts", SECONDS),
     "many": partial(part, "columns", "", {"seconds": 1, "seconds_total": 1, "peak_mib": 0}),
     "steps": steps,
-    "printed-slicing": printed_slicing,
+    "printed-slicing": partial(printed, "slicing_printed"),
+    "printed-dp_kernel": partial(printed, "dp_kernel_printed"),
+    "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "verified-coverage": lambda: import_module("verified").covered(stored("verified")),

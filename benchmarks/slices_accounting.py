@@ -50,14 +50,17 @@ def sampled(epsilon: float, delta: float) -> Row:
     }
 
 
+def of_samples(delta: float = 1e-5) -> str:
+    """The table of ``sampled``."""
+    return filled([sampled(e, delta) for e in (5.1, 8.1)], SAMPLED_HEADS, SAMPLED_CELLS)
+
+
 def main(given) -> None:
     rows = [needed(delta=given.delta, **cell) for cell in grid(epsilon=[0.2, 1.0, 5.1, 8.1], shape=SHAPES)]
     print(f"sigma for delta {given.delta:g}; the last column: of Theorem 1's noise\n")
     print(filled(write(given.json, rows), HEADS, CELLS))
-    print(
-        "\nA quarter of the rows sampled (778 coordinates, 200 slices); the last column is the paper's own accounting\n"
-    )
-    print(filled([sampled(e, given.delta) for e in (5.1, 8.1)], SAMPLED_HEADS, SAMPLED_CELLS))
+    print("\nA quarter of the rows sampled (778 coordinates, 200 slices):\n")
+    print(of_samples(given.delta))
 
 
 if __name__ == "__main__":
