@@ -1,7 +1,6 @@
 """Gradients of a kernel's sum, step by step: their noise is a path's, a row moves them by at most what is charged."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,46 +9,12 @@ from synth.mechanisms import gradients as mechanism
 from synth.privacy.accounting.events import PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Block, Descent, GaussianKernel, Step
-from synth.questions.numeric import networks
+from synth.questions import Block, GaussianKernel, Step
 from synth.questions.numeric.kernel_field import NUGGET
 from tests.evil_twins import Counted
+from tests.laws.kernel_points import EVERY, LABEL, PLACES, A, B, at, descent, field_at
 
-A, B, LABEL = Bins.each("a", 3), Bins.each("b", 2), Bins.each("c", 2)
-PLACES = (np.array([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]]), np.array([[0.0, 0.1], [0.6, 0.4]]))
-EVERY = np.array(list(product(range(3), range(2), range(2))))
 LAYOUTS = [(False, 1), (False, 3), (True, 2)]
-
-
-def descent(labelled, widths=1, *, points=7, sigma=1.0, rate=1.0):
-    blocks = np.zeros((5, 5))
-    blocks[:3, :3], blocks[3:, 3:] = PLACES
-    bins = (A, B, LABEL) if labelled else (A, B)
-    return Descent(
-        purpose="d",
-        network="kernel",
-        bins=bins,
-        hidden=points,
-        latent=0,
-        clip=1.0,
-        sigma=sigma,
-        rate=rate,
-        steps=3,
-        coordinates=np.vstack([blocks, np.zeros((2, 5))]) if labelled else blocks,
-        scales=tuple(0.7 / 2**i for i in range(widths)),
-        label=2 if labelled else None,
-    )
-
-
-def at(plan, *, spread=0.3, seed=0):
-    return (np.random.default_rng(seed).normal(0.2, spread, (plan.hidden, 5)).astype(np.float32),)
-
-
-def field_at(plan, weights):
-    field = networks.of(plan)
-    networks.load(field, weights)
-    field.prepare()
-    return field
 
 
 def as_kernel(plan):
