@@ -93,7 +93,7 @@ def fixed_frames(dim: int, num_slices: int, k: int) -> np.ndarray:
     >>> bool(np.allclose(u[:, :2].T @ u[:, :2], np.eye(2), atol=1e-6))
     True
     """
-    rng, wide = np.random.Generator(np.random.PCG64(2410_19941)), min(k, dim)
+    rng, wide = np.random.default_rng(2410_19941), min(k, dim)
     parts = [np.linalg.qr(rng.standard_normal((dim, wide)))[0] for _ in range(-(-num_slices // wide))]
     whole = np.rint(np.concatenate(parts, axis=1)[:, :num_slices] * 2.0**DIRECTION_BITS).astype(np.int64)
     whole.setflags(write=False)

@@ -196,7 +196,8 @@ def _generators(plan: Descent, ground: common.Ground, variant: str) -> list[Netw
 
 def _codes(classes: int) -> np.ndarray:
     """A public code for each label, (classes, ``CODE``)."""
-    return np.random.default_rng(common.PUBLIC_SEED).standard_normal((classes, CODE))
+    rng = np.random.default_rng(common.PUBLIC_SEED)
+    return rng.standard_normal((classes, CODE))
 
 
 def _hidden(maker: Network, labels: np.ndarray, classes: int) -> torch.Tensor:
