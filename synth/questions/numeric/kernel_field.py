@@ -21,15 +21,49 @@ NUGGET = 1e-4  # of a gradient's variance, on the diagonal: points may coincide
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Points of one label: their ``places`` among all, an orthogonal ``turn`` (d, d) whose first ``inner`` columns span
+    """Points of one label: their ``places`` among all, an orthogonal ``turn`` of which the first ``inner`` columns span
     their differences, lower factors of the covariance inside (m inner) and outside (m), and the factors' inverses."""
 
     places: np.ndarray
-    turn: np.ndarray
+    turn: "Turn"
     inner: int
     inside: np.ndarray
     outside: np.ndarray
     inverses: tuple[torch.Tensor, torch.Tensor]
+
+
+class Turn:
+    """An orthogonal matrix Q (d, d), I - V T V' of a few Householder reflections: no d by d numbers are needed."""
+
+    def __init__(self, reflectors: np.ndarray, scales: np.ndarray) -> None:
+        """``reflectors`` (d, r), unit lower trapezoidal; ``scales`` (r,): LAPACK's tau."""
+        count = len(scales)
+        self.v, self.t = torch.from_numpy(reflectors), torch.zeros((count, count), dtype=torch.float64)
+        for i, scale in enumerate(scales):
+            self.t[:i, i] = -scale * self.t[:i, :i] @ (self.v[:, :i].T @ self.v[:, i])
+            self.t[i, i] = scale
+
+    @staticmethod
+    def along(columns: np.ndarray) -> "Turn":
+        """The turn whose first columns span those of ``columns`` (d, r), r <= d.
+
+        >>> q = Turn.along(np.array([[3.0], [4.0]])).forward(torch.eye(2, dtype=torch.float64))
+        >>> q.abs().numpy().round(3).tolist()
+        [[0.6, 0.8], [0.8, 0.6]]
+        """
+        packed, scales = np.linalg.qr(columns, mode="raw")
+        lower = np.tril(packed.T, -1)
+        lower[np.arange(len(scales)), np.arange(len(scales))] = 1.0
+        return Turn(np.ascontiguousarray(lower), scales)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x Q, of rows x (..., d)."""
+        return x - ((x @ self.v) @ self.t) @ self.v.T
+
+    def back(self, x: np.ndarray) -> np.ndarray:
+        """x Q', of rows x (n, d)."""
+        v, t = self.v.numpy(), self.t.numpy()
+        return x - ((x @ v) @ t.T) @ v.T
 
 
 class KernelField(nn.Module):
@@ -59,8 +93,8 @@ class KernelField(nn.Module):
         points = whole[places]
         count, dim = points.shape
         inner = min(count - 1, dim)
-        turn = np.linalg.qr((points[1:] - points[0]).T, mode="complete")[0] if inner else np.eye(dim)
-        apart = (points[:, None] - points) @ turn[:, :inner]
+        turn = Turn.along((points[1:] - points[0]).T if inner == count - 1 else np.eye(dim))
+        apart = turn.forward(torch.from_numpy(points[:, None] - points)).numpy()[..., :inner]
         square = ((points[:, None] - points) ** 2).sum(2)
         slope, bend = (sum(np.exp(-square / (2 * s**2)) / s**p for s in self.scales) / len(self.scales) for p in (2, 4))
         joint = slope[:, None, :, None] * np.eye(inner)[:, None, :]
@@ -96,7 +130,7 @@ class KernelField(nn.Module):
         return torch.as_tensor(slope)[..., None] * apart
 
     def _whitened(self, block: Block, pull: torch.Tensor) -> torch.Tensor:
-        turned = pull @ torch.from_numpy(block.turn)
+        turned = block.turn.forward(pull)
         inside, outside = turned[..., : block.inner].flatten(1), turned[..., block.inner :].transpose(1, 2)
         parts = [inside @ block.inverses[0].T, (outside @ block.inverses[1].T).flatten(1)]
         return torch.cat(parts, dim=1)
@@ -105,13 +139,13 @@ class KernelField(nn.Module):
         """Whitened numbers (count * d,) back as gradients (count, d) at the points."""
         out, at = np.empty(tuple(self.points.shape)), 0
         for block in self.blocks:
-            count, dim = len(block.places), len(block.turn)
+            count, dim = len(block.places), out.shape[1]
             part = values[at : at + count * dim]
             at += count * dim
             turned = np.empty((count, dim))
             turned[:, : block.inner] = (block.inside @ part[: count * block.inner]).reshape(count, -1)
             turned[:, block.inner :] = (part[count * block.inner :].reshape(-1, count) @ block.outside.T).T
-            out[block.places] = turned @ block.turn.T
+            out[block.places] = block.turn.back(turned)
         return out
 
 
