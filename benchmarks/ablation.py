@@ -31,7 +31,7 @@ from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
 from synth.pipeline.draw_rows import Drawn, whole
 from synth.questions import Bins, Counts, CountsRelease, ExternalRelease, Marginal
-from synth.questions.numeric.markov_field import Table, total_of
+from synth.questions.numeric.markov_field import MeasuredTable, total_of
 from synth.release import folder as releases
 from synth.release.folder import load_release
 
@@ -51,7 +51,7 @@ def by_mixture(stored: releases.StoredRelease, seed: int) -> Product:
     """The mixture fitted to the tables that AIM chose and counted."""
     release = next(r for r in stored.releases if isinstance(r, ExternalRelease))
     answers = list(zip(release.cliques, map(np.asarray, release.values), map(float, release.sigmas), strict=True))
-    total = total_of([Table(*a) for a in answers])
+    total = total_of([MeasuredTable(*a) for a in answers])
     bins, numbers = release.question.bins, external_fit._numbers(stored.releases, stored.setting)
     alone = {c[0]: (v, s) for c, v, s in answers if len(c) == 1}
     result = {b.column: _histogram(b, *alone[i], total, numbers.get(b.column)) for i, b in enumerate(bins)}

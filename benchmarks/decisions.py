@@ -30,11 +30,11 @@ LINES, WIDE = 500_000, 12
 
 def composition() -> dict[str, Any]:
     """Ten runs at epsilon 1 together; and the noise of one by zero-concentrated privacy and by the exact profile."""
-    from synth.privacy.accounting.compare_runs import Run, compose
+    from synth.privacy.accounting.compare_runs import ComparedRun, compose
     from synth.privacy.accounting.composition import calibrate
     from synth.privacy.accounting.zcdp import rho_of_epsilon
 
-    one = Run(epsilon=1.0, delta=DELTA, mu=calibrate(1.0, DELTA))
+    one = ComparedRun(epsilon=1.0, delta=DELTA, mu=calibrate(1.0, DELTA))
     noise = {"exact": 1 / calibrate(1.0, DELTA), "zcdp": (2 * rho_of_epsilon(1.0, DELTA)) ** -0.5}
     return {"ten_runs": compose([one] * 10).plain(), "sigma_of_sensitivity_1": noise}
 

@@ -17,7 +17,14 @@ from synth.generators.marginals.mixture import axis
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease
-from synth.questions.numeric.markov_field import Clique, MarkovRandomField, Potentials, Tree, reduced, tree_cells
+from synth.questions.numeric.markov_field import (
+    Clique,
+    JunctionTree,
+    MarkovRandomField,
+    Potentials,
+    reduced,
+    tree_cells,
+)
 from synth.release.folder import StoredRelease
 
 MOST_CELLS = 1_000_000  # of the tree; AIM's own limit of 80 MB holds ten million or more
@@ -63,7 +70,7 @@ def chosen(sizes: Sequence[int], reported: Sequence[Measured], most: int) -> lis
 def fitted(sizes: Sequence[int], reported: Sequence[Measured], total: float) -> MarkovRandomField:
     """The field that agrees best with the tables, in squares weighted by precision, as ``MarkovRandomField.fit``."""
     at: Potentials = {t.columns: np.zeros([sizes[i] for i in t.columns]) for t in reported}
-    tree = Tree(tuple(sizes), list(at))
+    tree = JunctionTree(tuple(sizes), list(at))
     step, still = 1 / (total * max(t.sigma**-2 for t in reported)), 0
     loss, slope, seen = _misfit(tree, at, reported, total)
     for _ in range(STEPS):
@@ -80,7 +87,7 @@ def fitted(sizes: Sequence[int], reported: Sequence[Measured], total: float) -> 
     return MarkovRandomField(sizes, at, total=total)
 
 
-def _misfit(tree: Tree, potentials: Potentials, reported: Sequence[Measured], total: float):
+def _misfit(tree: JunctionTree, potentials: Potentials, reported: Sequence[Measured], total: float):
     """Half the squared errors over variances, their gradient by clique, and the field's tables there."""
     known = tree.tables(potentials, total)
     seen = {c: reduced(known[tree.home[c]], tree.cliques[tree.home[c]], c) for c in potentials}

@@ -29,7 +29,7 @@ from runner import Row, grid, read, start, write
 
 import synth
 from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.measure import Plan
+from synth.generators.nested_mixture.measure import TreePlan
 from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
@@ -49,7 +49,7 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
         reported |= {"rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}
         reported["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
-        columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=Plan(oneway=1.0)))
+        columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=TreePlan(oneway=1.0)))
         reported["columns"] = _of_both(case, coder, real, columns)["scores"]
         reported["columns sdmetrics"] = sdmetrics(case, columns.frames)
     reported["population"] = population(case, coder)

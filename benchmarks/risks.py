@@ -22,7 +22,7 @@ from runner import ROOT, Row, answer_of, environment, start, sure, write
 
 import synth
 from synth.evaluate.read_sample import Sample, read
-from synth.evaluate.risks import Finding, chapter, neighbours
+from synth.evaluate.risks import AttackRates, chapter, neighbours
 from synth.evaluate.risks.rates import rate
 
 PACKAGE = "anonymeter==1.1.0"
@@ -84,7 +84,7 @@ def ours(folder: Path, schema: synth.Schema, attacks: int) -> list[Row]:
     return out
 
 
-def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.random.Generator) -> Finding:
+def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.random.Generator) -> AttackRates:
     """All columns in turn as the hidden one, hits of all together."""
     asked = [s.at_most(attacks, rng) for s in (real, held)]
     both = [rate(np.concatenate(list(neighbours.inferred(a, made).values()))) for a in asked]
@@ -92,10 +92,10 @@ def _inferred(real: Sample, held: Sample, made: Sample, attacks: int, rng: np.ra
     naive = [
         neighbours.same(asked[0], n, np.asarray(made.positions[n])[guess[: asked[0].used]]).mean() for n in made.columns
     ]
-    return Finding(attack="inference", table="", real=both[0], control=both[1], baseline=float(np.mean(naive)))
+    return AttackRates(attack="inference", table="", real=both[0], control=both[1], baseline=float(np.mean(naive)))
 
 
-def _row(made: str, by: str, attack: str, finding: Finding) -> Row:
+def _row(made: str, by: str, attack: str, finding: AttackRates) -> Row:
     assert finding.control is not None
     assert finding.risk is not None
     rates = {"real": finding.real.value, "control": finding.control.value, "baseline": finding.baseline}

@@ -18,6 +18,19 @@ def say(plain: Any) -> None:
     print(json.dumps(plain, ensure_ascii=False), flush=True)
 
 
+def charged(
+    place: Path, what: str, plain: dict[str, Any], lines: Iterable[str], *, spent: dict[str, float], as_json: bool
+) -> None:
+    """Writes what was paid for, and says it: ``lines`` about it, or all as JSON. ``spent``: epsilon and delta."""
+    write_text(place, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        say({"epsilon_spent": spent["epsilon"], "delta": spent["delta"], **plain, "paths": {what: str(place)}})
+        return
+    for line in lines:
+        print(line)
+    print(f"charged: epsilon {spent['epsilon']:g}, delta {spent['delta']:g}; {place}")
+
+
 def leave(message: str, code: int) -> NoReturn:
     """One line on stderr, and the exit code: 5 where something was charged, whatever followed."""
     message, code = ended(message, code)

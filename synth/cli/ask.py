@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import check_writable, say, write_text
+from synth.cli.answer import charged, check_writable, say, write_text
 from synth.cli.options import (
     ApprovedByOpt,
     AssumeOpt,
@@ -89,14 +89,13 @@ def ask(
         separate=separate,
         may_spend=may_spend(),
     )
-    write_text(place, json.dumps(result.plain(), indent=1, ensure_ascii=False) + "\n")
-    if as_json:
-        say({"epsilon_spent": epsilon, "delta": delta, **result.plain(), "paths": {"answer": str(place)}})
-        return
-    for one in result.answers:
-        for name, reported in one["terms"].items():
-            print(f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}")
-    print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {place}")
+    lines = [
+        f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}"
+        for one in result.answers
+        for name, reported in one["terms"].items()
+    ]
+    spent = {"epsilon": float(epsilon or 0.0), "delta": delta}
+    charged(place, "answer", result.plain(), lines, spent=spent, as_json=as_json)
 
 
 def _price(

@@ -7,7 +7,7 @@ from synth.cli.answer import names
 from synth.pipeline.reporting import Quiet
 
 
-class Notes(Quiet):
+class CollectedNotes(Quiet):
     """Keeps what is noted, to be said in the end."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ def multiple_tables(
 
     release = release.parent if release.name == "model.json" else release  # as for a single sample
     place = out or Path("tables")
-    notes = Notes()
+    notes = CollectedNotes()
     paths = multiple_to(
         release,
         place,

@@ -1,12 +1,11 @@
 """`synth statistics`: means, quantiles and group counts, paid for."""
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.answer import charged, check_writable, names
 from synth.cli.options import (
     ApprovedByOpt,
     AssumeOpt,
@@ -75,14 +74,12 @@ def statistics(
         separate=separate,
         may_spend=may_spend(),
     )
-    write_text(out, json.dumps(result.plain(), indent=1, ensure_ascii=False) + "\n")
-    if as_json:
-        say({"epsilon_spent": epsilon, "delta": delta, **result.plain(), "paths": {"statistics": str(out)}})
-        return
-    for one in result.answers:
-        if "cells" in one:
-            what = "weights" if one["kind"] == "weight" else "counts"
-            print(f"{one['ask']}: {len(one['cells'])} {what}, each give or take {one['half']:.1f}")
-        else:
-            print(f"{one['ask']}: {one['value']} ({one['low']} to {one['high']})")
-    print(f"charged: epsilon {epsilon:g}, delta {delta:g}; {out}")
+    lines, spent = map(_line, result.answers), {"epsilon": epsilon, "delta": delta}
+    charged(out, "statistics", result.plain(), lines, spent=spent, as_json=as_json)
+
+
+def _line(one: dict[str, Any]) -> str:
+    if "cells" not in one:
+        return f"{one['ask']}: {one['value']} ({one['low']} to {one['high']})"
+    what = "weights" if one["kind"] == "weight" else "counts"
+    return f"{one['ask']}: {len(one['cells'])} {what}, each give or take {one['half']:.1f}"

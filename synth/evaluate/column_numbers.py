@@ -23,7 +23,7 @@ Pair = tuple[float, float]  # of the real and of the synthetic table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers:
+class ColumnNumbers:
     """One column in both tables, the real one first.
 
     ``missing``: share of empty cells; the rest is of the cells that are not. ``distance``: of their shares, None where
@@ -67,7 +67,7 @@ class Numbers:
         return ""
 
 
-def lines(result: Numbers | None, *, date: bool = False) -> list[tuple[str, ...]]:
+def lines(result: ColumnNumbers | None, *, date: bool = False) -> list[tuple[str, ...]]:
     """What a table beside the pictures shows: missing shares, mean, spread and quantiles, real and synthetic.
 
     ``result``: the column's numbers; without them no line. ``date``: whether they are days since 1970.
@@ -91,7 +91,7 @@ def _day(value: float) -> str:
     return str(np.datetime64(int(value), "D"))
 
 
-def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthetic: np.ndarray) -> Numbers:
+def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthetic: np.ndarray) -> ColumnNumbers:
     """A column's numbers from its positions (rows,) in both tables. ``groups``: in which shares are compared.
 
     Privacy: reads rows, exact: for the steward alone, never released.
@@ -101,7 +101,7 @@ def numbers(name: str, column: Column, groups: Groups, real: np.ndarray, synthet
     missing = tuple(1 - f / max(len(p), 1) for f, p in zip(filled, (real, synthetic), strict=True))
     distance, chance = apart(*(np.bincount(groups.take(k), minlength=len(groups.labels)) for k in retained))
     reported = [values(column, k) for k in retained] if column.is_numeric and min(filled) else None
-    return Numbers(
+    return ColumnNumbers(
         column=name,
         filled=filled,
         missing=(missing[0], missing[1]),

@@ -12,7 +12,7 @@ from synth.errors import UsageError
 from synth.evaluate import chart_data
 from synth.evaluate.association import cramers_v
 from synth.evaluate.chart_data import Matrix, Shares
-from synth.evaluate.column_numbers import Numbers, numbers
+from synth.evaluate.column_numbers import ColumnNumbers, numbers
 from synth.evaluate.joint_scores import mean, scored
 from synth.evaluate.quality import Quality, measure, unscored
 from synth.evaluate.rating import Scored
@@ -42,7 +42,7 @@ class OneWay:
     real: np.ndarray = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     distance: float = field(repr=False)
-    numbers: Numbers | None = field(repr=False, default=None)
+    numbers: ColumnNumbers | None = field(repr=False, default=None)
 
     @property
     def pooled(self) -> bool:

@@ -30,7 +30,7 @@ ROW = "\0row"  # of the root, as a column of its table; no table has one of that
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Numbers:
+class ChildCounts:
     """How many children of one kind a parent has: shares (bound + 1,) of parents, their ``distance``, and that of a
     second real sample ``by_chance``."""
 
@@ -43,7 +43,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class PairDistance:
     """Two columns together: the ``distance`` of the synthetic from the real ones, that of a second real sample
     ``by_chance``, and that of the real columns taken as ``independent``, in which the relation is lost."""
 
@@ -61,7 +61,7 @@ class Pair:
         return rate(limit, self.distance, second=self.by_chance, independent=self.independent)[1] == WORSE
 
 
-def _lost(pair: Pair) -> float:
+def _lost(pair: PairDistance) -> float:
     return pair.independent - pair.distance
 
 
@@ -74,8 +74,8 @@ class Across:
     """
 
     rows: Mapping[str, tuple[int, int]] = field(repr=False)
-    numbers: list[Numbers]
-    pairs: Mapping[str, list[Pair]]
+    numbers: list[ChildCounts]
+    pairs: Mapping[str, list[PairDistance]]
     marking: str = STEWARD_ONLY
 
     @cached_property
@@ -128,7 +128,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
     Privacy: reads rows, exact: for the steward alone, never released.
     """
     both = (_marked(real, schema.root), synthetic)
-    pairs: dict[str, list[Pair]] = {}
+    pairs: dict[str, list[PairDistance]] = {}
     for table in schema.downwards:
         for about, view, names in _asked(schema, table):
             pairs.setdefault(about, []).extend(_pairs(both, schema, table, view, names, about))
@@ -169,11 +169,11 @@ def _marked(forest: Forest, root: str) -> Forest:
     return forest.with_branch(root, numbered)
 
 
-def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> Numbers:
+def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> ChildCounts:
     shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
     result = _columns(both[0], parent, "rows", [name, row])
-    return Numbers(
+    return ChildCounts(
         child=child,
         parent=parent,
         real=shares[0],
@@ -199,7 +199,7 @@ def _by_chance(codes: np.ndarray, size: int, again: Sequence[np.ndarray]) -> flo
 
 def _pairs(
     both: Sequence[Forest], schema: Dataset, table: str, view: View, names: Sequence[tuple[str, str]], about: str
-) -> Iterator[Pair]:
+) -> Iterator[PairDistance]:
     """The distance of each pair of columns, numbers and long lists in few groups."""
     columns = sorted({c for pair in names for c in pair})
     if not columns:
@@ -217,7 +217,7 @@ def _pairs(
         both_codes = [c[first] * size + c[second] for c in codes]
         real, made = (_shares(c, shape[0] * size).reshape(shape) for c in both_codes)
         alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
-        yield Pair(
+        yield PairDistance(
             about=about,
             first=_label(first),
             second=_label(second),

@@ -16,7 +16,7 @@ HELD_OUT = 0.2  # share of the real rows set aside where no rows were held out b
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
+class UtilityScore:
     """One score of three models on the same real test rows: trained on synthetic, on real, on resampled real rows."""
 
     name: str
@@ -35,7 +35,7 @@ class Utility:
     task: str
     held_out: bool
     test_rows: int
-    scores: tuple[Score, ...] = field(repr=False)
+    scores: tuple[UtilityScore, ...] = field(repr=False)
 
 
 def utility(
@@ -65,7 +65,7 @@ def _split(real: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
     return real.take(np.sort(order[cut:])), real.take(np.sort(order[:cut]))
 
 
-def _regression(trained: Sequence[Sample], held: Sample, names: list[str], target: str) -> list[Score]:
+def _regression(trained: Sequence[Sample], held: Sample, names: list[str], target: str) -> list[UtilityScore]:
     from sklearn.metrics import mean_absolute_error, r2_score
 
     truth = held.values(target)
@@ -87,7 +87,7 @@ def _regression(trained: Sequence[Sample], held: Sample, names: list[str], targe
 
 def _classification(
     trained: Sequence[Sample], held: Sample, names: list[str], target: str, schema: Schema
-) -> tuple[str, list[Score]]:
+) -> tuple[str, list[UtilityScore]]:
     codes = _classes(trained[1], target, schema)
     labels = [codes[s.positions[target]] for s in (*trained, held)]
     if len(np.unique(labels[1])) < 2:
@@ -112,7 +112,7 @@ def _classes(base: Sample, target: str, schema: Schema) -> np.ndarray:
     return codes
 
 
-def _binary(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[Score]:
+def _binary(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[UtilityScore]:
     from sklearn.metrics import f1_score, roc_auc_score
 
     areas: list[float | None] = []
@@ -146,7 +146,7 @@ def _logistic(train: Sample, held: Sample, names: list[str], label: np.ndarray) 
         return LogisticRegression(class_weight="balanced", max_iter=50).fit(x, label).predict(z)
 
 
-def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[Score]:
+def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[UtilityScore]:
     from sklearn.metrics import accuracy_score, f1_score
 
     guesses = []
@@ -161,6 +161,6 @@ def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: lis
     ]
 
 
-def _score(name: str, label: str, better: bool, result: Sequence[Any]) -> Score:
+def _score(name: str, label: str, better: bool, result: Sequence[Any]) -> UtilityScore:
     synthetic, real, floor = (None if v is None or not np.isfinite(v) else float(v) for v in result)
-    return Score(name=name, label=label, higher_is_better=better, synthetic=synthetic, real=real, floor=floor)
+    return UtilityScore(name=name, label=label, higher_is_better=better, synthetic=synthetic, real=real, floor=floor)

@@ -39,7 +39,7 @@ CAPS = ("max_epsilon", "max_delta")
 USUAL_DELTA = 1e-3  # over all runs, where a budget names epsilon alone
 
 
-class Book(Protocol):
+class BudgetBook(Protocol):
     """What of the ledger is needed to put a budget down."""
 
     def policy(self, dataset: str) -> Any: ...
@@ -139,7 +139,7 @@ class Roles:
         """
         return self.may_spend(visitor, dataset) and self.budget(dataset) is None
 
-    def put_down(self, book: Book, dataset: str) -> None:
+    def put_down(self, book: BudgetBook, dataset: str) -> None:
         """Writes the dataset's budget into the ledger, which refuses whatever exceeds it; nothing where it is there."""
         if (budget := self.budget(dataset)) is None:
             return
@@ -154,17 +154,17 @@ def place() -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-class _People(toml_files.Table):
+class _People(toml_files.KnownTable):
     steward: list[str] | None = None
     reviewer: list[str] | None = None
     analyst: list[str] | None = None
 
 
-class _Approval(toml_files.Table):
+class _Approval(toml_files.KnownTable):
     epsilon_above: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
-class _Budget(toml_files.Table):
+class _Budget(toml_files.KnownTable):
     max_epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_delta: float | None = Field(default=None, gt=0, lt=1)
 
@@ -173,7 +173,7 @@ class _Dataset(_Budget, _Approval):
     may_spend: list[str] | None = None
 
 
-class _File(toml_files.Table):
+class _File(toml_files.KnownTable):
     roles: _People = _People()
     approval: _Approval = _Approval()
     budget: _Budget = _Budget()

@@ -12,7 +12,7 @@ from synth.privacy.accounting.events import Event, ZCDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External, ExternalRelease
-from synth.questions.numeric.markov_field import MarkovRandomField, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected
@@ -198,7 +198,7 @@ def _numbers(names: Sequence[str]) -> tuple[int, ...]:
     return tuple(int(n[1:]) for n in names)
 
 
-def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[Table]:
+def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[MeasuredTable]:
     """OpenDP's measurements as tables of numbered columns.
 
     Privacy: released answers only.
@@ -206,7 +206,7 @@ def tables(sizes: Sequence[int], measured: Sequence[Any]) -> list[Table]:
     cliques = [_numbers(m.clique) for m in measured]
     shapes = [[sizes[i] for i in c] for c in cliques]
     values = [np.asarray(m.noisy_measurement, dtype=float).reshape(s) for m, s in zip(measured, shapes, strict=True)]
-    return [Table(c, v, float(m.stddev)) for c, v, m in zip(cliques, values, measured, strict=True)]
+    return [MeasuredTable(c, v, float(m.stddev)) for c, v, m in zip(cliques, values, measured, strict=True)]
 
 
 def _codes(bins: Bins, positions: np.ndarray) -> np.ndarray:

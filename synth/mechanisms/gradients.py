@@ -123,7 +123,7 @@ class _Descending:
     """What is known of one descent: its plan (kept, so that its identity is its own), rows and steps taken."""
 
     def __init__(self, plan: Descent, rows: Mapping[str, np.ndarray]) -> None:
-        self.plan, self.taken, self.gradients = plan, 0, Gradients(plan)
+        self.plan, self.taken, self.gradients = plan, 0, PerExampleGradients(plan)
         self.codes = np.stack([codes(b, rows[b.column]) for b in plan.bins], axis=1)
 
     def sums(self, question: Step, noise: SystemNoise) -> np.ndarray:
@@ -139,7 +139,7 @@ class _Descending:
         return total.astype(np.int64)
 
 
-class Gradients:
+class PerExampleGradients:
     """Per-example gradients of a descent's network: by Opacus, or by torch's own where layers are none that it knows.
 
     Of a kernel, what each row adds at its points, whitened (kernel_field.py).
@@ -224,7 +224,7 @@ def check_places(question: Step) -> None:
     plan, place = question.descent, np.arange(CHUNK)
     rows = np.stack([place * (2 * j + 7) % s for j, s in enumerate(plan.sizes)], axis=1)
     draws = np.sin(1.0 + place[:, None] * np.arange(3, plan.latent + 3))
-    gradients = Gradients(plan)
+    gradients = PerExampleGradients(plan)
     gradients.at(question.weights)
     whole = gradients.of(rows, draws)
     shifted, few = place * 37 % CHUNK, CHUNK // 3

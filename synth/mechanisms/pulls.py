@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.mechanisms.gradients import on_lattice
-from synth.mechanisms.votes import Classes, Taught, features
+from synth.mechanisms.votes import Classes, TaughtTeachers, features
 from synth.privacy.accounting.events import Event, GaussianDpEvent, TabledGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -81,7 +81,7 @@ class Pulling(Classes):
         return PullsRelease(question=question, values=released)
 
 
-def summed(question: Pulls, taught: Taught) -> np.ndarray:
+def summed(question: Pulls, taught: TaughtTeachers) -> np.ndarray:
     """Whole numbers (rows asked about, *shape): the exact sum over teachers, in units of the lattice.
 
     Privacy: reads rows, exact: it stays with the curator.
@@ -95,7 +95,7 @@ def summed(question: Pulls, taught: Taught) -> np.ndarray:
     return np.stack([p.sum(0) for p in parts]).astype(np.int64).reshape(-1, *question.shape)
 
 
-def slopes(question: Pulls, taught: Taught, asked: np.ndarray) -> torch.Tensor:
+def slopes(question: Pulls, taught: TaughtTeachers, asked: np.ndarray) -> torch.Tensor:
     """Each teacher's gradient on each row, (rows, teachers, groups), of length 1 at most (clipped) or exactly; zero for
     a teacher without rows.
 

@@ -47,7 +47,7 @@ class Classes:
     """
 
     def __init__(self) -> None:
-        self._open: dict[int, Taught] = {}
+        self._open: dict[int, TaughtTeachers] = {}
 
     def events(self, question: Votes, adjacency: Adjacency) -> list[Event]:
         """One Gaussian count for each row asked about. Errors: BudgetError where teachers would not fit in memory."""
@@ -64,10 +64,10 @@ class Classes:
         if plan.teachers * plan.most_rows * plan.table.shape[1] > HELD:
             raise BudgetError(SCATTERED.format(plan.teachers, plan.most_rows, plan.table.shape[1]))
 
-    def taught(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> Taught:
+    def taught(self, plan: Teachers, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> TaughtTeachers:
         """The teachers of a plan, as they have learnt so far. ``rows``: by column the positions (n,)."""
         if id(plan) not in self._open:
-            self._open[id(plan)] = Taught(plan, rows, noise)
+            self._open[id(plan)] = TaughtTeachers(plan, rows, noise)
         return self._open[id(plan)]
 
     def changed_cells(self, question: Votes, adjacency: Adjacency) -> int:  # noqa: ARG002
@@ -88,7 +88,7 @@ class Classes:
         return VotesRelease(question=question, values=votes + noise.gaussian_counts(votes.shape, sigma=plan.sigma))
 
 
-class Taught:
+class TaughtTeachers:
     """Teachers, side by side in arrays of public shapes: the arithmetic of one does not depend on another's rows.
 
     Privacy: reads rows, exact: they stay with the curator.

@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UsageError
-from synth.generators.base import Setting
+from synth.generators.base import Questions, Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
+from synth.pipeline.prepare import prepare
 from synth.pipeline.priors import PriorRows, encoded
+from synth.pipeline.public_twin import Preview
 from synth.pipeline.read_rows import RowReader
-from synth.pipeline.reporting import Reporter
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
+from synth.pipeline.same_rows import MaySpend
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator
 from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
+from synth.release import folder
 from synth.release.card.card import card, together
 from synth.release.card.priors import earlier
 from synth.release.card.statements import complete
@@ -213,3 +218,35 @@ class ChargedRun:
         else:
             reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
         return f"failed after the budget was committed: {reason}; {stands}"
+
+
+@contextmanager
+def checked_and_charged(
+    request: RunRequest,
+    schema: Schema | Dataset,
+    *,
+    rows: Any,
+    noise: SystemNoise | None,
+    reporter: Reporter | None,
+    may_spend: MaySpend,
+    questions: Questions | None = None,
+    preview: Preview | None = None,
+    steward_log: str | Path | None = None,
+) -> Iterator[ChargedRun]:
+    """The run of a request, once all that can be refused was checked; how what it buys is used ends in the ledger."""
+    reporter, noise = reporter or Quiet(), noise or SystemNoise()
+    reporter.stage("check")
+    folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
+    plan = prepare(
+        request,
+        schema,
+        rows=rows,
+        note=reporter.note,
+        noise=noise,
+        may_spend=may_spend,
+        questions=questions,
+        preview=preview,
+    )
+    run = ChargedRun(plan, noise, reporter, steward_log)
+    with run.charged():
+        yield run

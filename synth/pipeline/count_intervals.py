@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, reading
-from synth.pipeline.inference.weighted_rows import ROUNDING, Table
+from synth.pipeline.inference.weighted_rows import ROUNDING, NoisyBins
 from synth.questions import Bins, CountsRelease
 from synth.release import folder
 from synth.schema.grouping import bin_labels
@@ -79,7 +79,7 @@ def shares(
     return share, np.full(p.shape, np.inf) if hidden else half
 
 
-def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> Table | None:
+def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> NoisyBins | None:
     """Of all tables that hold the columns, summed over their other columns, those on the finest bins, averaged."""
     result: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
     for marginal, values in [a for r in releases for a in zip(r.question.marginals, r.values, strict=True)]:
@@ -98,4 +98,4 @@ def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> Tabl
     same = max(result.values(), key=lambda group: group[0][1].size)
     weights = np.array([1 / v for _, _, v in same])
     counts = np.tensordot(weights, np.stack([c for _, c, _ in same]), axes=1) / weights.sum()
-    return Table(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))
+    return NoisyBins(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))

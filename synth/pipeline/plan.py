@@ -19,7 +19,7 @@ from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
 from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
-from synth.pipeline.plan_result import Plan, Step
+from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.priors import NO_METHOD
 from synth.pipeline.rehearsal import rehearse
@@ -148,12 +148,12 @@ def _averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return out
 
 
-def _step(question: Any, cells: int) -> Step:
+def _step(question: Any, cells: int) -> PlannedQuestion:
     if not isinstance(question, Counts):
         noise = float(getattr(question, "sigma", None) or question.scale)
-        return Step(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
+        return PlannedQuestion(purpose=question.purpose, tables=1, cells=cells, sigma_least=noise, sigma_most=noise)
     sigmas = [m.sigma for m in question.marginals]
-    return Step(
+    return PlannedQuestion(
         purpose=question.purpose, tables=len(sigmas), cells=cells, sigma_least=min(sigmas), sigma_most=max(sigmas)
     )
 

@@ -4,11 +4,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from synth.pipeline.retention import retention
-from synth.privacy.accounting.division import Part
+from synth.privacy.accounting.division import BudgetPart
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class PlannedQuestion:
     """One question of the run: its tables, cells, and the noise (rows) of its most and least exact table."""
 
     purpose: str
@@ -78,8 +78,8 @@ class Plan:
     mu: float
     sensitivity: float
     meaning: str
-    steps: list[Step]
-    budget: list[Part]
+    steps: list[PlannedQuestion]
+    budget: list[BudgetPart]
     error_one_way: float
     error_two_way: float | None
     cells_two_way: float | None = None
@@ -115,7 +115,7 @@ class Plan:
         return "\n".join(lines)
 
 
-def table(budget: list[Part]) -> list[str]:
+def table(budget: list[BudgetPart]) -> list[str]:
     """How the budget is divided, a line a question."""
     wide = max((len(p.question) for p in budget), default=8)
     lines = [f"  {'question':{wide}}  share of the budget  noise"]

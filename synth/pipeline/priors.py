@@ -12,7 +12,7 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
 from synth.pipeline import same_rows
-from synth.pipeline.private_rows import Rows
+from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.noise import SeededNoise
 from synth.release import folder
 from synth.schema.dataset import Dataset
@@ -175,12 +175,12 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
     )
 
 
-def check_apart(priors: Sequence[Prior], rows: Rows, key: bytes) -> None:
+def check_apart(priors: Sequence[Prior], rows: PrivateRows, key: bytes) -> None:
     """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them."""
     for prior in priors:
         common = list(prior.columns)
         if not prior.release and same_rows.alike(
-            Rows(place=rows.place, columns=common), Rows(place=prior.place, columns=common), key
+            PrivateRows(place=rows.place, columns=common), PrivateRows(place=prior.place, columns=common), key
         ):
             raise UsageError(SHARED.format(prior.name))
 

@@ -22,14 +22,14 @@ Source: TypeAlias = str | Path | pd.DataFrame | Place
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class PrivateRows:
     """Where the private rows are, and which columns of them are wanted; nothing is read before it is asked for."""
 
     place: Place
     columns: list[str]
 
     @classmethod
-    def of(cls, place: Place, schema: Schema) -> "Rows":
+    def of(cls, place: Place, schema: Schema) -> "PrivateRows":
         """What a run under this schema needs of the table there."""
         return cls(place=place.under(schema), columns=[*schema.measured(), *([schema.person] if schema.person else [])])
 
@@ -38,20 +38,20 @@ class Rows:
         self.place.check_form(self.columns)
 
 
-def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, Rows]:
+def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, PrivateRows]:
     """What a run needs of each table."""
     if not isinstance(schema, Dataset):
-        return {n: Rows.of(p, schema) for n, p in result.items()}
+        return {n: PrivateRows.of(p, schema) for n, p in result.items()}
     columns = {n: dict.fromkeys([*s.measured(), *text_columns(schema, n)]) for n, s in schema.tables.items()}
-    return {n: Rows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in result.items()}
+    return {n: PrivateRows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in result.items()}
 
 
-def marked(rows: Mapping[str, Rows], schema: Schema | Dataset) -> Iterator[tuple[str, Rows]]:
+def marked(rows: Mapping[str, PrivateRows], schema: Schema | Dataset) -> Iterator[tuple[str, PrivateRows]]:
     """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
     for name, own in rows.items():
         yield name, own
         if isinstance(schema, Dataset):
-            yield name, Rows(place=own.place, columns=list(schema.tables[name].measured()))
+            yield name, PrivateRows(place=own.place, columns=list(schema.tables[name].measured()))
 
 
 def located(

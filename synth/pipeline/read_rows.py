@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.pipeline import same_rows
 from synth.pipeline.learn_schema import fineness, finer, grids, lacking
-from synth.pipeline.private_rows import Rows, marked
+from synth.pipeline.private_rows import PrivateRows, marked
 from synth.pipeline.run_plan import RunPlan
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
@@ -19,7 +19,7 @@ from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
 from synth.sources.related_tables import read, text_columns
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import Opened, link
+from synth.sources.rows.linking import TableRows, link
 from synth.sources.rows.spill import Spill
 
 
@@ -62,7 +62,7 @@ class RowReader:
 
     def trees(self, schema: Dataset) -> Forest:
         """The private rows of related tables as a forest; which rows of a parent are kept is decided here."""
-        opened: dict[str, Opened] = {}
+        opened: dict[str, TableRows] = {}
         clamped: dict[str, int] = {}
         unreadable: dict[str, int] = {}
         for name, rows in self.plan.rows.items():
@@ -81,7 +81,7 @@ class RowReader:
         """Keeps a mark of a single table's rows, read again for it where reading has not brought it."""
         self._keep(same_rows.mark(self._rows, self.plan.book.row_key()) if digest is None else digest, self._rows)
 
-    def _keep(self, digest: bytes | None, rows: Rows) -> None:
+    def _keep(self, digest: bytes | None, rows: PrivateRows) -> None:
         """Keeps a mark of rows, by which they are known again before a later spend (same_rows.py).
 
         One that no other is like where they cannot be compared: the number of rows must not decide about a line.
@@ -91,7 +91,7 @@ class RowReader:
         self.plan.book.fingerprint(self.run, dataset=self.plan.dataset, digest=digest, apart=apart)
 
     @property
-    def _rows(self) -> Rows:
+    def _rows(self) -> PrivateRows:
         """Those of a single table."""
         return self.plan.rows[ONE]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.nested_mixture.draw import Rows
+from synth.generators.nested_mixture.draw import DrawnTable
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.dataset import Dataset
@@ -51,7 +51,7 @@ class Drawing:
             return share
         return share * sum(int(self._meeting(b).sum()) for b in self._blocks(PILOT, rng)) / PILOT
 
-    def blocks(self, num_roots: int, *, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
+    def blocks(self, num_roots: int, *, rng: np.random.Generator) -> Iterator[dict[str, DrawnTable]]:
         """So many roots that meet it, with all their rows. Errors: UsageError where they are too rare."""
         if not self.below:
             yield from self._blocks(num_roots, rng)
@@ -72,13 +72,13 @@ class Drawing:
                         "fewer rows or for less"
                     )
 
-    def _blocks(self, num_roots: int, rng: np.random.Generator) -> Iterator[dict[str, Rows]]:
+    def _blocks(self, num_roots: int, rng: np.random.Generator) -> Iterator[dict[str, DrawnTable]]:
         """Rows of the model, with the rules across tables kept."""
         for block in self.model.blocks(num_roots, rng=rng, where=self.of_root or None, rules=self.rules):
             self.across.apply(block, rng)
             yield block
 
-    def _meeting(self, block: Mapping[str, Rows]) -> np.ndarray:
+    def _meeting(self, block: Mapping[str, DrawnTable]) -> np.ndarray:
         """Which roots of a block meet the conditions below them (n,)."""
         schema = self.model.schema
         met = np.ones(block[schema.root].num_rows, dtype=bool)
@@ -91,7 +91,7 @@ class Drawing:
             met &= result
         return met
 
-    def _only(self, block: Mapping[str, Rows], roots: np.ndarray) -> dict[str, Rows]:
+    def _only(self, block: Mapping[str, DrawnTable], roots: np.ndarray) -> dict[str, DrawnTable]:
         """The rows of these roots alone."""
         schema = self.model.schema
         retained, out = {schema.root: roots}, {}
@@ -104,11 +104,13 @@ class Drawing:
                 retained[table] = np.flatnonzero(new[parent] >= 0)
                 parent = new[parent]
             of_table = retained[table]
-            out[table] = Rows(positions={n: p[of_table] for n, p in rows.positions.items()}, parent=parent[of_table])
+            out[table] = DrawnTable(
+                positions={n: p[of_table] for n, p in rows.positions.items()}, parent=parent[of_table]
+            )
         return out
 
 
-def _roots(schema: Dataset, block: Mapping[str, Rows], table: str) -> np.ndarray:
+def _roots(schema: Dataset, block: Mapping[str, DrawnTable], table: str) -> np.ndarray:
     """The root of each row of a table, (n,)."""
     rows, at = np.arange(block[table].num_rows), table
     while (key := schema.key_above(at)) is not None:

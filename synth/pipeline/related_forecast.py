@@ -17,7 +17,7 @@ from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.plan_result import table
 from synth.pipeline.rehearsal import made_up, most_roots
-from synth.privacy.accounting.division import Part, division
+from synth.privacy.accounting.division import BudgetPart, division
 from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
 from synth.questions import Linked, LinkedRelease, Marginal
@@ -29,7 +29,7 @@ VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first":
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedTables:
     """Tables asked about one table's rows: ``about`` what, how many, cells, noise (roots a cell), expected error.
 
     ``error``: mean total variation from noise alone, 0 to 1, at most.
@@ -57,8 +57,8 @@ class RelatedForecast:
     mu: float
     sensitivity: float
     meaning: str
-    asked: list[Asked]
-    budget: list[Part]
+    asked: list[AskedTables]
+    budget: list[BudgetPart]
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -125,7 +125,7 @@ class _StandIn:
         return LinkedRelease(question=question, values=tuple(values))
 
 
-def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:
+def _asked(releases: Sequence[LinkedRelease]) -> list[AskedTables]:
     """The questions by what they are about, in the order in which they are asked."""
     result: dict[tuple[str, str], list[tuple[Marginal, float]]] = {}
     for release in releases:
@@ -133,7 +133,7 @@ def _asked(releases: Sequence[LinkedRelease]) -> list[Asked]:
             about = _about(release.question, marginal)
             result.setdefault((release.question.table, about), []).append((marginal, float(max(values.sum(), 1.0))))
     return [
-        Asked(
+        AskedTables(
             table=table,
             about=about,
             tables=len(parts),

@@ -3,7 +3,7 @@
 from math import floor, log10
 from pathlib import Path
 
-from synth.pipeline.private_rows import Rows, place_at
+from synth.pipeline.private_rows import PrivateRows, place_at
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
 
@@ -16,7 +16,7 @@ def rough_rows(table: str | Path, *, schema: Schema, source: str | None = None) 
 
     Privacy: reads rows, exact: only for a steward who vouches that the number of rows is public.
     """
-    rows = Rows.of(place_at(str(table), source), schema)
+    rows = PrivateRows.of(place_at(str(table), source), schema)
     if isinstance(rows.place, WarehousePlace):
         return rounded(rows.place.rows_there())
     nothing = Schema.model_construct(columns={})

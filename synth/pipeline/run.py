@@ -12,10 +12,9 @@ from typing import Any, Unpack
 from synth.errors import InputError
 from synth.generators.base import Questions
 from synth.jobs import PeakMemory, give_back
-from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
-from synth.pipeline.prepare import prepare
 from synth.pipeline.private_rows import Source
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.reporting import STAGES as STAGES
@@ -27,7 +26,6 @@ from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
 from synth.questions.kinds import kinds_of
-from synth.release import folder
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
@@ -92,56 +90,56 @@ def carry_out(
 
     ``questions``: the method itself, in place of the one that the request names. ``preview``: that the rows are public.
     """
-    clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
-    with PeakMemory() as peak:
-        reporter.stage("check")
-        folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-        plan = prepare(
+    clock, reporter = time.perf_counter(), reporter or Quiet()
+    with (
+        PeakMemory() as peak,
+        checked_and_charged(
             request,
             schema,
             rows=rows,
-            note=reporter.note,
             noise=noise,
+            reporter=reporter,
             may_spend=may_spend,
             questions=questions,
+            steward_log=steward_log,
             preview=preview,
+        ) as charged_run,
+    ):
+        plan = charged_run.plan
+        started = time.perf_counter()
+        charged_run.learn()
+        releases, setting = charged_run.measure()
+        give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
+        made = fit_and_sample(
+            plan.generator,
+            releases,
+            setting,
+            reporter,
+            device=plan.device,
+            seed=request.seed,
+            num_rows=request.num_rows,
+            held=request.out is None,
         )
-        charged_run = ChargedRun(plan, noise, reporter, steward_log)
-        with charged_run.charged():
-            started = time.perf_counter()
-            charged_run.learn()
-            releases, setting = charged_run.measure()
-            give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
-            made = fit_and_sample(
-                plan.generator,
-                releases,
-                setting,
-                reporter,
-                device=plan.device,
-                seed=request.seed,
-                num_rows=request.num_rows,
-                held=request.out is None,
-            )
-            seconds = time.perf_counter() - started
-            about = {
-                **charged_run.card(num_rows=0),
-                "constraints": made.retained,
-                "seed": made.seed,
-                **made.about_fit(),
-            }
-            about["rows"] = {**about["rows"], **made.about_rows}
-            about["release_kinds"] = kinds_of(type(r) for r in releases)
-            paths = write(
-                request.out,
-                made,
-                releases,
-                setting,
-                about,
-                reporter,
-                public=plan.public,
-                raw_text=request.raw_text,
-                dialect=request.dialect,
-            )
+        seconds = time.perf_counter() - started
+        about = {
+            **charged_run.card(num_rows=0),
+            "constraints": made.retained,
+            "seed": made.seed,
+            **made.about_fit(),
+        }
+        about["rows"] = {**about["rows"], **made.about_rows}
+        about["release_kinds"] = kinds_of(type(r) for r in releases)
+        paths = write(
+            request.out,
+            made,
+            releases,
+            setting,
+            about,
+            reporter,
+            public=plan.public,
+            raw_text=request.raw_text,
+            dialect=request.dialect,
+        )
     return Result(
         method=plan.questions.name,
         relation=str(plan.grant.adjacency.relation),
@@ -199,13 +197,11 @@ def carry_out_learning(
     may_spend: MaySpend = anybody,
 ) -> Schema:
     """As ``learn_schema``, of a request that stands already."""
-    reporter, noise = reporter or Quiet(), noise or SystemNoise()
-    reporter.stage("check")
+    reporter = reporter or Quiet()
     schema = to_learn(schema, False, reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
-    plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-    charged_run = ChargedRun(plan, noise, reporter, None)
-    with charged_run.charged():
+    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    with paying as charged_run:
         result: Schema = charged_run.learn()
         return result

@@ -10,7 +10,7 @@ from synth.mechanisms import counts
 from synth.pipeline import rehearsal
 from synth.pipeline.methods import is_gaussian
 from synth.pipeline.priors import Prior, PriorRows
-from synth.pipeline.private_rows import Rows
+from synth.pipeline.private_rows import PrivateRows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
@@ -28,7 +28,7 @@ class RunPlan:
     """
 
     request: RunRequest
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, PrivateRows]
     schema: Schema | Dataset
     questions: Questions
     grant: Grant

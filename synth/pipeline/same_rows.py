@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from synth.errors import UsageError
-from synth.pipeline.private_rows import Rows
+from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.rows.sketch import NOTHING, RETAINED, Mark, Sketch
+from synth.sources.rows.sketch import NOTHING, RETAINED, RowSketch, Sketch
 from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 MaySpend = Callable[[str], bool]
@@ -29,14 +29,14 @@ def anybody(name: str) -> bool:  # noqa: ARG001
     return True
 
 
-def check(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> None:
+def check(rows: PrivateRows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> None:
     """Errors: UsageError, naming the other datasets, where rows like these were charged to one of them."""
     if result := others(rows, book, dataset=dataset, may_spend=may_spend):
         names = [repr(name) for name in result]
         raise UsageError(SAME.format(" and ".join(names), names[0]))
 
 
-def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> list[str]:
+def others(rows: PrivateRows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> list[str]:
     """The datasets, among those that ``may_spend`` allows, to which rows like these were charged before the charge."""
     among = [name for name in book.marked() if name != dataset and may_spend(name)]
     if not among or not may_spend(dataset):
@@ -45,7 +45,7 @@ def others(rows: Rows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> li
     return [] if result is None else book.twins(result, dataset=dataset, among=among, alike=_alike)
 
 
-def mark(rows: Rows, key: bytes) -> bytes | None:
+def mark(rows: PrivateRows, key: bytes) -> bytes | None:
     """The mark of the rows' cells; None for one that is too long to be compared, empty, or not to be read.
 
     A cell that stops the reading is no reason for another end of the run: then the rows are not compared.
@@ -58,7 +58,7 @@ def mark(rows: Rows, key: bytes) -> bytes | None:
     return sketch.mark()
 
 
-def alike(rows: Rows, other: Rows, key: bytes) -> bool:
+def alike(rows: PrivateRows, other: PrivateRows, key: bytes) -> bool:
     """Whether two tables hold the same rows, or nearly all of them; False where either is too long to be compared.
 
     Privacy: reads rows, exact: the answer is for who may see both.
@@ -67,13 +67,13 @@ def alike(rows: Rows, other: Rows, key: bytes) -> bool:
     return None not in marks and _alike(*marks)  # type: ignore[arg-type]
 
 
-def unlike(rows: Rows) -> bytes:
+def unlike(rows: PrivateRows) -> bytes:
     """A mark of the same length that no table's is like. Privacy: public only."""
     nothing = np.full(RETAINED, NOTHING, np.uint64)
-    return Mark(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
+    return RowSketch(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
 
 
-def _fill(sketch: Sketch, rows: Rows) -> None:
+def _fill(sketch: Sketch, rows: PrivateRows) -> None:
     place, columns = rows.place, rows.columns
     if isinstance(place, ParquetPlace):
         place.feed(sketch, columns)
@@ -90,6 +90,6 @@ def _fill(sketch: Sketch, rows: Rows) -> None:
 
 def _alike(one: bytes, other: bytes) -> bool:
     try:
-        return Mark.read(one).like(Mark.read(other))
+        return RowSketch.read(one).like(RowSketch.read(other))
     except ValueError:
         return False

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.prepare import prepare
+from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
@@ -81,14 +80,12 @@ def carry_out(
     may_spend: MaySpend = anybody,
 ) -> Statistics:
     """As ``statistics``, of a request that stands already."""
-    reporter, noise, ask = reporter or Quiet(), noise or SystemNoise(), request.ask
+    ask = request.ask
     if not ask:
         raise UsageError(f"`ask=` is missing: {FORMS}")
     StatisticsQuestions.of(ask).check_schema(schema)
-    reporter.stage("check")
-    plan = prepare(request, schema, rows=rows, note=reporter.note, noise=noise, may_spend=may_spend)
-    charged_run = ChargedRun(plan, noise, reporter, None)
-    with charged_run.charged():
+    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    with paying as charged_run:
         releases, setting = charged_run.measure()
         asked = StatisticsQuestions.of(ask).asked
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(asked, releases, strict=True))

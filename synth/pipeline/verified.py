@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import UsageError, reading
-from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.prepare import prepare
+from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
@@ -176,16 +175,13 @@ class Questions:
         may_spend: MaySpend = anybody,
     ) -> Answer:
         """As ``answer``, of a request that stands already."""
-        clock, reporter, noise = time.perf_counter(), reporter or Quiet(), noise or SystemNoise()
+        clock = time.perf_counter()
         self._check_columns(schema)
         planned, synthetic = self.planned, self.synthetic
-        reporter.stage("check")
         questions = VerifiedQuestions(planned=planned)
-        plan = prepare(
-            request, schema, rows=rows, questions=questions, note=reporter.note, noise=noise, may_spend=may_spend
-        )
-        charged_run = ChargedRun(plan, noise, reporter, None)
-        with charged_run.charged():
+        with checked_and_charged(
+            request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend, questions=questions
+        ) as charged_run:
             releases, setting = charged_run.measure()
             if setting.public_rows is not None:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)

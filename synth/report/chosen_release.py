@@ -51,7 +51,7 @@ class Candidate:
         return cls(folder, card, line, str(table))
 
 
-class Book:
+class ChoiceLedger:
     """The ledger as a choice needs it; a ledger that is not there has no lines and is not made.
 
     A spend counts whatever became of its run, unless all that is recorded of its end says that nothing was answered.
@@ -121,7 +121,7 @@ def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
 
     Privacy: public only.
     """
-    one, book = Candidate.at(release), Book(ledger)
+    one, book = Candidate.at(release), ChoiceLedger(ledger)
     comparison_notes.add(
         book.path, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
     )
@@ -136,7 +136,7 @@ def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: 
 
     Privacy: public only.
     """
-    book, ours = Book(ledger), [Candidate.at(one) for one in releases]
+    book, ours = ChoiceLedger(ledger), [Candidate.at(one) for one in releases]
     for one in ours:
         book.dataset(one)
     results, known = _looks(book.path, dataset, but=set()), {(one.line, one.table) for one in ours}
@@ -158,7 +158,7 @@ def settle(
     stated or does not fit what was noted, and for a ledger without the lines that paid for the releases; InputError
     where the counts chose another release, or guarantees of different relations or units would be added up.
     """
-    one, book = Candidate.at(release), Book(ledger)
+    one, book = Candidate.at(release), ChoiceLedger(ledger)
     others = [Candidate.at(b) for b in candidates]
     for candidate in (one, *others):
         book.dataset(candidate)
@@ -182,7 +182,7 @@ def settle(
 
 
 def _charges(
-    one: Candidate, how: str, others: list[Candidate], compared: list[Note], paid: str | Path | None, book: Book
+    one: Candidate, how: str, others: list[Candidate], compared: list[Note], paid: str | Path | None, book: ChoiceLedger
 ) -> list[Charge]:
     """The ledger's lines that this way of choosing rests on."""
     if how in ("before", "scores"):
@@ -206,7 +206,7 @@ def _charges(
     return charges if how == "all" else [*charges, _decided(one, others, paid, book)]
 
 
-def _everything(one: Candidate, book: Book) -> list[Entry]:
+def _everything(one: Candidate, book: ChoiceLedger) -> list[Entry]:
     """All that was charged to the release's dataset: whatever was answered may have decided."""
     mine, _ = book.dataset(one), book.schema(one)
     lines = [e for e in book.spends if _same(e.dataset, mine)]
@@ -214,7 +214,7 @@ def _everything(one: Candidate, book: Book) -> list[Entry]:
     return lines
 
 
-def _of(other: Candidate, one: Candidate, book: Book) -> list[Charge]:
+def _of(other: Candidate, one: Candidate, book: ChoiceLedger) -> list[Charge]:
     """What another candidate cost: its run, and the schema that was learnt before."""
     if any(other.card.get(n) != one.card.get(n) for n in ("relation", "unit")):
         raise InputError("candidates under different relations or units have guarantees that do not add up")
@@ -232,7 +232,7 @@ def _less(whole: float, part: float) -> float:
     return choice.exact([whole, -part])
 
 
-def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, book: Book) -> Charge:
+def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, book: ChoiceLedger) -> Charge:
     """The line of the counts that chose this release among the others. Errors: InputError where they chose another."""
     if paid is None:
         raise UsageError("`how=private`: name the counts that decide, which `synth.statistics` wrote, with `paid=`")
@@ -257,7 +257,7 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     return Charge(number=number, hash=seal, epsilon=float(about["epsilon"]), delta=float(about["delta"]), what=CHOICE)
 
 
-def _compared(one: Candidate, book: Book) -> list[Note]:
+def _compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
     """Looks at other releases of the same dataset, each release once."""
     dataset = book.dataset(one)
     return _looks(book.path, dataset, but={(one.line, one.table)})
@@ -286,7 +286,7 @@ def _stated_before(one: Candidate, compared: list[Note]) -> dict[str, Any] | Non
     return None
 
 
-def _note(one: Candidate, how: str, book: Book, charges: list[Charge], others: list[Candidate]) -> None:
+def _note(one: Candidate, how: str, book: ChoiceLedger, charges: list[Charge], others: list[Candidate]) -> None:
     paid = next((c.hash for c in charges if c.what == CHOICE), "")
     among = tuple(sorted({one.table, *(o.table for o in others)})) if how == "private" else ()
     note = Note(
@@ -320,7 +320,7 @@ def _alike(one: Candidate, lines: Sequence[Entry]) -> None:
 
 def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
     """Whether the ledger holds every line that the card counts. Errors: InputError, one line."""
-    book = Book(ledger)
+    book = ChoiceLedger(ledger)
     own = card["ledger_entry"]
     mine = book.line(int(own["number"]), str(own["hash"]))
     if mine is None:

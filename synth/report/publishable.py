@@ -26,7 +26,7 @@ LEVEL_WORDS = f"{100 * LEVEL:.0f} % interval"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
+class ComparedTable:
     """A released table beside the synthetic one's, in rows of the source."""
 
     table: NoisyTable
@@ -40,10 +40,10 @@ class Publishable:
 
     rows: float | None
     rows_public: bool
-    one_way: Mapping[str, Shown]
-    two_way: Mapping[tuple[str, ...], Shown]
+    one_way: Mapping[str, ComparedTable]
+    two_way: Mapping[tuple[str, ...], ComparedTable]
     kinds: tuple[str, ...]
-    larger: Mapping[tuple[str, ...], Shown] = field(default_factory=dict)
+    larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
 
 
 def gather(
@@ -53,12 +53,12 @@ def gather(
     result = tables(releases)
     rows = total(result, public_rows)
     size = len(next(iter(synthetic.values())))
-    one_way: dict[str, Shown] = {}
-    two_way: dict[tuple[str, ...], Shown] = {}
-    larger: dict[tuple[str, ...], Shown] = {}
+    one_way: dict[str, ComparedTable] = {}
+    two_way: dict[tuple[str, ...], ComparedTable] = {}
+    larger: dict[tuple[str, ...], ComparedTable] = {}
     for t in result:
         made = t.counted(synthetic) * ((rows or 1.0) / size)
-        shown = Shown(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
+        shown = ComparedTable(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
         if len(t.bins) == 1 and t.whole:
             one_way.setdefault(t.columns[0], shown)
         elif len(t.bins) == 2:
@@ -124,11 +124,11 @@ def _headline(publishable: Publishable) -> list[tuple[str, float, float, float]]
     return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
 
 
-def fit_in_words(shown: Shown) -> tuple[str, str, str]:
+def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
     return percent(shown.fit.distance), percent(shown.fit.from_noise), percent(shown.fit.covered)
 
 
-def column_chart(name: str, shown: Shown, column: Column) -> dict[str, Any]:
+def column_chart(name: str, shown: ComparedTable, column: Column) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
     words = f"{name}: released and synthetic counts, {percent(shown.fit.covered)} of cells within the {LEVEL_WORDS}"
     rows = [
@@ -144,7 +144,7 @@ def column_chart(name: str, shown: Shown, column: Column) -> dict[str, Any]:
     return {"name": name, "fit": shown.fit, "chart": chart, "rows": rows, "rest": rows[retained:]}
 
 
-def _several(shown: Mapping[tuple[str, ...], Shown]) -> list[tuple[str, ...]]:
+def _several(shown: Mapping[tuple[str, ...], ComparedTable]) -> list[tuple[str, ...]]:
     """A line for each table of several columns, that which is furthest above its noise first."""
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
@@ -153,7 +153,7 @@ def _several(shown: Mapping[tuple[str, ...], Shown]) -> list[tuple[str, ...]]:
     ]
 
 
-def _few(shown: Shown, column: Column) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+def _few(shown: ComparedTable, column: Column) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Labels, released counts, half intervals and synthetic counts of at most MOST_BINS bins."""
     bins, noisy, synthetic = shown.table.bins[0], shown.table.values, shown.synthetic
     labels = grouping.bin_labels(column, bins.starts, bins.groups)
@@ -197,7 +197,7 @@ def means(publishable: Publishable) -> dict[str, dict[str, float] | None]:
 def plain(publishable: Publishable) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
 
-    def one(s: Shown) -> dict[str, Any]:
+    def one(s: ComparedTable) -> dict[str, Any]:
         return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
 
     return {

@@ -18,7 +18,7 @@ from synth.release import folder as folders
 from synth.report import html, publishable, released_verdict
 from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
-from synth.report.publishable import LEVEL_WORDS, SHOWN, Shown
+from synth.report.publishable import LEVEL_WORDS, SHOWN, ComparedTable
 from synth.report.related_picture import picture
 from synth.schema.dataset import Dataset
 
@@ -36,8 +36,8 @@ class PublishableTables:
     schema: Dataset
     card: Mapping[str, Any]
     roots: float
-    singles: Mapping[str, Mapping[str, Shown]] = field(repr=False)
-    pairs: Mapping[str, Mapping[str, Shown]] = field(repr=False)
+    singles: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
+    pairs: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
 
 
 def gather(release: str | Path) -> PublishableTables:
@@ -49,8 +49,8 @@ def gather(release: str | Path) -> PublishableTables:
     stored, model = folders.load_release(folder, tree=True), folders.load_model(folder, tree=True).model
     made, schema, roots = forest(folder, stored.schema), stored.schema, max(model.total, 1.0)
     scale = roots / max(len(made[schema.root].parent), 1)
-    singles: dict[str, dict[str, Shown]] = {t: {} for t in schema.downwards}
-    pairs: dict[str, dict[str, Shown]] = {}
+    singles: dict[str, dict[str, ComparedTable]] = {t: {} for t in schema.downwards}
+    pairs: dict[str, dict[str, ComparedTable]] = {}
     for answer in stored.releases:
         exact = linked.exact(answer.question, made)
         for marginal, values, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
@@ -64,9 +64,9 @@ def gather(release: str | Path) -> PublishableTables:
     return PublishableTables(schema=schema, card=stored.card, roots=roots, singles=singles, pairs=pairs)
 
 
-def _shown(table: NoisyTable, made: np.ndarray) -> Shown:
+def _shown(table: NoisyTable, made: np.ndarray) -> ComparedTable:
     whole = max(float(made.sum()), 1.0)
-    return Shown(table=table, synthetic=made, fit=agreement(table, made, rows=whole))
+    return ComparedTable(table=table, synthetic=made, fit=agreement(table, made, rows=whole))
 
 
 def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
@@ -116,7 +116,7 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
     )
 
 
-def _lines(result: Mapping[str, Shown]) -> list[list[str]]:
+def _lines(result: Mapping[str, ComparedTable]) -> list[list[str]]:
     """A line for each pair, that which is furthest above its noise first."""
     ordered = sorted(result.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
@@ -128,7 +128,7 @@ def _lines(result: Mapping[str, Shown]) -> list[list[str]]:
 def plain(tables: PublishableTables) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
 
-    def one(s: Shown) -> dict[str, Any]:
+    def one(s: ComparedTable) -> dict[str, Any]:
         return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
 
     return {

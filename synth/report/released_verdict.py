@@ -13,7 +13,7 @@ import numpy as np
 
 from synth.evaluate.rating import CARE, DISTANCES, Use, Uses, best_first, rate_between
 from synth.generators.marginals import misfit
-from synth.report.publishable import Publishable, Shown
+from synth.report.publishable import ComparedTable, Publishable
 
 NO_COUNTS = "no noisy counts of them were released to compare with"
 FILLED_IN = "no counts of them were released, the model fills them in"
@@ -43,14 +43,16 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     )
 
 
-def of_tables(singles: Mapping[str, Iterable[Shown]], across: Mapping[str, Iterable[Shown]], *, rows: float) -> Uses:
+def of_tables(
+    singles: Mapping[str, Iterable[ComparedTable]], across: Mapping[str, Iterable[ComparedTable]], *, rows: float
+) -> Uses:
     """The verdict on related tables. ``singles``: by table; ``across``: by what they are about; ``rows``: roots."""
     parts = [use("columns", f"single columns of {t}", s, rows=rows) for t, s in singles.items()]
     parts += [use("across", about, s, rows=rows) for about, s in across.items()]
     return Uses(uses=best_first([*parts, _unknown("triples", MORE, FILLED_IN)]))
 
 
-def use(name: str, what: str, shown: Iterable[Shown], *, rows: float | None, fitted: bool = True) -> Use:
+def use(name: str, what: str, shown: Iterable[ComparedTable], *, rows: float | None, fitted: bool = True) -> Use:
     """A use by its released tables of ``rows`` rows of the source."""
     known = list(shown)
     if not known or not rows:
@@ -61,13 +63,13 @@ def use(name: str, what: str, shown: Iterable[Shown], *, rows: float | None, fit
     return Use(name=name, use=what, level=level, why=why, value=high, second=second, at_most=True)
 
 
-def ends(shown: Shown) -> tuple[float, float]:
+def ends(shown: ComparedTable) -> tuple[float, float]:
     """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
     distance, noise = shown.fit.distance, shown.fit.from_noise
     return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
 
 
-def _by_chance(shown: Shown, rows: float) -> float:
+def _by_chance(shown: ComparedTable, rows: float) -> float:
     """What a second sample of so many rows would show, by the synthetic shares."""
     shares = shown.synthetic / max(float(shown.synthetic.sum()), 1e-9)
     return min(1.0, 0.5 * sqrt(4 / pi / rows) * float(np.sqrt(shares * (1 - shares)).sum()))

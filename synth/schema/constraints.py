@@ -18,7 +18,7 @@ from synth.schema.intervals import Intervals
 Condition = dict[str, str]  # by column: a value, a|b, or low..high
 
 
-class Facts(Protocol):
+class PositionFacts(Protocol):
     """What rules need to know of the schema, in positions."""
 
     def places(self, column: str, condition: str) -> Intervals:
@@ -126,7 +126,7 @@ class Compiled:
     repair: Callable[[dict[str, np.ndarray], Redraw], None]
 
 
-def compiled(rules: Sequence[Constraint], facts: Facts) -> list[Compiled]:
+def compiled(rules: Sequence[Constraint], facts: PositionFacts) -> list[Compiled]:
     """The rules as they act on positions, in their order. Errors: ValueError for a condition the schema lacks."""
     make: dict[type, Callable[..., Compiled]] = {
         Impossible: _impossible,
@@ -157,11 +157,11 @@ def _all_hold(conditions: Mapping[str, Intervals], rows: Mapping[str, np.ndarray
     return np.logical_and.reduce([allowed.holds(rows[column]) for column, allowed in conditions.items()])
 
 
-def _conditions(when: Condition, facts: Facts) -> dict[str, Intervals]:
+def _conditions(when: Condition, facts: PositionFacts) -> dict[str, Intervals]:
     return {c: facts.places(c, wanted) for c, wanted in when.items()}
 
 
-def _impossible(rule: Impossible, facts: Facts) -> Compiled:
+def _impossible(rule: Impossible, facts: PositionFacts) -> Compiled:
     never = _conditions(rule.rows, facts)
     last = list(rule.rows)[-1]
     instead = never[last].other(facts.cells(last)[1])
@@ -174,7 +174,7 @@ def _impossible(rule: Impossible, facts: Facts) -> Compiled:
     return Compiled(rule, lambda rows: _all_hold(never, rows), repair)
 
 
-def _missing(rule: Missing, facts: Facts) -> Compiled:
+def _missing(rule: Missing, facts: PositionFacts) -> Compiled:
     when = _conditions(rule.when, facts)
     valid, count = facts.cells(rule.column)
     codes, values = Intervals.of([(valid, count)]), Intervals.of([(0, valid)])
@@ -192,7 +192,7 @@ def _missing(rule: Missing, facts: Facts) -> Compiled:
     return Compiled(rule, lambda rows: np.logical_or(*wrong(rows)), repair)
 
 
-def _order(rule: Order, facts: Facts) -> Compiled:
+def _order(rule: Order, facts: PositionFacts) -> Compiled:
     low_valid, high_valid = facts.cells(rule.low)[0], facts.cells(rule.high)[0]
     shift, values = facts.shift(rule.low, rule.high), Intervals.of([(0, facts.cells(rule.high)[0])])
 
@@ -212,7 +212,7 @@ def _order(rule: Order, facts: Facts) -> Compiled:
     return Compiled(rule, broken, repair)
 
 
-def _function(rule: Function, facts: Facts) -> Compiled:
+def _function(rule: Function, facts: PositionFacts) -> Compiled:
     table = [
         (_conditions(dict(zip(rule.of, line[:-1], strict=True)), facts), _one(facts, rule.column, line[-1]))
         for line in rule.table
@@ -237,7 +237,7 @@ def _function(rule: Function, facts: Facts) -> Compiled:
     return Compiled(rule, broken, repair)
 
 
-def _fixed(rule: Fixed, facts: Facts) -> Compiled:
+def _fixed(rule: Fixed, facts: PositionFacts) -> Compiled:
     """Combinations as one number each; where the leading columns allow some last value, only that is drawn again."""
     sizes = [facts.cells(c)[1] for c in rule.columns]
     pairs = [zip(rule.columns, line, strict=True) for line in rule.combinations]
@@ -273,7 +273,7 @@ def _fixed(rule: Fixed, facts: Facts) -> Compiled:
     return Compiled(rule, broken, repair)
 
 
-def _one(facts: Facts, column: str, value: str) -> int:
+def _one(facts: PositionFacts, column: str, value: str) -> int:
     """The position of a single value. Errors: ValueError."""
     result = facts.places(column, value)
     if result.size != 1:
@@ -281,7 +281,7 @@ def _one(facts: Facts, column: str, value: str) -> int:
     return int(result.starts[0])
 
 
-def _few(facts: Facts, column: str, condition: str) -> np.ndarray:
+def _few(facts: PositionFacts, column: str, condition: str) -> np.ndarray:
     """Positions that can be listed one by one. Errors: ValueError."""
     result = facts.places(column, condition)
     if result.size > 100_000:

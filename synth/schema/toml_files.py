@@ -12,7 +12,7 @@ from synth.schema import regular_files
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Table(BaseModel):
+class KnownTable(BaseModel):
     """A table of known names alone: a misspelt rule would be no rule, so it is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

@@ -27,9 +27,9 @@ class Cells:
         return int(self.counts.sum())
 
     @property
-    def seen(self) -> draft_risks.Seen:
+    def seen(self) -> draft_risks.ColumnTexts:
         """The values and their counts, as the rules of risk want them."""
-        return draft_risks.Seen(name=self.name, values=self.values, counts=self.counts)
+        return draft_risks.ColumnTexts(name=self.name, values=self.values, counts=self.counts)
 
 
 def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:

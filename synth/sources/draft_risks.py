@@ -121,7 +121,7 @@ CODED = r"^[^\s]*[0-9][^\s]*$"  # one word that holds a digit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ColumnTexts:
     """A column as the rules see it: its name, distinct texts that are not missing, and how many rows have each."""
 
     name: str
@@ -204,7 +204,7 @@ def words(name: str) -> list[str]:
     return [w.lower() for w in re.findall(r"[A-ZÄÖÜ]+(?![a-zäöü])|[A-ZÄÖÜ]?[a-zäöüß]+|\d+", name)]
 
 
-def key_of_numbers(seen: Seen) -> bool:
+def key_of_numbers(seen: ColumnTexts) -> bool:
     """Whether whole numbers are a key: by name and number of values, or by running on, or by one width throughout."""
     unique = not seen.repeats
     if named_like_key(seen.name) or named_like_person(seen.name):
@@ -224,7 +224,7 @@ def _running(values: Sequence[str]) -> bool:
     return bool(numbers.max() - numbers.min() + 1 == len(numbers))
 
 
-def risk_of_text(seen: Seen) -> Risk | None:
+def risk_of_text(seen: ColumnTexts) -> Risk | None:
     """The first reason why a column's texts should not be published as they are; None when there is none."""
     if seen.size == 0 or (seen.size <= 2 and seen.rows > seen.size):
         return None
@@ -243,7 +243,7 @@ def risk_of_text(seen: Seen) -> Risk | None:
     return "rare" if rare(seen) else None
 
 
-def rare(seen: Seen) -> bool:
+def rare(seen: ColumnTexts) -> bool:
     """Whether few rows have some value: fewer than 10, in a small table fewer than a hundredth of its rows."""
     bound = RARE if seen.rows >= 100 * RARE else max(2, seen.rows // 100)
     return seen.rows > SMALL_TABLE and seen.size > 2 and bool((seen.counts < bound).any())
@@ -258,7 +258,7 @@ def dated(values: Sequence[str]) -> bool:
     return bool(values) and _share(values, DATED) >= MOSTLY
 
 
-def wordy(seen: Seen) -> bool:
+def wordy(seen: ColumnTexts) -> bool:
     """Whether texts read like notes rather than like the names of categories: typically several words, or long."""
     array = pa.array(list(seen.values), pa.string())
     parts = pc.add(pc.count_substring_regex(pc.utf8_trim_whitespace(array), r"\s+"), 1).to_numpy(zero_copy_only=False)
@@ -266,7 +266,7 @@ def wordy(seen: Seen) -> bool:
     return bool(np.median(parts) >= WORDY or np.median(lengths) > LONG)
 
 
-def _key_of_texts(seen: Seen) -> bool:
+def _key_of_texts(seen: ColumnTexts) -> bool:
     named = named_like_key(seen.name) or named_like_person(seen.name)
     many = seen.long or (seen.size > FEW and seen.size * 10 > seen.rows)
     if named:
@@ -289,5 +289,5 @@ def risk_of_list(name: str, values: Sequence[str]) -> Risk | None:
     """
     if len(values) <= FEW:
         return None
-    seen = Seen(name=name, values=values, counts=np.full(len(values), 2 * RARE * SMALL_TABLE))
+    seen = ColumnTexts(name=name, values=values, counts=np.full(len(values), 2 * RARE * SMALL_TABLE))
     return risk_of_text(seen)

@@ -19,7 +19,7 @@ from synth.sources import draft_risks, named_databases
 from synth.sources.draft_cells import Notes, cells_of
 from synth.sources.draft_kinds import kind_of
 from synth.sources.draft_risks import named_like_key
-from synth.sources.draft_unit import Persons, persons
+from synth.sources.draft_unit import ProposedUnit, persons
 from synth.sources.formats import sniff_formats
 from synth.sources.formats.text_table import Table, from_frame
 
@@ -33,7 +33,7 @@ class Drafted:
 
     schema: Schema
     suggestions: list[str]
-    persons: Persons | None = None
+    persons: ProposedUnit | None = None
 
 
 def draft(
@@ -90,7 +90,7 @@ def draft(
     named = _named(table, options)
     notes = Notes()
     reported = sniff_formats.sniffed(table, named=named, missing=missing, stated=formats)
-    read = Rules(table=table, sniffed=reported, missing=missing, named=named, limit=max_categories, notes=notes)
+    read = DraftRules(table=table, sniffed=reported, missing=missing, named=named, limit=max_categories, notes=notes)
     columns = {name: read.column(name, (group or {}).get(name)) for name in table.names}
     result = persons(table, columns)
     facts = {"unit": result.unit, "max_rows": result.max_rows, "unit_source": UNCONFIRMED}
@@ -103,7 +103,7 @@ def draft(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class DraftRules:
     """What is known of all columns before one is drafted. ``sniffed``: how texts are written; ``limit``: of texts."""
 
     table: Table

@@ -18,7 +18,7 @@ RETAINED = 0.95  # part of the rows that a proposed max_rows keeps
 
 
 @dataclass(frozen=True, kw_only=True)
-class Persons:
+class ProposedUnit:
     """The proposal: the key that names a person, or ``row``, and how many rows of each to keep.
 
     ``keys``: of each key that repeats, how many values it has, and how many rows have one.
@@ -40,15 +40,15 @@ class Persons:
         ]
 
 
-def persons(table: Table, columns: Mapping[str, Column]) -> Persons:
+def persons(table: Table, columns: Mapping[str, Column]) -> ProposedUnit:
     """The unit that the identifiers of a draft suggest: the coarsest key that repeats, one of persons before others."""
     counts = {n: _counts(table, n) for n, c in columns.items() if c.type == "identifier"}
     keys = {n: c for n, c in counts.items() if len(c) and c.max() > 1}
     reported = {n: (len(c), int(c.sum())) for n, c in keys.items()}
     if not keys:
-        return Persons(unit="row", max_rows=None, keys={})
+        return ProposedUnit(unit="row", max_rows=None, keys={})
     unit = min(keys, key=lambda n: (not names_person(n), len(keys[n])))
-    return Persons(unit=unit, max_rows=rows_retained(keys[unit]), keys=reported)
+    return ProposedUnit(unit=unit, max_rows=rows_retained(keys[unit]), keys=reported)
 
 
 def _counts(table: Table, name: str) -> np.ndarray:

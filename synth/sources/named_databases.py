@@ -213,7 +213,7 @@ def fetch(source: str | None, table: str, out: str | Path, *, columns: list[str]
         made.replace(out)
 
 
-class _Entry(toml_files.Table):
+class _Entry(toml_files.KnownTable):
     """One database of the file; a password stands beside it, never in it."""
 
     address: str

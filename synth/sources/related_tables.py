@@ -16,7 +16,7 @@ from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
-from synth.sources.rows.linking import Opened
+from synth.sources.rows.linking import TableRows
 from synth.sources.rows.sketch import Sketch
 from synth.sources.table_source import MOST_COMPARED, Place, place_of
 
@@ -30,7 +30,7 @@ class Read:
     ``digest``: with keys; ``alone``: of the measured columns, as a run on this table alone would mark it.
     """
 
-    rows: Opened
+    rows: TableRows
     encoded: Encoded
     digest: bytes | None
     alone: bytes | None
@@ -109,7 +109,7 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
                 held[name].append(Text(column.values, column.codes))
     place.feed(digest, names)
     place.feed(alone, list(schema.measured()))
-    opened = Opened(
+    opened = TableRows(
         positions=encoder.spill,
         texts={n: _joined(parts) for n, parts in held.items()},
         num_rows=encoder.spill.num_rows,

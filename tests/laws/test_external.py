@@ -10,7 +10,7 @@ from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
-from synth.questions.numeric.markov_field import MarkovRandomField, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 pytestmark = [
     pytest.mark.xdist_group("opendp_mbi"),  # JAX takes seconds to load: by one process, and not to list the tests
@@ -105,7 +105,11 @@ def test_the_model_between_the_rounds_is_the_field_of_what_was_told():
     ]
     model = reported.estimate(Domain(["c0", "c1", "c2"], SIZES), measured)
     field = MarkovRandomField.fit(
-        SIZES, [Table((0,), np.array([30.0, 70]), 1.0), Table((0, 1), np.array([[10.0, 20, 30], [5, 15, 20]]), 2.0)]
+        SIZES,
+        [
+            MeasuredTable((0,), np.array([30.0, 70]), 1.0),
+            MeasuredTable((0, 1), np.array([[10.0, 20, 30], [5, 15, 20]]), 2.0),
+        ],
     )
     assert model.project(("c0", "c1")).values == pytest.approx(field.table((0, 1)), abs=0.5)
     assert model.project(("c1", "c2")).values.shape == (3, 6)

@@ -101,7 +101,7 @@ def test_a_replaced_row_moves_by_at_most_twice_the_clip_and_three_rows_by_thrice
 def test_without_clipping_the_law_would_fail():
     """Evil twin: these gradients are longer than the clip, so that the law above has something to see."""
     plan = descent("critic", clip=0.5)
-    gradients = mechanism.Gradients(plan)
+    gradients = mechanism.PerExampleGradients(plan)
     gradients.at(weights_of(plan, 30.0))
     assert torch.linalg.vector_norm(gradients.of(EVERY, np.zeros((128, 0))), dim=1).max() > 5
 
@@ -111,7 +111,7 @@ def test_a_rows_gradient_is_its_own(network, latent):
     """Per-example gradients are those of one row at a time, by plain differentiation."""
     plan = descent(network, latent)
     weights, draws = weights_of(plan), np.random.default_rng(2).standard_normal((128, latent)).astype(np.float32)
-    gradients = mechanism.Gradients(plan)
+    gradients = mechanism.PerExampleGradients(plan)
     gradients.at(weights)
     many = gradients.of(EVERY, draws)
     made = networks.of(plan)
@@ -134,12 +134,12 @@ def test_rows_that_are_not_finite_or_too_long_add_nothing():
 
 def test_a_machine_on_which_places_matter_is_refused(monkeypatch):
     plan = descent()
-    once = mechanism.Gradients.of
+    once = mechanism.PerExampleGradients.of
 
     def shifted(self, rows, draws):
         return once(self, rows, draws) + torch.arange(len(rows))[:, None] * 1e-7
 
-    monkeypatch.setattr(mechanism.Gradients, "of", shifted)
+    monkeypatch.setattr(mechanism.PerExampleGradients, "of", shifted)
     with pytest.raises(UsageError, match="choose another method"):
         reported(plan, weights_of(plan), EVERY)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import pulls
-from synth.mechanisms.votes import Taught
+from synth.mechanisms.votes import TaughtTeachers
 from synth.privacy.accounting.composition import calibrate, epsilon_of
 from synth.privacy.accounting.events import event as stored
 from synth.privacy.relation import Adjacency, Relation
@@ -79,7 +79,7 @@ def test_slopes_are_the_gradients_of_the_teachers_scores():
 
     asked = question(CLIPPED)
     codes = EVERY[np.random.default_rng(0).integers(0, 6, 20)]
-    result = Taught(asked.teachers, {"a": codes[:, 0], "b": codes[:, 1]}, Counted())
+    result = TaughtTeachers(asked.teachers, {"a": codes[:, 0], "b": codes[:, 1]}, Counted())
     result.learn(asked.lessons, 5)
     table = torch.from_numpy(np.array(asked.teachers.table))
     for i, row in enumerate(EVERY):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from synth.evaluate.audit import Parts, worst_pair
+from synth.evaluate.audit import RunParts, worst_pair
 from synth.evaluate.audit.runs import measure
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
@@ -78,7 +78,7 @@ def numbers(question, rows, noise):
 
 def questions(name):
     """All Gaussian questions of one run whose answers have noise of a fixed law."""
-    run = measure(PAIR, PAIR.one, Parts(generator=generator(name), grant=GRANT))
+    run = measure(PAIR, PAIR.one, RunParts(generator=generator(name), grant=GRANT))
     asked = [r.question for r in run.releases]
     return [
         q for q in asked if isinstance(q, Counts | Embedding | FunctionalQuery) or (isinstance(q, Slices) and q.whole)

@@ -15,7 +15,7 @@ from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 from synth.sources.formats.text_table import Text
-from synth.sources.rows.linking import Opened, link
+from synth.sources.rows.linking import TableRows, link
 
 MOST = 3
 
@@ -52,12 +52,12 @@ def forest(schema, roots):
     """``roots``: (key, x, draw, [(y, t, draw), ...]); children come in an order that mixes the roots."""
     children = [(key, *child) for key, _, _, below in roots for child in below]
     children.sort(key=lambda c: (c[3], c[1], str(c[0])))
-    p = Opened(
+    p = TableRows(
         positions={"x": np.array([r[1] for r in roots], dtype=np.int64)},
         texts={"id": texts([r[0] for r in roots])},
         num_rows=len(roots),
     )
-    c = Opened(
+    c = TableRows(
         positions={
             "y": np.array([r[1] for r in children], dtype=np.int64),
             "t": np.array([r[2] for r in children], dtype=np.int64),
@@ -170,13 +170,13 @@ def deep(schema, x, children):
     """One root with ``children``: (y, [z, ...])."""
     lower = [(i, z) for i, (_, zs) in enumerate(children) for z in zs]
     tables = {
-        "r": Opened(positions={"x": np.array([x])}, texts={"id": texts(["k"])}, num_rows=1),
-        "c": Opened(
+        "r": TableRows(positions={"x": np.array([x])}, texts={"id": texts(["k"])}, num_rows=1),
+        "c": TableRows(
             positions={"y": np.array([y for y, _ in children], dtype=np.int64)},
             texts={"id": texts(["k"] * len(children)), "cid": texts(range(len(children)))},
             num_rows=len(children),
         ),
-        "g": Opened(
+        "g": TableRows(
             positions={"z": np.array([z for _, z in lower], dtype=np.int64)},
             texts={"cid": texts([i for i, _ in lower])},
             num_rows=len(lower),

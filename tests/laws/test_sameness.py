@@ -13,7 +13,7 @@ from synth.pipeline.prepare import charged_before
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema import table as schemas
 from synth.sources.formats.text_table import from_frame
-from synth.sources.rows.sketch import RETAINED, Mark, Sketch
+from synth.sources.rows.sketch import RETAINED, RowSketch, Sketch
 from tests.conftest import SMALL, small_frame
 from tests.laws.masks import masked, still
 
@@ -305,7 +305,7 @@ def test_other_people_of_the_same_population_are_no_copy(first):
 
 
 def test_independent_tables_of_one_population_do_not_look_alike():
-    """The bound of ``Mark.like``: at the worst rate of rows that stand once, over many sizes of population."""
+    """The bound of ``RowSketch.like``: at the worst rate of rows that stand once, over many sizes of population."""
     rng = np.random.default_rng(5)
     for types in (1000, 3000, 10_000):
         marks = []
@@ -313,7 +313,7 @@ def test_independent_tables_of_one_population_do_not_look_alike():
             drawn = rng.integers(0, types, 3000)
             sketch = Sketch(b"k" * 16, ["a", "b"])
             sketch.add(from_frame(pd.DataFrame({"a": drawn, "b": drawn % 7})))
-            marks.append(Mark.read(sketch.value()))
+            marks.append(RowSketch.read(sketch.value()))
         assert marks[0].least[-1] < np.iinfo(np.uint64).max
         assert marks[0]._shared(marks[1]) < 0.4
         assert not marks[0].like(marks[1])

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import synth
-from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.privacy.ledger.ledger import Ledger
 from tests.engines import fill, spark
 
@@ -97,7 +97,7 @@ def folder(tmp_path: Path, name: str) -> Iterator[Path]:
     yield place.resolve()
 
 
-def ran(kind: str, odd: dict | None, place: Path, request) -> Shown:
+def ran(kind: str, odd: dict | None, place: Path, request) -> Observation:
     table, source = written(kind, odd, place, request)
     return journey(
         table,
@@ -113,7 +113,7 @@ def ran(kind: str, odd: dict | None, place: Path, request) -> Shown:
     )
 
 
-def shown(reported: Shown) -> dict:
+def shown(reported: Observation) -> dict:
     """All texts but the digests of noised files, and sizes of what no noise changes."""
     texts = {n: t for n, t in reported.texts.items() if "sha256" not in n or "schema" in n}
     same = ("schema.json", "release.safetensors", "model.safetensors", "request.json")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.evaluate.audit import Pair, Parts, claim_of, worst_pair
+from synth.evaluate.audit import Pair, RunParts, claim_of, worst_pair
 from synth.evaluate.audit.neighbours import Positions, frame
 from synth.evaluate.audit.runs import Seen, measure, observed, outputs
 from synth.evaluate.audit.statistics import Claim
@@ -78,7 +78,7 @@ def noise_halved(faulty: bool) -> Suspect:
     pair = worst_pair("add_remove")
     grant = _grant(pair)
     noise = HalfNoise() if faulty else SystemNoise()
-    parts = Parts(generator=INDEPENDENT, grant=grant, noise=noise)
+    parts = RunParts(generator=INDEPENDENT, grant=grant, noise=noise)
     return Suspect(pair=pair, claim=_claim(grant), draw=outputs(pair, parts))
 
 
@@ -86,7 +86,7 @@ def rows_of_a_person(faulty: bool) -> Suspect:
     """A person's rows counted by their root: right only if no two of them were equal."""
     pair = worst_pair("add_remove", max_rows=4)
     grant = _grant(pair)
-    parts = Parts(generator=INDEPENDENT, grant=grant)
+    parts = RunParts(generator=INDEPENDENT, grant=grant)
 
     def fault() -> Any:
         return swapped(counts, "sensitivity", lambda adjacency: sqrt(adjacency.max_rows)) if faulty else swapped()
@@ -107,7 +107,7 @@ def row_count(faulty: bool) -> Suspect:
     """The exact row count used as if it were public."""
     pair = worst_pair("add_remove")
     grant = _grant(pair)
-    parts = Parts(generator=INDEPENDENT, grant=grant, curator=Counting if faulty else Curator)
+    parts = RunParts(generator=INDEPENDENT, grant=grant, curator=Counting if faulty else Curator)
     return Suspect(pair=pair, claim=_claim(grant), draw=outputs(pair, parts), draws=400)
 
 
@@ -115,7 +115,7 @@ def _drafted(faulty: bool, fact: str, column: str) -> Suspect:
     """A schema whose facts of one column were read off the rows, and vouched for unseen."""
     pair = worst_pair("add_remove")
     grant, noise = _grant(pair), SystemNoise()
-    parts = Parts(generator=INDEPENDENT, grant=grant, noise=noise)
+    parts = RunParts(generator=INDEPENDENT, grant=grant, noise=noise)
 
     def draw(rows: Positions) -> Seen:
         cells = from_frame(frame(pair.schema, rows))
@@ -156,7 +156,7 @@ def _sliced(pair: Pair, question: Slices, **more: Any) -> tuple[Claim, Callable[
     """Draws of one question of slices, and the claim of its events."""
     grant = _grant(pair)
     claim = claim_of(slices.events(question, pair.adjacency), grant)
-    return claim, outputs(pair, Parts(generator=Asks(question=question), grant=grant, **more))  # type: ignore[arg-type]
+    return claim, outputs(pair, RunParts(generator=Asks(question=question), grant=grant, **more))  # type: ignore[arg-type]
 
 
 def _encoding() -> Encoding:
@@ -213,7 +213,7 @@ def budget_not_composed(faulty: bool) -> Suspect:
     pair = worst_pair("add_remove")
     grant = _grant(pair)
     asking = Greedy(share=1 - 1e-9 if faulty else (1 - 1e-9) / 3)
-    parts = Parts(generator=asking, grant=grant, curator=Forgetful if faulty else Curator)  # type: ignore[arg-type]
+    parts = RunParts(generator=asking, grant=grant, curator=Forgetful if faulty else Curator)  # type: ignore[arg-type]
     return Suspect(pair=pair, claim=_claim(grant), draw=outputs(pair, parts))
 
 
@@ -262,7 +262,7 @@ def selected_by_the_steward(faulty: bool) -> Suspect:
     """Of twenty releases, each sound, the one that comes nearest to the rows in what the steward cares about."""
     pair = worst_pair("add_remove")
     grant = _grant(pair)
-    parts = Parts(generator=INDEPENDENT, grant=grant)
+    parts = RunParts(generator=INDEPENDENT, grant=grant)
 
     def error(run: Any, rows: Positions) -> float:
         released = {m.columns[0]: v for r in run.releases for m, v in zip(r.question.marginals, r.values, strict=True)}

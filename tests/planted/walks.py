@@ -4,13 +4,13 @@ import tempfile
 from pathlib import Path
 
 from synth.evaluate.audit import TreeCanary
-from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.whole_tables import placed
 from synth.privacy.relation import Relation
 from synth.schema import table as schemas
 
 
-def once(canary, table) -> Shown:
+def once(canary, table) -> Observation:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         several = isinstance(canary, TreeCanary)
@@ -34,6 +34,6 @@ def reported_alike(canary, *, least: int) -> None:
     assert len(uncovered(one)) > least
 
 
-def uncovered(shown: Shown) -> dict[str, str]:
+def uncovered(shown: Observation) -> dict[str, str]:
     """What no noise covers: all texts but the digests of noised files."""
     return {n: t for n, t in shown.texts.items() if "sha256" not in n or "schema" in n}

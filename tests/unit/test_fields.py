@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.questions.numeric.markov_field import MarkovRandomField, Table, reduced, total_of, tree_cells
+from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable, reduced, total_of, tree_cells
 
 SIZES = [2, 3, 4, 3, 2, 5]
 LOOP = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (5,)]  # a cycle that must be triangulated, and a column apart
@@ -18,7 +18,7 @@ def truth(seed=0):
 
 
 def reported(joint, cliques, sigma=1e-3):
-    return [Table(c, reduced(joint, EVERY, c), sigma) for c in cliques]
+    return [MeasuredTable(c, reduced(joint, EVERY, c), sigma) for c in cliques]
 
 
 def brute(field):
@@ -52,11 +52,11 @@ def test_the_fit_meets_exact_tables_and_a_later_one_starts_from_it():
 
 
 def test_of_two_answers_the_more_exact_one_counts_more():
-    tables = [Table((0,), np.array([80.0, 20.0]), 1.0), Table((0,), np.array([20.0, 80.0]), 3.0)]
+    tables = [MeasuredTable((0,), np.array([80.0, 20.0]), 1.0), MeasuredTable((0,), np.array([20.0, 80.0]), 3.0)]
     assert MarkovRandomField.fit([2], tables, total=100.0).table((0,))[0] == pytest.approx(
         (80 + 20 / 9) / (1 + 1 / 9), abs=0.01
     )
-    assert total_of([Table((0,), np.array([90.0]), 1.0), Table((0,), np.array([110.0]), 1.0)]) == 100
+    assert total_of([MeasuredTable((0,), np.array([90.0]), 1.0), MeasuredTable((0,), np.array([110.0]), 1.0)]) == 100
 
 
 def test_records_follow_the_field():

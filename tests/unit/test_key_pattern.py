@@ -96,14 +96,14 @@ class Trees:
 
 
 def test_keys_of_related_tables_are_those_of_their_parents(monkeypatch):
-    from synth.generators.nested_mixture.model import Rows
+    from synth.generators.nested_mixture.model import DrawnTable
 
     def blocks(_, num_roots, *, rng):  # noqa: ARG001
         age = {"age": np.zeros(4, dtype=np.int64)}
         yield {
-            "patients": Rows(positions={"age": np.zeros(2, dtype=np.int64)}, parent=np.zeros(2, dtype=np.int64)),
-            "stays": Rows(positions=age, parent=np.array([0, 1, 1, 1])),
-            "acts": Rows(positions=age, parent=np.arange(4)),
+            "patients": DrawnTable(positions={"age": np.zeros(2, dtype=np.int64)}, parent=np.zeros(2, dtype=np.int64)),
+            "stays": DrawnTable(positions=age, parent=np.array([0, 1, 1, 1])),
+            "acts": DrawnTable(positions=age, parent=np.arange(4)),
         }
 
     monkeypatch.setattr(draw_rows.Drawing, "blocks", blocks)

@@ -9,7 +9,7 @@ import pytest
 
 import synth
 from synth.errors import InputError
-from synth.generators.nested_mixture.draw import Rows
+from synth.generators.nested_mixture.draw import DrawnTable
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema import dataset as datasets
 
@@ -61,8 +61,8 @@ def rows(seed=1, size=200):
     result["accounts"]["opened"] = rng.integers(0, 100, size)
     result["accounts"]["closed"] = np.where(rng.random(size) < 0.3, 366, rng.integers(200, 366, size))
     return {
-        "accounts": Rows(positions=result["accounts"], parent=np.zeros(size, dtype=np.int64)),
-        "orders": Rows(positions=result["orders"], parent=parent),
+        "accounts": DrawnTable(positions=result["accounts"], parent=np.zeros(size, dtype=np.int64)),
+        "orders": DrawnTable(positions=result["orders"], parent=parent),
     }
 
 

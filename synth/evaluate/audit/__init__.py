@@ -8,7 +8,7 @@ from synth.evaluate.audit.capacity_curves import Curves, noise_curves
 from synth.evaluate.audit.capacity_strategy import StrategyView, strategy_view
 from synth.evaluate.audit.methods import Audit, audit, claim_of, compared
 from synth.evaluate.audit.neighbours import Pair, worst_pair
-from synth.evaluate.audit.runs import Parts
+from synth.evaluate.audit.runs import RunParts
 from synth.evaluate.audit.whole import WholeAudit, audit_whole
 from synth.evaluate.audit.whole_canaries import Canary, chosen, standard
 from synth.evaluate.audit.whole_trees import TreeCanary, chosen_trees, trees
@@ -20,7 +20,7 @@ __all__ = [
     "Capacity",
     "Curves",
     "Pair",
-    "Parts",
+    "RunParts",
     "StrategyView",
     "TreeCanary",
     "WholeAudit",

@@ -10,7 +10,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate.audit import bounded_attackers as closed
 from synth.evaluate.audit import runs
-from synth.evaluate.audit.bounded_attackers import Learnt, leakage
+from synth.evaluate.audit.bounded_attackers import LearntBound, leakage
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent, calibrate
@@ -35,7 +35,7 @@ class Capacity:
     confidence: float
     ceiling: float
     closed: Mapping[str, float]
-    attackers: tuple[Learnt, ...]
+    attackers: tuple[LearntBound, ...]
     seconds: float
 
     @property
@@ -139,7 +139,7 @@ def release_audit(
     pair = worst_pair(link)
     check_schema(generator, pair.schema)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
-    parts = runs.Parts(generator=generator, grant=grant)
+    parts = runs.RunParts(generator=generator, grant=grant)
     if not all(isinstance(e, GaussianDpEvent) for e in runs.measure(pair, pair.one, parts).events):
         raise UsageError(
             f"capacity: method {method} is not Gaussian throughout, so that its divergence has no closed form"

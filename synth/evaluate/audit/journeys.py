@@ -50,7 +50,7 @@ LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Observation:
     """``numbers`` and ``texts`` by where they stood; ``answers``: the first counts that were asked for, or slices along
     whole rotations, in units of their claimed noise, None without any. Their questions are fixed before anything is
     read."""
@@ -72,7 +72,7 @@ class Ticket:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Shown:
+def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
     """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
     retained = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
@@ -101,7 +101,9 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Show
     for path in place.iterdir():
         if path.name not in retained and not path.name.startswith("ledger."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return Shown(numbers=numbers, texts={n: t.replace(str(place), "PLACE") for n, t in texts.items()}, answers=answers)
+    return Observation(
+        numbers=numbers, texts={n: t.replace(str(place), "PLACE") for n, t in texts.items()}, answers=answers
+    )
 
 
 class _Noting(jobs.Reporter):
@@ -183,7 +185,7 @@ def _leaves(plain: Any, name: str, numbers: dict[str, float], texts: dict[str, s
 
 
 def _table_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | None:
-    """What the synthetic table holds, column by column and row by row; the first answers for ``Shown``."""
+    """What the synthetic table holds, column by column and row by row; the first answers for ``Observation``."""
     table = pd.read_csv(out / "synthetic.csv", dtype=str, keep_default_na=False)
     numbers["rows of the table"] = float(len(table))
     measured = [c for c in table.columns if c != "person"]

@@ -129,7 +129,7 @@ def _step(release: StepRelease, one: Positions, other: Positions) -> float:
     from synth.mechanisms import gradients  # its extra is asked for only where such a method is audited
 
     plan = release.question.descent
-    taken = gradients.Gradients(plan)
+    taken = gradients.PerExampleGradients(plan)
     taken.at(release.question.weights)
 
     def summed(rows: Positions) -> np.ndarray:

@@ -134,7 +134,7 @@ def audit(
     if getattr(generator, "needs_public_rows", False) and not pair.adjacency.rows_are_public:
         raise UsageError(f"method {method} with these options needs `relation=zero_out` or replace_one, a row a unit")
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
-    parts = runs.Parts(generator=generator, grant=grant)
+    parts = runs.RunParts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
     tick = _ticker(2 * (draws + table_draws), progress)
     comparison = compared(runs.outputs(pair, parts), pair, claim, draws=draws, confidence=confidence, tick=tick)

@@ -24,7 +24,7 @@ Seen = dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class RunParts:
     """The parts of a run that touch rows. An auditor of a suspect variant puts it in the place of ours."""
 
     generator: Generator
@@ -53,7 +53,7 @@ class Transcript:
     events: tuple[Event, ...]
 
 
-def measure(pair: Pair, rows: Positions, parts: Parts) -> Transcript:
+def measure(pair: Pair, rows: Positions, parts: RunParts) -> Transcript:
     """Asks all of the generator's questions of one table, through the one door."""
     session = parts.curator(
         grant=parts.grant, commit=lambda: None, read=lambda: rows, mechanisms=parts.mechanisms(), noise=parts.noise
@@ -73,7 +73,7 @@ def measure(pair: Pair, rows: Positions, parts: Parts) -> Transcript:
     return Transcript(answers=answers, releases=releases, setting=circumstances, events=session.events)
 
 
-def outputs(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
+def outputs(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from all releases of a run."""
 
     def draw(rows: Positions) -> Seen:
@@ -105,7 +105,7 @@ def _values(release: Any) -> np.ndarray:
     return np.array([getattr(release, "index", 0)])
 
 
-def tables(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
+def tables(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
     """Draws of what an attacker can compute from the final synthetic table, all stages of a run behind him."""
 
     def draw(rows: Positions) -> Seen:
@@ -114,7 +114,7 @@ def tables(pair: Pair, parts: Parts) -> Callable[[Positions], Seen]:
     return draw
 
 
-def drawn(transcript: Transcript, pair: Pair, parts: Parts) -> Seen:
+def drawn(transcript: Transcript, pair: Pair, parts: RunParts) -> Seen:
     """What an attacker can compute from a synthetic table that is made of these releases."""
     seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
     made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)

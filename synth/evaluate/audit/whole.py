@@ -11,12 +11,12 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate.audit import runs
-from synth.evaluate.audit.journeys import Shown, Ticket, journey
+from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.methods import claim_of
 from synth.evaluate.audit.neighbours import worst_pair
 from synth.evaluate.audit.statistics import Claim, Finding, examine
 from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
-from synth.evaluate.audit.statistics.moments import Moments, moments
+from synth.evaluate.audit.statistics.moments import AnswerMoments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.evaluate.audit.whole_trees import TreeCanary
@@ -49,7 +49,7 @@ class Sight:
     shows: str
     kind: str
     finding: Finding
-    moments: Moments | None
+    moments: AnswerMoments | None
 
     @property
     def violated(self) -> bool:
@@ -222,7 +222,7 @@ def _claim(
             f"method {method} with these options needs a public row count; `whole=` uses tables of persons"
         )
     grant, pair = granted(epsilon, delta, adjacency, learning=False), worst_pair(link, max_rows=canary.max_rows)
-    events = runs.measure(pair, pair.one, runs.Parts(generator=generator, grant=grant)).events
+    events = runs.measure(pair, pair.one, runs.RunParts(generator=generator, grant=grant)).events
     gaussian = all(isinstance(e, GaussianDpEvent) for e in events)
     return claim_of(events, grant) if gaussian else Claim(epsilon=epsilon, delta=delta)
 
@@ -261,7 +261,7 @@ def _sight(canary: AnyCanary, ticket: Ticket, link: Relation, claim: Claim, draw
     )
 
 
-def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Shown]:
+def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Observation]:
     """Draws from one table, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
@@ -269,7 +269,7 @@ def _drawn(table: Any, canary: AnyCanary, ticket: Ticket, draws: int) -> list[Sh
             return [journey(written, source, ticket, place) for _ in range(draws)]
 
 
-def _moments(one: Sequence[Shown], other: Sequence[Shown], failure: float) -> Moments | None:
+def _moments(one: Sequence[Observation], other: Sequence[Observation], failure: float) -> AnswerMoments | None:
     """Of the first counts, where every run told them."""
     reported = [[s.answers for s in side if s.answers is not None] for side in (one, other)]
     sizes = {len(a) for side in reported for a in side}
@@ -278,7 +278,7 @@ def _moments(one: Sequence[Shown], other: Sequence[Shown], failure: float) -> Mo
     return moments(np.stack(reported[0]), np.stack(reported[1]), failure=failure)
 
 
-def numbered(one: Sequence[Shown], other: Sequence[Shown]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def numbered(one: Sequence[Observation], other: Sequence[Observation]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """What was seen as (n, k) numbers, and their names: a text counts as 1 where it was seen.
 
     Which numbers are listened to is decided by the first quarter of the draws, which only teaches (``examine``).

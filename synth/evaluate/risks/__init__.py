@@ -8,6 +8,6 @@ Data, PoPETs 2023(2); Wilson 1927 for intervals.
 """
 
 from synth.evaluate.risks.chapter import ATTACKS, Risks, measure
-from synth.evaluate.risks.rates import Finding, Rate
+from synth.evaluate.risks.rates import AttackRates, Rate
 
-__all__ = ["ATTACKS", "Finding", "Rate", "Risks", "measure"]
+__all__ = ["ATTACKS", "AttackRates", "Rate", "Risks", "measure"]

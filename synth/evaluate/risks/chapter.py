@@ -7,7 +7,7 @@ import numpy as np
 
 from synth.evaluate.read_sample import Sample
 from synth.evaluate.risks import neighbours, reconstruction, singling_out
-from synth.evaluate.risks.rates import LEVEL, Finding, rate
+from synth.evaluate.risks.rates import LEVEL, AttackRates, rate
 
 ATTACKS = 500  # of each kind on each table
 WORK = 40_000_000  # rows asked about times synthetic rows times columns, at most
@@ -21,7 +21,7 @@ OURS = "this table"
 class Risks:
     """What attacks found. ``rows``: of the run, held out, synthetic, that were used; ``known``: quasi-identifiers."""
 
-    findings: tuple[Finding, ...] = field(repr=False)
+    findings: tuple[AttackRates, ...] = field(repr=False)
     rows: tuple[int, int | None, int] = field(repr=False)
     known: tuple[str, ...]
 
@@ -83,7 +83,7 @@ def attack(
     known: list[str],
     attacks: int,
     rng: np.random.Generator,
-) -> list[Finding]:
+) -> list[AttackRates]:
     """Every attack on one table."""
     both = real if test is None else test  # without held-out rows the second figure is left out
     results = [
@@ -96,7 +96,7 @@ def attack(
 
 def _singled_out(
     real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
-) -> list[Finding]:
+) -> list[AttackRates]:
     reported = {
         singling_out.NAMES[0]: (1, singling_out.of_one_column(synthetic, attacks, rng)),
         singling_out.NAMES[1]: (
@@ -106,7 +106,7 @@ def _singled_out(
     }
     ours, others = (singling_out.matrix(s) for s in (real, test))
     return [
-        Finding(
+        AttackRates(
             attack=title,
             table=name,
             real=rate(said.counts(ours) == 1),
@@ -124,7 +124,7 @@ def _alone(said: singling_out.Statements, table: np.ndarray) -> float:
 
 def _by_neighbours(
     real: Sample, synthetic: Sample, test: Sample, name: str, attacks: int, rng: np.random.Generator
-) -> list[Finding]:
+) -> list[AttackRates]:
     names = list(real.columns)
     halves = (names[::2], names[1::2])
     some = max(20, min(attacks, WORK // (synthetic.used * len(names))))
@@ -133,7 +133,7 @@ def _by_neighbours(
     hits, misses = (neighbours.inferred(a, synthetic) for a in asked)
     level, guess = 1 - (1 - LEVEL) / len(names), rng.integers(0, synthetic.used, asked[0].used)
     each = [
-        Finding(
+        AttackRates(
             attack="inference",
             table=name,
             real=rate(hits[n], level),
@@ -144,18 +144,18 @@ def _by_neighbours(
         for n in names
     ]
     message = " | ".join(", ".join(h) for h in halves)
-    linked = Finding(
+    linked = AttackRates(
         attack="linkability", table=name, real=link, control=other, baseline=1 / synthetic.used, detail=message
     )
     return [linked, worst(each)]
 
 
-def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, known: list[str]) -> Finding:
+def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, known: list[str]) -> AttackRates:
     result, held = (reconstruction.reconstructed(s, synthetic, known) for s in (real, test))
     level = 1 - (1 - LEVEL) / len(result)
     return worst(
         [
-            Finding(
+            AttackRates(
                 attack="reconstruction from quasi-identifiers",
                 table=name,
                 real=rate(hits, level),
@@ -168,7 +168,7 @@ def _reconstructed(real: Sample, synthetic: Sample, test: Sample, name: str, kno
     )
 
 
-def worst(findings: list[Finding]) -> Finding:
+def worst(findings: list[AttackRates]) -> AttackRates:
     """The column that the attack tells most of: by risk, without held-out rows by its gain over guessing."""
     return max(findings, key=lambda f: f.real.value - f.baseline if f.risk is None else f.risk[1])
 

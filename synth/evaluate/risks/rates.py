@@ -49,7 +49,7 @@ class Rate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class AttackRates:
     """One attack on one table: ``real`` on rows that the run saw, ``control`` on rows that it did not.
 
     ``baseline``: how often guessing without the table succeeds. **Guarantee**: none; from real rows.

@@ -132,7 +132,7 @@ def measure(
 def _method(generator: Generator, pair: Pair, grant: Grant, draws: int) -> tuple[list[list[Views]], Claim]:
     """So many runs on either table: what all answers tell, and what the table made of them tells; what is claimed."""
     check_schema(generator, pair.schema)
-    parts = runs.Parts(generator=generator, grant=grant)
+    parts = runs.RunParts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
 
     def once(rows: Positions) -> Views:

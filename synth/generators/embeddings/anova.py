@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from synth.generators.base import Progress, Setting
-from synth.generators.embeddings.embedding import Columns, balanced, features_of, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, balanced, features_of, public_rng
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals import layout, pair_queries
 from synth.generators.marginals.combine import sharpen
@@ -30,7 +30,7 @@ def joint(total: float, histograms: Mapping[str, Histogram], setting: Setting, s
     Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
     least for the budget.
     """
-    question = pair_queries.question(histograms, total, setting, share=share, plan=pair_queries.Plan(second=0.0))
+    question = pair_queries.question(histograms, total, setting, share=share, plan=pair_queries.PairPlan(second=0.0))
     return None if question is None else _embedded(question.marginals)
 
 
@@ -54,7 +54,7 @@ def _spread(result: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [result[i] for i in sorted(chosen)]
 
 
-def conditioned(total: float, histograms: Mapping[str, Histogram], setting: Setting, share: float) -> Columns:
+def conditioned(total: float, histograms: Mapping[str, Histogram], setting: Setting, share: float) -> ColumnEstimates:
     """The bins of a conditional embedding, by the noise that its tables of two columns and the label will have."""
     first = [n for n, h in histograms.items() if len(h.mass) > 1 and n != setting.schema.target]
     tables = max(min(len(first) * (len(first) - 1) / 2, MOST_PAIRS), 1.0)
@@ -62,7 +62,7 @@ def conditioned(total: float, histograms: Mapping[str, Histogram], setting: Sett
     return balanced(total, histograms, setting, noise=noise, least=BIN_NOISE)
 
 
-def _terms(made: Columns, tables: Sequence[tuple[str, ...]], part: float) -> list[Term]:
+def _terms(made: ColumnEstimates, tables: Sequence[tuple[str, ...]], part: float) -> list[Term]:
     """One-hot tensor products whose squared weights sum to ``part``."""
     blocks = {n: Block.one_hot(made.bins(n), weight=1.0) for n in {n for t in tables for n in t}}
     weight = np.array([np.prod([made.size(n) for n in t]) ** POWER for t in tables])

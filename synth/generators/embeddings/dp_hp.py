@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Loss
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
@@ -71,11 +71,13 @@ class DPHP(OneEmbedding):
         """Those of all terms."""
         return [b.bins for t in embedding.features_of(release, Tensors).terms for b in t.blocks]
 
-    def distance(self, made: Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """Squares over the noise's variance, term by term."""
         return TensorLoss(made, release, device=device)
 
-    def _columns(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Columns:
+    def _columns(
+        self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float
+    ) -> ColumnEstimates:
         """Bins of categories by the noise of a table; numbers finer."""
         names = [n for n, h in histograms.items() if len(h.mass) > 1]
         tables = min(len(names) * (len(names) - 1) / 2, self.pairs) or 1.0
@@ -85,9 +87,9 @@ class DPHP(OneEmbedding):
         groups = {
             n: fine.groups[n] if made.is_number(n) and n != setting.schema.target else g for n, g in made.groups.items()
         }
-        return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
+        return ColumnEstimates(total=total, histograms=histograms, groups=groups, setting=setting)
 
-    def _features(self, made: Columns) -> Tensors:
+    def _features(self, made: ColumnEstimates) -> Tensors:
         """Terms of the sum kernel (columns, times the label) and of the product kernel (pairs)."""
         blocks = {n: self._block(made, n) for n in made.names}
         label = () if made.label is None else (made.label,)
@@ -99,7 +101,7 @@ class DPHP(OneEmbedding):
         share = self.sum_share if doubles else 1.0
         return Tensors(terms=(*_terms(blocks, singles, share), *_terms(blocks, doubles, 1 - share)))
 
-    def _block(self, made: Columns, name: str) -> Block:
+    def _block(self, made: ColumnEstimates, name: str) -> Block:
         """One-hot for categories and the label; Hermite features for numbers, at the normal scores of their bins."""
         if name == made.label or not made.is_number(name):
             return Block.one_hot(made.bins(name), weight=1.0)

@@ -119,7 +119,7 @@ class DPKernel(OneEmbedding):
         """Those of all terms."""
         return [b.bins for t in embedding.features_of(release, Tensors).terms for b in t.blocks]
 
-    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: embedding.ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """Squares over the noise's variance, term by term."""
         return TensorLoss(made, release, device=device)
 
@@ -157,7 +157,7 @@ class DPKernel(OneEmbedding):
         progress(1.0)
         return releases
 
-    def _kernel(self, made: embedding.Columns) -> ProductKernel | GaussianKernel:
+    def _kernel(self, made: embedding.ColumnEstimates) -> ProductKernel | GaussianKernel:
         """That of the form; a label that is the only column with relations is a coordinate like others."""
         if self.form == "gaussian":
             labelled = self.variant != "joint" and bool(made.others)

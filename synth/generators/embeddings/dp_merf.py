@@ -59,6 +59,6 @@ class DPMerf(OneEmbedding):
         """Those of a Fourier embedding."""
         return bins(release)
 
-    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: embedding.ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """Squares over the noise's variance."""
         return loss(made, release, device=device)

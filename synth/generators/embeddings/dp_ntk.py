@@ -10,7 +10,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
 from synth.generators.embeddings.one_embedding import OneEmbedding
@@ -75,11 +75,11 @@ class DPNTK(OneEmbedding):
         question = embedding.features_of(release, Gradients)
         return [b.bins for b in (*question.blocks, *([question.label] if question.label else []))]
 
-    def distance(self, made: Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """Squares over the noise's variance."""
         return GradientLoss(made, release, device=device)
 
-    def _gradients(self, made: Columns) -> Gradients:
+    def _gradients(self, made: ColumnEstimates) -> Gradients:
         """The public network: half of its units, then their mirrors."""
         names = made.others
         rng = public_rng()
@@ -99,7 +99,7 @@ class DPNTK(OneEmbedding):
         )
 
 
-def _votes(made: Columns, name: str, count: int, rng: np.random.Generator) -> np.ndarray:
+def _votes(made: ColumnEstimates, name: str, count: int, rng: np.random.Generator) -> np.ndarray:
     """A vote of 1 or -1 for each bin and unit, (G_j, count): free for categories, waves over a number's ranks."""
     if not made.is_number(name):
         return rng.choice([-1.0, 1.0], (made.size(name), count))

@@ -40,7 +40,7 @@ Kind = TypeVar("Kind", Tensors, Fourier, Gradients)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Columns:
+class ColumnEstimates:
     """The columns' one-ways, and a public grouping of each into bins that stand out of the noise."""
 
     total: float
@@ -99,7 +99,7 @@ class Columns:
         return self.setting.schema.columns[name].is_numeric
 
 
-def columns(total: float, histograms: Mapping[str, Histogram], setting: Setting, *, least: float) -> Columns:
+def columns(total: float, histograms: Mapping[str, Histogram], setting: Setting, *, least: float) -> ColumnEstimates:
     """Bins of at least ``least`` rows; the target keeps its values where these are few."""
     groups = {}
     for name, histogram in histograms.items():
@@ -109,10 +109,12 @@ def columns(total: float, histograms: Mapping[str, Histogram], setting: Setting,
             groups[name] = np.arange(len(histogram.mass)) if few else merge(histogram.mass, least=total / MOST_CLASSES)
         else:
             groups[name] = merge(histogram.mass, least=bound)
-    return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
+    return ColumnEstimates(total=total, histograms=histograms, groups=groups, setting=setting)
 
 
-def regrouped(total: float, histograms: Mapping[str, Histogram], setting: Setting, bins: Sequence[Bins]) -> Columns:
+def regrouped(
+    total: float, histograms: Mapping[str, Histogram], setting: Setting, bins: Sequence[Bins]
+) -> ColumnEstimates:
     """The columns on the bins of a question, or what they have in common; a column that it does not name is
     one bin.
     """
@@ -120,12 +122,12 @@ def regrouped(total: float, histograms: Mapping[str, Histogram], setting: Settin
     for b in {id(b): b for b in bins}.values():
         both = np.stack([groups[b.column], b.groups])
         groups[b.column] = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
-    return Columns(total=total, histograms=histograms, groups=groups, setting=setting)
+    return ColumnEstimates(total=total, histograms=histograms, groups=groups, setting=setting)
 
 
 def balanced(
     total: float, histograms: Mapping[str, Histogram], setting: Setting, *, noise: float, least: float
-) -> Columns:
+) -> ColumnEstimates:
     """Bins that hold ``least`` times the noise of the cells that they add to a table of two columns.
 
     ``noise``: of one cell. Bins and the cells they add depend on each other: a damped fixed point.
@@ -190,7 +192,7 @@ def features_of(release: EmbeddingRelease, kind: type[Kind]) -> Kind:
     return features
 
 
-def model(made: Columns, weights: np.ndarray, probs: Sequence[np.ndarray]) -> Product:
+def model(made: ColumnEstimates, weights: np.ndarray, probs: Sequence[np.ndarray]) -> Product:
     """The mixture over positions: one-ways set to the best estimates, bins expanded to leaves by them."""
     axes = []
     for (name, groups), table, mass in zip(made.groups.items(), probs, made.mass, strict=True):
@@ -198,14 +200,14 @@ def model(made: Columns, weights: np.ndarray, probs: Sequence[np.ndarray]) -> Pr
     return Product(total=made.total, weights=weights, axes=tuple(axes))
 
 
-def alone(made: Columns) -> Product:
+def alone(made: ColumnEstimates) -> Product:
     """Columns independent, where no embedding was asked for."""
     return model(made, np.ones(1), [m[None, :] / m.sum() for m in made.mass])
 
 
 @enough("the fit to a mean embedding", fewer="frequencies, points or components (options of the method)")
 def fitted(
-    made: Columns,
+    made: ColumnEstimates,
     loss: Loss,
     options: Options,
     *,
@@ -227,7 +229,7 @@ def fitted(
 
 
 def start(
-    made: Columns, options: Options, *, back_end: str, rng: np.random.Generator, device: str
+    made: ColumnEstimates, options: Options, *, back_end: str, rng: np.random.Generator, device: str
 ) -> State | NetworkState:
     """Fresh parameters around the one-ways. Errors: UsageError for an unknown back end."""
     network = chosen("back_end", back_end, BACK_ENDS) == "network"

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from synth.generators.embeddings.embedding import Columns, features_of, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, features_of, public_rng
 from synth.generators.embeddings.loss import FourierLoss
 from synth.questions import Bins, Block, EmbeddingRelease, Fourier
 
@@ -14,7 +14,13 @@ WIDTHS = (0.03, 0.1, 0.3)  # of the Gaussian kernel of a number, in ranks: sever
 
 
 def fourier(
-    made: Columns, names: Sequence[str], *, count: int, order: int, label: str | None, favoured: str | None = None
+    made: ColumnEstimates,
+    names: Sequence[str],
+    *,
+    count: int,
+    order: int,
+    label: str | None,
+    favoured: str | None = None,
 ) -> Fourier:
     """``count`` frequencies, each on a random set of ``order`` of the columns ``names``, times the label.
 
@@ -40,7 +46,7 @@ def fourier(
     return Fourier(blocks=tuple(blocks), label=by)
 
 
-def _category(made: Columns, name: str, count: int, rng: np.random.Generator) -> np.ndarray:
+def _category(made: ColumnEstimates, name: str, count: int, rng: np.random.Generator) -> np.ndarray:
     return rng.uniform(0.0, 2 * np.pi, (made.size(name), count))
 
 
@@ -56,7 +62,7 @@ def bins(release: EmbeddingRelease) -> list[Bins]:
     return [b.bins for b in (*features.blocks, *([features.label] if features.label else []))]
 
 
-def loss(made: Columns, release: EmbeddingRelease, *, device: str) -> FourierLoss:
+def loss(made: ColumnEstimates, release: EmbeddingRelease, *, device: str) -> FourierLoss:
     """The whitened distance to a released embedding."""
     features = features_of(release, Fourier)
     width = features.blocks[0].width

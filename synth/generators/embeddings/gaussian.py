@@ -11,7 +11,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.base import Progress, Setting
 from synth.generators.embeddings import embedding
-from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Distance, Options, Parts, descend, real
 from synth.generators.product_mixture.model import Product
 from synth.questions import Block, FunctionalRelease, GaussianKernel
@@ -28,7 +28,7 @@ MOST_COORDINATES = 100_000
 SPREAD = 400  # rows of independent columns whose distances set the kernel's width
 
 
-def kernel(made: Columns, *, lengthscale: float, widths: int, labelled: bool) -> GaussianKernel:
+def kernel(made: ColumnEstimates, *, lengthscale: float, widths: int, labelled: bool) -> GaussianKernel:
     """exp(-|x - w|^2 / 2 width^2), averaged over ``widths`` widths, on rows of norm at most one.
 
     ``lengthscale``: the widest, in units of the median distance of rows of independent columns, which earlier answers
@@ -46,7 +46,7 @@ def kernel(made: Columns, *, lengthscale: float, widths: int, labelled: bool) ->
     return GaussianKernel(blocks=blocks, lengthscale=lengthscale * middle, widths=widths, label=label)
 
 
-def _places(made: Columns, name: str) -> np.ndarray:
+def _places(made: ColumnEstimates, name: str) -> np.ndarray:
     """Coordinates of a column's bins within the unit ball, (bins, width): no two of them further apart than one.
 
     Categories are one-hot at height sqrt(1/2); a number is its rank, and its missing codes have axes of their own.
@@ -114,7 +114,9 @@ class GaussianLoss(Distance):
     functional.md rather than detached.
     """
 
-    def __init__(self, made: Columns, releases: Sequence[FunctionalRelease], *, device: str, within: int | None = None):
+    def __init__(
+        self, made: ColumnEstimates, releases: Sequence[FunctionalRelease], *, device: str, within: int | None = None
+    ):
         self.released = released = Released.of(releases, within=within)
         question, asks = releases[0].question, released.asks
         share = 1.0 if within is None else float(made.mass[made.at(asks.bins[-1].column)][within])
@@ -183,7 +185,7 @@ class GaussianLoss(Distance):
 
 
 def fit_parallel(
-    made: Columns,
+    made: ColumnEstimates,
     releases: Sequence[FunctionalRelease],
     options: Options,
     *,

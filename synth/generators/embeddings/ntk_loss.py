@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.generators.embeddings.embedding import Columns, features_of
+from synth.generators.embeddings.embedding import ColumnEstimates, features_of
 from synth.generators.embeddings.fit import Distance, Parts, real
 from synth.questions import EmbeddingRelease, Gradients
 from synth.schema.lazy import Lazy
@@ -25,7 +25,7 @@ class GradientLoss(Distance):
     independent, so that P(active) and P(active | column in this bin) follow from the chances of its few votes.
     """
 
-    def __init__(self, made: Columns, release: EmbeddingRelease, *, device: str):
+    def __init__(self, made: ColumnEstimates, release: EmbeddingRelease, *, device: str):
         question = features_of(release, Gradients)
         self.columns = [made.at(b.bins.column) for b in question.blocks]
         self.label = None if question.label is None else made.at(question.label.bins.column)

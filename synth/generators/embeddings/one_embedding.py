@@ -37,7 +37,7 @@ class OneEmbedding(Method):
         """The bins that the released features are of. Errors: UsageError where another method asked for them."""
 
     @abstractmethod
-    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: embedding.ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """How far a model's mean features are from the released ones."""
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:

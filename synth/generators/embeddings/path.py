@@ -10,7 +10,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress
 from synth.generators.embeddings import embedding, gaussian
-from synth.generators.embeddings.embedding import Columns, public_rng
+from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product_mixture.model import Product
 from synth.questions import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
@@ -29,7 +29,7 @@ ROUNDS = 4  # of asking: first public points, then points drawn from the model o
 ROUND_STEPS = 100
 
 
-def kernel(made: Columns, *, rho: float, label_rho: float) -> ProductKernel:
+def kernel(made: ColumnEstimates, *, rho: float, label_rho: float) -> ProductKernel:
     """Product over columns of rho + (1 - rho) kappa: delta for categories, half of it Gaussian in rank for numbers.
 
     The nearer rho is to one the more the kernel looks at few columns at a time. ``label_rho``: the label's own; at
@@ -51,7 +51,7 @@ def kernel(made: Columns, *, rho: float, label_rho: float) -> ProductKernel:
 
 def measure(
     ask: Ask,
-    made: Columns,
+    made: ColumnEstimates,
     *,
     sigma: float,
     asks: ProductKernel | GaussianKernel,
@@ -97,12 +97,12 @@ def measure(
     return releases
 
 
-def _move(state: Movable, made: Columns, loss: Loss, options: Options) -> None:
+def _move(state: Movable, made: ColumnEstimates, loss: Loss, options: Options) -> None:
     whole = Sum(loss, OneWays(made.mass, made.precision, device="cpu"))
     descend(state, whole, options, progress=lambda _: None)
 
 
-def distance(made: Columns, releases: Sequence[FunctionalRelease], *, device: str) -> Loss:
+def distance(made: ColumnEstimates, releases: Sequence[FunctionalRelease], *, device: str) -> Loss:
     """The loss that goes with the path's kernel."""
     smooth = isinstance(releases[0].question.kernel, GaussianKernel)
     return (gaussian.GaussianLoss if smooth else FunctionalLoss)(made, releases, device=device)
@@ -147,7 +147,7 @@ class FunctionalLoss(Distance):
     is a product over columns of p_j' table_j[:, w_j]: exact.
     """
 
-    def __init__(self, made: Columns, releases: Sequence[FunctionalRelease], *, device: str):
+    def __init__(self, made: ColumnEstimates, releases: Sequence[FunctionalRelease], *, device: str):
         question, asks = releases[0].question, kernel_of(releases)
         points = np.concatenate([r.question.points for r in releases])
         values = np.concatenate([r.values for r in releases])

@@ -71,7 +71,7 @@ class Pearl(OneEmbedding):
         """Those of a Fourier embedding."""
         return bins(release)
 
-    def distance(self, made: embedding.Columns, release: EmbeddingRelease, *, device: str) -> Loss:
+    def distance(self, made: embedding.ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """The distance at the frequencies that an adversary chooses."""
         return Game(loss(made, release, device=device), speed=self.adversary)
 

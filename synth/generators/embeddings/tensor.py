@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.generators.embeddings.embedding import Columns, features_of
+from synth.generators.embeddings.embedding import ColumnEstimates, features_of
 from synth.generators.embeddings.fit import Distance, Parts, real
 from synth.questions import Block, EmbeddingRelease, Tensors, Term
 from synth.schema.lazy import Lazy
@@ -24,7 +24,7 @@ class TensorLoss(Distance):
     Terms with the same first block are laid side by side: one matrix product for all of them.
     """
 
-    def __init__(self, made: Columns, release: EmbeddingRelease, *, device: str):
+    def __init__(self, made: ColumnEstimates, release: EmbeddingRelease, *, device: str):
         features, sigma = features_of(release, Tensors), release.question.sigma
         self.made, self.device = made, device
         self.tables: dict[int, tuple[int, torch.Tensor]] = {}

@@ -40,7 +40,7 @@ class Ground:
     """
 
     counts: tuple[CountsRelease, ...]
-    columns: embedding.Columns
+    columns: embedding.ColumnEstimates
     mu: float
     alone: bool
 
@@ -102,7 +102,7 @@ def known(counts: Sequence[CountsRelease], setting: Setting) -> tuple[float, dic
     return total, {n: uncounted.even(n, c, total) for n, c in setting.schema.measured().items()}
 
 
-def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.Columns:
+def again(releases: Sequence[Release], setting: Setting, bins: Sequence[Bins]) -> embedding.ColumnEstimates:
     """The columns as ``begin`` left them, from what was kept."""
     counts = [r for r in releases if isinstance(r, CountsRelease)]
     return embedding.regrouped(*known(counts, setting), setting, bins)
@@ -115,7 +115,7 @@ def independent(releases: Sequence[Release], setting: Setting) -> Product:
 
 
 def product(
-    made: embedding.Columns, bins: Sequence[Bins], probs: np.ndarray, weights: np.ndarray | None = None
+    made: embedding.ColumnEstimates, bins: Sequence[Bins], probs: np.ndarray, weights: np.ndarray | None = None
 ) -> Product:
     """Distributions (components, G) of the trained columns as a mixture, its one-ways set to the released ones.
 
@@ -133,7 +133,7 @@ def product(
     return embedding.model(made, weights, tables)
 
 
-def blurred(made: embedding.Columns, bins: Sequence[Bins], rows: np.ndarray, *, blur: float) -> np.ndarray:
+def blurred(made: embedding.ColumnEstimates, bins: Sequence[Bins], rows: np.ndarray, *, blur: float) -> np.ndarray:
     """Rows (n, G), one-hot or soft, a part of each column drawn from the single column: so that one-ways can be set."""
     shares = dict(zip(made.groups, made.mass, strict=True))
     return (1 - blur) * rows + blur * np.concatenate([shares[b.column] / shares[b.column].sum() for b in bins])
@@ -153,7 +153,7 @@ def rebuilt(weights: Sequence[np.ndarray], sizes: Sequence[int], *, rng: np.rand
 
 
 def network_product(
-    made: embedding.Columns, bins: Sequence[Bins], weights: Sequence[np.ndarray], *, rng: np.random.Generator
+    made: embedding.ColumnEstimates, bins: Sequence[Bins], weights: Sequence[np.ndarray], *, rng: np.random.Generator
 ) -> Product:
     """The generator's distributions at ``KEPT`` hidden draws of ``rng``, as a mixture."""
     drawn = rebuilt(weights, [b.size for b in bins], rng=rng)

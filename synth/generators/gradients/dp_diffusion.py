@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synth.generators.gradients import common
-from synth.generators.gradients.trained import Fitted
+from synth.generators.gradients.trained import TrainedModel
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.questions import CountsRelease, DescentRelease, TaughtRelease
@@ -30,7 +30,7 @@ BLUR = 0.02  # part of a column in them that is drawn from the single column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DPDiffusion(Fitted):
+class DPDiffusion(TrainedModel):
     """Diffusion for tables: columns are blanked at random, a network learns to fill them in, from blank rows at last.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``; ``copies``: of each
@@ -74,7 +74,7 @@ class DPDiffusion(Fitted):
         return {"hidden": self.hidden, "depth": self.copies, "latent": self.copies * (len(ground.bins) + 1)}
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """Blank rows filled in column by column, in an order of each row's own; its last stays a distribution.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synth.generators.gradients import common
-from synth.generators.gradients.trained import Fitted
+from synth.generators.gradients.trained import TrainedModel
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
@@ -30,7 +30,7 @@ FARTHEST = 4.0  # standard normal draws beyond are cut off
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DPFlow(Fitted):
+class DPFlow(TrainedModel):
     """A neural spline flow between normal draws and rows, each group spread over its share of a normal law.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
@@ -88,7 +88,7 @@ class DPFlow(Fitted):
         return made
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """As many rows as make a table of any length. Errors: UsageError for the release of another training."""
         flow, plan = self.loaded(trained), self.own(trained)

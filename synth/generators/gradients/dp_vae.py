@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from synth.generators.gradients import common
-from synth.generators.gradients.trained import Fitted
+from synth.generators.gradients.trained import TrainedModel
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.questions import CountsRelease, DescentRelease, TaughtRelease
@@ -27,7 +27,7 @@ PURPOSE = "autoencoder"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPVae(Fitted):
+class DPVae(TrainedModel):
     """An autoencoder on public groups; synthetic rows come from its decoder at fresh latent draws.
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
@@ -65,7 +65,7 @@ class DPVae(Fitted):
     purpose = PURPOSE
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """The decoder at many latent draws. Errors: UsageError for the release of another training."""
         decoder, plan = self.loaded(trained), self.own(trained)

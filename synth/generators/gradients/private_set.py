@@ -101,7 +101,7 @@ class PrivateSet(Descending):
         return (scores.detach().numpy().copy(),)
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """Each of the set's rows is a component. Errors: UsageError for the release of another training."""
         del rng

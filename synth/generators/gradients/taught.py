@@ -141,7 +141,7 @@ class Pulled(Taught):
         return TaughtRelease(question=plan, weights=mean.arrays())
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """The generator's distributions at many hidden draws. Errors: UsageError for another method's release."""
         if trained.question.purpose != self.purpose:

@@ -81,7 +81,7 @@ class Trained(WithOneWays):
         return made
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """The trained generator's distributions at many hidden draws."""
         return common.network_product(made, trained.question.bins, trained.weights, rng=rng)
@@ -132,7 +132,7 @@ class Descending(Trained):
         return DescentRelease(question=plan, weights=self.descend(ask, plan, ground, progress))
 
     def mixture(
-        self, trained: DescentRelease | TaughtRelease, made: common.embedding.Columns, rng: np.random.Generator
+        self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator
     ) -> Product:
         """As of any training. Errors: UsageError for the release of another one."""
         self.own(trained)
@@ -146,7 +146,7 @@ class Descending(Trained):
         return plan
 
 
-class Fitted(Descending):
+class TrainedModel(Descending):
     """The trained network is itself the model: ``network``'s own weights follow the steps by Adam, and are averaged."""
 
     learning_rate: float

@@ -204,7 +204,7 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
 
 def _seen(
     column: str, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray], total: float
-) -> Iterator[tuple[str, fit_logit.Seen]]:
+) -> Iterator[tuple[str, fit_logit.PairTable]]:
     """(other column, table) of each table of a column, in groups of both."""
     names = list(groups)
     for marginal, values in answers:
@@ -214,7 +214,7 @@ def _seen(
         other, mine = marginal.bins if last else marginal.bins[::-1]
         yield (
             other.column,
-            fit_logit.Seen(
+            fit_logit.PairTable(
                 axis=names.index(other.column),
                 bins=_bins_of(groups[other.column], other.groups),
                 mine=_bins_of(groups[column], mine.groups),

@@ -21,7 +21,7 @@ FLATTEST = 1e-4  # least variance of a table's pulls that is believed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
+class PairTable:
     """A noisy table of the conditional's column with another, in groups of both.
 
     ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
@@ -52,7 +52,7 @@ class Seen:
 
 def fit(
     column: str,
-    tables: Sequence[Seen],
+    tables: Sequence[PairTable],
     codes: np.ndarray,
     own: np.ndarray,
     sizes: Sequence[int],
@@ -126,14 +126,14 @@ def _least(
     return solution.x * unit
 
 
-def _cells(tables: Sequence[Seen]) -> np.ndarray:
+def _cells(tables: Sequence[PairTable]) -> np.ndarray:
     """Numbers of the tables' cells, one table after the other, by bin and class."""
     ends = np.cumsum([0, *(t.values.size for t in tables)])
     cells = [at + np.arange(t.values.size).reshape(t.values.shape) for t, at in zip(tables, ends[:-1], strict=True)]
     return np.concatenate([own[:, t.mine] for t, own in zip(tables, cells, strict=True)])
 
 
-def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
+def _ridge_of_size(tables: Sequence[PairTable], pulls: np.ndarray) -> np.ndarray:
     """One over the variance of each table's pulls between classes, for each of its cells."""
     ends = np.cumsum([t.values.size for t in tables])[:-1]
     out = []
@@ -145,7 +145,7 @@ def _ridge_of_size(tables: Sequence[Seen], pulls: np.ndarray) -> np.ndarray:
     return np.concatenate(out)
 
 
-def _goal(table: Seen, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def _goal(table: PairTable, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
     values = nearest(table.retained, mass)
     whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])

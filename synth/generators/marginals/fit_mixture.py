@@ -28,7 +28,7 @@ CHECK = 10  # steps between looks at the stopping rule; of steps that look at a 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class TableMatrix:
     """Measured tables laid into one matrix, whose rows and columns are views.
 
     ``rows`` (R,), ``cols`` (C,): views; ``y`` (R, C): noisy probabilities; ``precision`` (R, C): 1 / their
@@ -66,7 +66,7 @@ class Problem:
     precision: np.ndarray
     member: np.ndarray
     joint: np.ndarray
-    blocks: Sequence[Block]
+    blocks: Sequence[TableMatrix]
     total: float = 0.0
     shrunk_by: float = 0.0
     loss_reduction: float = 0.0
@@ -171,7 +171,7 @@ def fit(
     if problem.blocks:
         subsets = None if laid is problem else Subsets.of(laid)
         goal = problem.goal(options.stop, components=components)
-        first = Descent(rate=options.rate, last=options.last_rate, steps=options.steps, goal=goal, subsets=subsets)
+        first = AdamDescent(rate=options.rate, last=options.last_rate, steps=options.steps, goal=goal, subsets=subsets)
         loss = replace(first, chance=problem.chance, part=first.bears(work, options.work)).run(
             surface, logits, weights, part(progress, 0.0, 0.5)
         )
@@ -202,7 +202,7 @@ def mixtures(wanted: int, affordable: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Descent:
+class AdamDescent:
     """Adam for at most ``steps``, from a ``rate`` along a cosine to the ``last``, until the loss is below ``goal``.
 
     ``chance``: how much of the rows' own chance is taken for noise on the way (``Surface.soften``); the goal is one of

@@ -13,7 +13,7 @@ from synth.generators.marginals import interim_fit
 from synth.generators.marginals.candidates import FINE, Candidates, candidates, expected
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.interim_fit import Interim
-from synth.generators.marginals.pair_queries import PURPOSE, Plan, coarser, ladders_of, spread
+from synth.generators.marginals.pair_queries import PURPOSE, PairPlan, coarser, ladders_of, spread
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.questions.search import MAX_COUNT
 
@@ -94,7 +94,7 @@ def ask_beyond(
     *,
     first: float,
     share: float,
-    plan: Plan,
+    plan: PairPlan,
     rounds: Rounds,
     fitted: bool,
 ) -> list[Any]:
@@ -206,7 +206,7 @@ def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _spread(
-    chosen: Sequence[tuple[str, ...]], ladders, estimates, setting: Setting, share: float, plan: Plan, *, most: int
+    chosen: Sequence[tuple[str, ...]], ladders, estimates, setting: Setting, share: float, plan: PairPlan, *, most: int
 ):
     """The tables on bins that their noise bears, each order with its part of the budget and of ``most`` cells: where
     there would be more, on coarser bins than pairs ever have."""
@@ -227,7 +227,7 @@ def _missed(asked: CountsRelease, model: Interim, total: float, rounds: Rounds) 
     return [m.columns for m, v in _answers(asked) if _gap(m, v, model, total, rounds) > 0]
 
 
-def _determined(tables: Sequence[CountsRelease], plan: Plan) -> list[tuple[str, ...]]:
+def _determined(tables: Sequence[CountsRelease], plan: PairPlan) -> list[tuple[str, ...]]:
     """Pairs that were counted again since they nearly determine each other: a quick fit misses them, and their rules
     are drawn by themselves (``rules.py``)."""
     asked = tables[0].question.marginals

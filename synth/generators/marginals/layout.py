@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from synth.generators.marginals.fit_mixture import Block, Problem
+from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.prior import Target
+from synth.generators.marginals.prior import PriorTable
 from synth.questions import Bins, CountsRelease, Marginal
 
 WASTE = 500  # cells of a matrix that may stay empty when a table joins it, besides three times its own
@@ -18,7 +18,7 @@ Answer = tuple[Marginal, np.ndarray, np.ndarray]  # counts, and the deviation of
 
 
 def refine(
-    histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[Target] = ()
+    histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[PriorTable] = ()
 ) -> dict[str, np.ndarray]:
     """For each column the group of each leaf, (L,): the coarsest that all tables' bins are made of."""
     groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in histograms.items()}
@@ -34,7 +34,7 @@ def problem(
     groups: Mapping[str, np.ndarray],
     tables: Sequence[CountsRelease],
     total: float,
-    targets: Sequence[Target] = (),
+    targets: Sequence[PriorTable] = (),
 ) -> tuple[Problem, dict[str, slice]]:
     """The fit's problem, and each column's slice of its groups; ``targets``: of public tables."""
     sizes = np.array([int(groups[n].max()) + 1 for n in histograms])
@@ -133,7 +133,7 @@ def _even(marginal: Marginal) -> np.ndarray:
     return np.broadcast_to(np.array(marginal.sigma), marginal.shape)
 
 
-def _block(sheet: _Sheet, views: "_Views", total: float) -> Block:
+def _block(sheet: _Sheet, views: "_Views", total: float) -> TableMatrix:
     rows = {k: views.of(b) for k, b in sheet.rows.items()}
     cols = {k: views.of(b) for k, b in sheet.cols.items()}
     row_at, col_at = _offsets(sheet.rows), _offsets(sheet.cols)
@@ -147,7 +147,7 @@ def _block(sheet: _Sheet, views: "_Views", total: float) -> Block:
     if sheet.mirrored:
         y, precision = y + y.T, (precision + precision.T)
     np.divide(y, precision, out=y, where=precision > 0)
-    return Block(
+    return TableMatrix(
         rows=np.concatenate(list(rows.values())),
         cols=np.concatenate(list(cols.values())),
         y=y,

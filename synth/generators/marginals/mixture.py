@@ -62,7 +62,7 @@ class Mixture(Method):
     oneway_share: float = 0.33
     order: int = 4
     rounds: int = 12
-    plan: pair_queries.Plan = field(default_factory=pair_queries.Plan)
+    plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     takes_priors: ClassVar[bool] = True
@@ -201,7 +201,7 @@ class Mixture(Method):
 
 def said(
     releases: Sequence[Any], setting: Setting
-) -> tuple[float, dict[str, Histogram], list[CountsRelease], list[prior.Target]]:
+) -> tuple[float, dict[str, Histogram], list[CountsRelease], list[prior.PriorTable]]:
     """What a fit is made of: rows, the columns' histograms, the tables of more columns, what public tables add."""
     total, histograms = estimate(releases, setting)
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]

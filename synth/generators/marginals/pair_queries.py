@@ -17,7 +17,7 @@ POWER = 2 / 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PairPlan:
     """How the tables' budget is spread and how fine their bins are; nothing depends on a particular table.
 
     ``target``: weight of the tables that hold the target, against 1; ``named``: of those without a number or date,
@@ -72,7 +72,7 @@ class Ladder:
 
 
 def question(
-    histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: Plan
+    histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: PairPlan
 ) -> Counts | None:
     """The tables to ask for within ``share`` of the budget; None where there is only one column to learn."""
     names = [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
@@ -102,7 +102,9 @@ def merged(marginal: Marginal, histograms: Mapping[str, Histogram]) -> float:
     return 1 - alone
 
 
-def ladders_of(estimates, setting: Setting, total: float, base: float, plan: Plan, *, wide: bool) -> dict[str, Ladder]:
+def ladders_of(
+    estimates, setting: Setting, total: float, base: float, plan: PairPlan, *, wide: bool
+) -> dict[str, Ladder]:
     """Groupings of every column around ``base``, the noise of a cell were all tables alike: as many for each.
 
     Those of a column are nested, and the same for the same ``base``, so that tables asked later fit the earlier ones.
@@ -128,7 +130,7 @@ def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int) -> Ladder:
     return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
 
 
-def coarser(ladders: Mapping[str, Ladder], estimates, plan: Plan) -> dict[str, Ladder]:
+def coarser(ladders: Mapping[str, Ladder], estimates, plan: PairPlan) -> dict[str, Ladder]:
     """The same with ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
     out = {}
     for name, ladder in ladders.items():
@@ -148,7 +150,7 @@ def spread(
     estimates,
     setting: Setting,
     share: float,
-    plan: Plan,
+    plan: PairPlan,
     *,
     shared: bool = False,
     most: float = np.inf,

@@ -15,7 +15,7 @@ from synth.generators.marginals import layout
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import axis, rake, said
-from synth.generators.marginals.prior import Target
+from synth.generators.marginals.prior import PriorTable
 from synth.generators.marginals.surface import Surface
 from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease
@@ -40,7 +40,7 @@ class PosteriorDraws:
     total: float
     histograms: Mapping[str, Histogram]
     tables: tuple[CountsRelease, ...]
-    targets: tuple[Target, ...] = ()
+    targets: tuple[PriorTable, ...] = ()
 
     @classmethod
     def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "PosteriorDraws":
@@ -83,7 +83,7 @@ class PosteriorDraws:
         return Product(total=self.total, weights=weights, axes=axes)
 
 
-def _shaken_target(target: Target, rng: np.random.Generator) -> np.ndarray:
+def _shaken_target(target: PriorTable, rng: np.random.Generator) -> np.ndarray:
     """A public table's cells, each as far off as the truth may be."""
     spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
     shifted: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
@@ -109,7 +109,7 @@ def carried_on(
     surface = Surface(problem, "cpu")
     if problem.blocks:
         fewer = int(np.clip(WORK * steps / STEPS / (problem.work * len(weights)), LEAST_STEPS, steps))
-        descent = fitting.Descent(rate=rate * steps / fewer, last=LAST_RATE, steps=fewer, goal=0.0)
+        descent = fitting.AdamDescent(rate=rate * steps / fewer, last=LAST_RATE, steps=fewer, goal=0.0)
         descent.run(surface, logits, shares, lambda _: None)
     share, out = surface.probabilities(logits, shares)
     return share[0].double().numpy(), out[0].T.double().numpy()

@@ -33,7 +33,7 @@ Answer = tuple[Marginal, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class PriorTable:
     """A public table's expectation of a marginal's cells, in rows, each with ``variance`` around the truth.
 
     ``values``, ``variance``: of the marginal's shape; an infinite variance says nothing of its cell.
@@ -106,7 +106,7 @@ def counted(rows: PublicRows, question: Counts) -> PublicCounts:
 
 def targets(
     tables: Sequence[CountsRelease], publics: Sequence[PublicCounts], histograms: Mapping[str, Histogram], total: float
-) -> list[Target]:
+) -> list[PriorTable]:
     """What each public table says of two and more columns, its variance estimated from the tables that were asked.
 
     Of two columns it tells more than was asked: the cells of its own finer bins, spread as the asked ones are.
@@ -131,7 +131,7 @@ def _of_table(
     finer: Sequence[PublicCounts],
     histograms: Mapping[str, Histogram],
     total: float,
-) -> list[Target]:
+) -> list[PriorTable]:
     """One public table's targets."""
     known = {_key(m): (m, v) for p in asked for m, v in _said(p)}
     held = [(*released[k], _raked(v, m, histograms, total)) for k, (m, v) in known.items() if k in released]
@@ -142,27 +142,27 @@ def _of_table(
     spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
     pairs = {m.columns: (m, s / shape(t)) for (m, _, t), s in zip(held, spread, strict=True) if len(m.bins) == 2}
     fine = [
-        _finer(Target(marginal=m, values=_raked(v, m, histograms, total), variance=v), *pairs[m.columns])
+        _finer(PriorTable(marginal=m, values=_raked(v, m, histograms, total), variance=v), *pairs[m.columns])
         for p in finer
         for m, v in _said(p)
         if m.columns in pairs
     ]
     done = {t.marginal.columns for t in fine}
     made = fine + [
-        Target(marginal=m, values=t, variance=s)
+        PriorTable(marginal=m, values=t, variance=s)
         for (m, _, t), s in zip(held, spread, strict=True)
         if m.columns not in done
     ]
     return [t for t in made if t.weight > WEAK]  # others would hide from the fit how far it has followed the counts
 
 
-def believed(tables: Sequence[CountsRelease], targets: Sequence[Target]) -> list[CountsRelease]:
+def believed(tables: Sequence[CountsRelease], targets: Sequence[PriorTable]) -> list[CountsRelease]:
     """The tables, those of two columns replaced by what they and a target together say where the target says more.
 
     Of several targets of a pair the surest. What has no target stays as it was counted.
     """
     answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
-    surest: dict[tuple[str, ...], Target] = {}
+    surest: dict[tuple[str, ...], PriorTable] = {}
     for target in (t for t in targets if len(t.marginal.bins) == 2 and t.weight > SURER):
         before = surest.get(target.marginal.columns)
         if before is None or target.weight > before.weight:
@@ -176,7 +176,7 @@ def believed(tables: Sequence[CountsRelease], targets: Sequence[Target]) -> list
     return [CountsRelease(question=question, values=tuple(v for _, v in whole))]
 
 
-def _posterior(target: Target, answers: Sequence[Answer]) -> Answer:
+def _posterior(target: PriorTable, answers: Sequence[Answer]) -> Answer:
     """The target's cells, moved to agree with the counts of what they make up, each as far as it is unsure."""
     wild = target.marginal.sigma**2 * FAR * shape(target.values) / shape(target.values).max()
     values, variance = target.values, np.where(np.isfinite(target.variance), target.variance, wild)
@@ -205,7 +205,7 @@ def _said(public: PublicCounts) -> Iterator[Answer]:
             yield marginal, values
 
 
-def _finer(target: Target, asked: Marginal, loose: np.ndarray) -> Target:
+def _finer(target: PriorTable, asked: Marginal, loose: np.ndarray) -> PriorTable:
     """A target on finer bins than the table that tells of its variance."""
     inside = [_parents(f, c) for f, c in zip(target.marginal.bins, asked.bins, strict=True)]
     spread = shape(target.values) * loose[np.ix_(*inside)]

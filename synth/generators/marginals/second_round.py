@@ -8,7 +8,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import nearest
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.pair_queries import PURPOSE, Ladder, Plan, ladders_of, merged, spread
+from synth.generators.marginals.pair_queries import PURPOSE, Ladder, PairPlan, ladders_of, merged, spread
 from synth.questions import Counts, CountsRelease, Marginal
 
 Pair = tuple[str, ...]
@@ -24,7 +24,7 @@ def tables(
     *,
     first: float,
     share: float,
-    plan: Plan,
+    plan: PairPlan,
 ) -> Counts | None:
     """The question for what ``pairs.question`` kept back; None where that was nothing.
 
@@ -61,7 +61,7 @@ def _single(ladder: Ladder, leaves: int, few: int) -> Ladder:
     )
 
 
-def _hiding(asked: CountsRelease, histograms: Mapping[str, Histogram], total: float, plan: Plan) -> Sequence[Pair]:
+def _hiding(asked: CountsRelease, histograms: Mapping[str, Histogram], total: float, plan: PairPlan) -> Sequence[Pair]:
     """The pairs that hide most; none if it hides evenly, single values everywhere, or nothing but noise."""
     answers = list(zip(asked.question.marginals, asked.values, strict=True))
     scores = np.array([dependence(m, v, total) * merged(m, histograms) for m, v in answers])
@@ -71,7 +71,7 @@ def _hiding(asked: CountsRelease, histograms: Mapping[str, Histogram], total: fl
     return [answers[i][0].columns for i in best if scores[i] > 0]
 
 
-def _determined(asked: CountsRelease, histograms: Mapping[str, Histogram], plan: Plan) -> Sequence[Pair]:
+def _determined(asked: CountsRelease, histograms: Mapping[str, Histogram], plan: PairPlan) -> Sequence[Pair]:
     """The pairs that nearly determine each other and hide much, those that hide most; each column once."""
     scores: dict[Pair, float] = {}
     for marginal, values in zip(asked.question.marginals, asked.values, strict=True):

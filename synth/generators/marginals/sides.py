@@ -34,7 +34,7 @@ class Buffers:
 
 
 @dataclass(frozen=True)
-class Run:
+class RowSpan:
     """Rows ``start`` to ``end`` of a side: views from ``left`` on, each times all ``many`` from ``right`` on."""
 
     start: int
@@ -95,7 +95,7 @@ class Side:
             by_views[:, second] += torch.mul(rows, views[:, first, None], out=product).sum(1)
 
 
-def _runs(index: np.ndarray, plain: int, joint: np.ndarray) -> Iterator[Run]:
+def _runs(index: np.ndarray, plain: int, joint: np.ndarray) -> Iterator[RowSpan]:
     """The fewest runs, from the first row on.
 
     >>> joint = np.array([[0, 0, 1, 1], [2, 3, 2, 3]])
@@ -108,14 +108,14 @@ def _runs(index: np.ndarray, plain: int, joint: np.ndarray) -> Iterator[Run]:
     while start < len(index):
         if right[start] < 0:
             end = start + _agreeing((right[start:] < 0) & (left[start:] == left[start] + np.arange(len(left) - start)))
-            yield Run(start, end, int(left[start]))
+            yield RowSpan(start, end, int(left[start]))
             start = end
             continue
         steps = np.arange(len(index) - start)
         many = _agreeing((left[start:] == left[start]) & (right[start:] == right[start] + steps))
         same = (left[start:] == left[start] + steps // many) & (right[start:] == right[start] + steps % many)
         whole = _agreeing(same) // many * many
-        yield Run(start, start + whole, int(left[start]), int(right[start]), many)
+        yield RowSpan(start, start + whole, int(left[start]), int(right[start]), many)
         start += whole
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from synth.generators.marginals.fit_mixture import Block, Problem
+    from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 
 TILE = 2**15  # most cells of a block that is looked at as a whole
 
@@ -22,7 +22,7 @@ def tiled(problem: Problem, *, tile: int = TILE) -> Problem:
     return replace(problem, blocks=[strip for block in problem.blocks for strip in _strips(block, tile)])
 
 
-def _strips(block: Block, tile: int) -> Iterator[Block]:
+def _strips(block: TableMatrix, tile: int) -> Iterator[TableMatrix]:
     parts = -(-block.y.size // tile)
     if parts == 1:
         yield block

@@ -8,19 +8,19 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.merging import merge
-from synth.generators.marginals.pair_queries import PURPOSE, Plan
+from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
 from synth.questions import Bins, Counts, Marginal
 
 STEP = 0.2  # by which all bins grow at once, in logarithms of rows, until they are few enough
 
 
-def many(histograms: Mapping[str, Histogram], plan: Plan) -> bool:
+def many(histograms: Mapping[str, Histogram], plan: PairPlan) -> bool:
     """Whether a table has so many columns that its pairs are asked together."""
     count = len(_names(histograms))
     return count * (count - 1) // 2 > plan.together
 
 
-def question(histograms: Mapping[str, Histogram], setting: Setting, *, share: float, plan: Plan) -> Counts:
+def question(histograms: Mapping[str, Histogram], setting: Setting, *, share: float, plan: PairPlan) -> Counts:
     """Every pair of columns, within ``share`` of the budget.
 
     A pair's cells drown in noise when half a million pairs share a budget; what all tables of a column tell together
@@ -42,7 +42,9 @@ def question(histograms: Mapping[str, Histogram], setting: Setting, *, share: fl
     return Counts(purpose=PURPOSE, marginals=tables)
 
 
-def _groupings(histograms: Sequence[Histogram], numeric: Sequence[bool], noise: float, plan: Plan) -> list[np.ndarray]:
+def _groupings(
+    histograms: Sequence[Histogram], numeric: Sequence[bool], noise: float, plan: PairPlan
+) -> list[np.ndarray]:
     """Each column's bins, the bin of each leaf: a bin holds ``least`` times the noise of its cells in all tables, or
     more where the bins of all columns would be more than ``widest``; never more than half of the rows, if leaves allow.
     """

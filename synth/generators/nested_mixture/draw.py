@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class DrawnTable:
     """Drawn rows of one table: ``positions`` (n,) by column, ``parent`` (n,), the row of the parent's drawn rows."""
 
     positions: Positions
@@ -41,7 +41,7 @@ class Draw:
     rng: np.random.Generator
     evened: bool
 
-    def block(self, num_roots: int) -> dict[str, Rows]:
+    def block(self, num_roots: int) -> dict[str, DrawnTable]:
         """Related rows of so many roots."""
         schema, tables, rng = self.model.schema, self.model.tables, self.rng
         root, out = schema.root, {}
@@ -50,7 +50,7 @@ class Draw:
         order = rng.permutation(num_roots)
         components[root] = component[order]
         positions = self._placed(root, components[root], codes[order], views, self.where)
-        out[root] = Rows(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
+        out[root] = DrawnTable(positions=positions, parent=np.zeros(num_roots, dtype=np.int64))
         for table in schema.downwards[1:]:
             key = self._key(table)
             number = out[key.parent].positions[number_of(table)]
@@ -60,7 +60,7 @@ class Draw:
             others = self._others(table, components[key.parent], parent, codes)
             positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {}, others)
             _in_order(key, positions, parent)
-            out[table] = Rows(positions=positions, parent=parent)
+            out[table] = DrawnTable(positions=positions, parent=parent)
         return out
 
     def _children(self, table: str, above: np.ndarray, number: np.ndarray, parent: np.ndarray) -> np.ndarray:

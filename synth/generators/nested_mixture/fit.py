@@ -39,7 +39,7 @@ SELDOM = 2.0  # by which logits of shared values start below none: where no answ
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class NestedMatrix:
     """Measured tables laid into one matrix: ``y`` shares of the roots, ``precision`` 1 / variance, 0 where none.
 
     ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
@@ -65,7 +65,7 @@ def blocks(
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
     device: str,
-) -> list[Block]:
+) -> list[NestedMatrix]:
     """All that was measured, one matrix for each view of each pair of tables."""
     total = known[schema.root].total
     folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
@@ -105,7 +105,7 @@ def blocks(
             lay((table, view, above, folded, True), *at, plain.values, plain.sigma, part=part)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
     return [
-        Block(
+        NestedMatrix(
             table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None, counted=c
         )
         for (t, v, a, f, c), (y, p) in result.items()
@@ -202,7 +202,7 @@ def loss_of(
     schema: Dataset,
     columns: Mapping[str, Columns],
     level_estimates: Mapping[str, Level],
-    measured: Sequence[Block],
+    measured: Sequence[NestedMatrix],
     softened: Sequence[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of squared residuals of each block, (len(measured),): in units of noise, and weighed as ``softened``."""
@@ -214,13 +214,13 @@ def loss_of(
     return torch.stack(plain), torch.stack(weighed)
 
 
-def soft(block: Block, *, chance: float, total: float) -> torch.Tensor:
+def soft(block: NestedMatrix, *, chance: float, total: float) -> torch.Tensor:
     """The precision of cells if so much of the rows' own chance were noise: a count's variance is its mean, at most."""
     return block.precision / (1 + block.precision * block.y.clamp_min(0) * (chance / max(total, 1.0)))
 
 
 def _of_model(
-    schema: Dataset, columns: Mapping[str, Columns], level_estimates: Mapping[str, Level], block: Block
+    schema: Dataset, columns: Mapping[str, Columns], level_estimates: Mapping[str, Level], block: NestedMatrix
 ) -> torch.Tensor:
     """What the model says of a block."""
     level = level_estimates[block.table]
@@ -237,7 +237,7 @@ def _of_model(
     return level.first[None] if block.view == "first" else level.paired(block.fold, counted=block.counted)
 
 
-def _fitting(options: Options, measured: Sequence[Block], total: float) -> Options:
+def _fitting(options: Options, measured: Sequence[NestedMatrix], total: float) -> Options:
     """The options with no more components than the answers bear out; fewer are found in fewer steps, pulled harder."""
     noise = [float((total / b.precision[b.precision > 0].sqrt()).median()) for b in measured if b.view == "rows"]
     most = max(int(total / (options.each * max(float(np.mean(noise)), 1e-9))), FEWEST) if noise else FEWEST
@@ -257,7 +257,7 @@ def fit(
     schema: Dataset,
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
-    measured: Sequence[Block],
+    measured: Sequence[NestedMatrix],
     options: Options,
     *,
     rng: np.random.Generator,

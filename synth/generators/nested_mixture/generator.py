@@ -46,7 +46,7 @@ class Nested(Method):
     tables: ClassVar[str] = "tree"
     reads: ClassVar[tuple[type, ...]] = (LinkedRelease,)
     relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
-    plan: asking.Plan = field(default_factory=asking.Plan)
+    plan: asking.TreePlan = field(default_factory=asking.TreePlan)
     options: Options = field(default_factory=Options)
 
     def quick(self) -> Nested:
@@ -123,7 +123,7 @@ def _model(
 
 
 def _as_measured(
-    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, plan: asking.Plan
+    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, plan: asking.TreePlan
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
     result = known(releases, schema, setting, noise=0.0, grain=plan.grain)

@@ -19,7 +19,7 @@ SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TreePlan:
     """How the budget is spread: ``oneway`` of mu**2 for one-way counts, the rest for tables of two columns.
 
     ``root``: the part of both that the root's own columns have at least: they have few tables, on which all others
@@ -45,7 +45,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class WantedTable:
     """A table of a view to be asked: which bins, and how much it weighs."""
 
     table: str
@@ -54,7 +54,7 @@ class Wanted:
     weight: float
 
 
-def measure(ask: Ask, schema: Dataset, setting: Setting, plan: Plan, *, progress: Progress) -> list[LinkedRelease]:
+def measure(ask: Ask, schema: Dataset, setting: Setting, plan: TreePlan, *, progress: Progress) -> list[LinkedRelease]:
     """One-way counts of every table, then tables of two columns on bins merged by these counts.
 
     **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
@@ -99,7 +99,7 @@ def _as_single(
     return asked
 
 
-def _weights(schema: Dataset, plan: Plan) -> dict[str, float]:
+def _weights(schema: Dataset, plan: TreePlan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
     result = {}
     for table in schema.downwards:
@@ -114,17 +114,17 @@ def _weights(schema: Dataset, plan: Plan) -> dict[str, float]:
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
 
 
-def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: Plan) -> list[Wanted]:
+def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan) -> list[WantedTable]:
     """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
-    out: list[Wanted] = []
+    out: list[WantedTable] = []
     for table in schema.downwards:
         for view, weight, columns in _listed(schema, known_tables, plan, table):
             coarse = len(columns) == 2 and coarsely(view, *columns)
             bins = tuple(known_tables[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
             weight *= plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
             alike = len(columns) == 2 and columns[0][:2] == columns[1][:2]
-            out.append(Wanted(table=table, view=view, bins=bins, weight=weight * (plan.same if alike else 1.0)))
+            out.append(WantedTable(table=table, view=view, bins=bins, weight=weight * (plan.same if alike else 1.0)))
     return out
 
 
@@ -137,7 +137,7 @@ def coarsely(view: str, first: Column, second: Column) -> bool:
 
 
 def _listed(
-    schema: Dataset, known_tables: Mapping[str, Known], plan: Plan, table: str
+    schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan, table: str
 ) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
     """(view, weight, columns) of every table about one table's rows."""
 
@@ -162,7 +162,9 @@ def _listed(
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
 
 
-def questions(schema: Dataset, asked: Sequence[Wanted], setting: Setting, plan: Plan, *, share: float) -> list[Linked]:
+def questions(
+    schema: Dataset, asked: Sequence[WantedTable], setting: Setting, plan: TreePlan, *, share: float
+) -> list[Linked]:
     """One question for each view of each table. Noise proportional to cells^(-1/3) makes the mean L1 error least."""
     if not asked or share <= 0:
         return []
@@ -189,7 +191,7 @@ def _at_least(weight: np.ndarray, some: np.ndarray, whole: np.ndarray, part: flo
         weight[some] *= max(1.0, others * part / (1 - part) / weight[some].sum())
 
 
-def _about_number(schema: Dataset, asked: Wanted) -> bool:
+def _about_number(schema: Dataset, asked: WantedTable) -> bool:
     """Whether a table has a number of children as a column."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     return any(placed(b.column)[:2] in numbers for b in asked.bins)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import InputError
-from synth.generators.nested_mixture.draw import Draw, Rows
+from synth.generators.nested_mixture.draw import Draw, DrawnTable
 from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
 from synth.schema.dataset import Dataset
@@ -60,7 +60,7 @@ class NestedMixture:
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
         rules: "Mapping[str, Rules] | None" = None,
-    ) -> Iterator[dict[str, Rows]]:
+    ) -> Iterator[dict[str, DrawnTable]]:
         """Related rows of ``num_roots`` roots, ``ROOTS_AT_A_TIME`` roots at a time; parents are rows of the same block.
 
         ``where``: by column of the root the positions allowed. ``rules``: constraints of each table.

@@ -13,7 +13,7 @@ from synth.schema.lazy import Lazy
 if TYPE_CHECKING:
     import torch
 
-    from synth.generators.nested_mixture.fit import Block
+    from synth.generators.nested_mixture.fit import NestedMatrix
 else:
     torch = Lazy("torch")
 
@@ -21,7 +21,7 @@ LAST_STEPS, LAST_RATE = 300, 0.02
 MET = 0.5  # squared errors a cell, in units of the noise, that the tables may keep
 
 
-def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[Block]) -> None:
+def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[NestedMatrix]) -> None:
     """Moves the columns of the root's components until the root's own tables are met within their noise; in place.
 
     They are known far better than others, and so few that all classes together can follow them. Privacy: released

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from synth.generators.opendp_mbi.external import External
+from synth.generators.opendp_mbi.external import ExternalMethod
 from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, ExternalRelease
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aim(External):
+class Aim(ExternalMethod):
     """One-way tables, then round after round the table that the model fits worst, with growing budgets.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of the fit.

@@ -12,7 +12,7 @@ from synth.generators.product_mixture.model import Product
 from synth.schema.table import Schema
 
 
-class External(Method):
+class ExternalMethod(Method):
     """``name`` is the algorithm's too. ``bins``: most of a number; ``numbers``: budget share for finding them."""
 
     by_torch: ClassVar[bool] = False

@@ -17,7 +17,7 @@ from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, CountsRelease, External, ExternalRelease
-from synth.questions.numeric.markov_field import MarkovRandomField, Table
+from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 NEEDS = ("opendp", "mbi", "polars")  # the extra [mbi]
 RECORDS = 30_000  # most records drawn from the field: the model's components
@@ -102,7 +102,7 @@ def fit(
     bins = {b.column: b for b in release.question.bins}
     field = MarkovRandomField.fit(
         [b.size for b in bins.values()],
-        [Table(*t) for t in zip(release.cliques, release.values, release.sigmas, strict=True)],
+        [MeasuredTable(*t) for t in zip(release.cliques, release.values, release.sigmas, strict=True)],
         total=None if setting.public_rows is None else float(max(setting.public_rows, 1)),
         iterations=steps,
         progress=part(progress, 0.0, 0.9),

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from synth.generators.opendp_mbi.external import External
+from synth.generators.opendp_mbi.external import ExternalMethod
 from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, ExternalRelease
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mst(External):
+class Mst(ExternalMethod):
     """One-way tables, then the pairs of a maximum spanning tree, chosen privately. The library is OpenDP.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of

@@ -119,7 +119,7 @@ def positions(
     groups: np.ndarray, within: np.ndarray, group_of: np.ndarray, inside: Inside, rng: np.random.Generator
 ) -> np.ndarray:
     """Positions (n,) int64 for rows whose groups are given: a leaf by its share of the group, then evenly inside it."""
-    search, counts = Search(within, group_of), inside.counts.astype(float)
+    search, counts = LeafSearch(within, group_of), inside.counts.astype(float)
     out, first = np.empty(len(groups), dtype=np.int64), inside.starts.astype(np.int64)
     wide = bool(counts.max(initial=0) > 1)
     if inside.allowed is not None and not wide:
@@ -135,7 +135,7 @@ def positions(
     return out
 
 
-class Search:
+class LeafSearch:
     """Leaves found by their shares: of most of the even parts of a group one table tells the leaf, in others it is
     looked for.
 

@@ -22,7 +22,7 @@ OPTIONS = fitting.Options(components=32, ensembles=4, steps=150, stop=NEVER)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Moments:
+class SliceMoments:
     """Covariances between columns in coordinates where their noise is even.
 
     ``matrix`` (r, r): for two different columns their whitened covariance, noise of variance 1 / ``groups`` in every
@@ -36,7 +36,7 @@ class Moments:
     groups: int
 
 
-def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: float) -> Moments:
+def moments(release: SlicesRelease, masses: Sequence[np.ndarray], *, total: float) -> SliceMoments:
     """Whitened covariances of all pairs of columns, from the noisy sums of random groups.
 
     With S_k the sum of group k, m the one-ways and E the columns' tables, S_k varies about (rows of group k) E'm with
@@ -95,7 +95,7 @@ def _column(table: np.ndarray, mass: np.ndarray, size: float, noise: np.ndarray)
     return inverse @ basis @ scale, back
 
 
-def _assembled(result: np.ndarray, spans: list[slice], parts, groups: int) -> Moments:
+def _assembled(result: np.ndarray, spans: list[slice], parts, groups: int) -> SliceMoments:
     ends = np.cumsum([0] + [w.shape[1] for w, _ in parts])
     rows = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     matrix = np.zeros((ends[-1], ends[-1]))
@@ -103,10 +103,10 @@ def _assembled(result: np.ndarray, spans: list[slice], parts, groups: int) -> Mo
         for j, (b, _) in enumerate(parts):
             if i != j:
                 matrix[rows[i], rows[j]] = a.T @ result[spans[i], spans[j]] @ b
-    return Moments(matrix=matrix, spans=rows, back=[b for _, b in parts], groups=groups)
+    return SliceMoments(matrix=matrix, spans=rows, back=[b for _, b in parts], groups=groups)
 
 
-def shrunk(result: Moments, pools: np.ndarray) -> np.ndarray:
+def shrunk(result: SliceMoments, pools: np.ndarray) -> np.ndarray:
     """The matrix with pairs drawn to zero: independence, where nothing but noise is seen.
 
     ``pools`` (columns, columns): a pool's number for each pair. The factor is a pool's, not a pair's: choosing
@@ -126,7 +126,7 @@ def shrunk(result: Moments, pools: np.ndarray) -> np.ndarray:
     return out
 
 
-def thinned(result: Moments) -> np.ndarray:
+def thinned(result: SliceMoments) -> np.ndarray:
     """The matrix with each pair's directions drawn to zero by what noise alone makes of the largest of them.
 
     For a release of single records: its noise hides all but a few directions of a few pairs, and a factor common to
@@ -154,7 +154,7 @@ def _factor(parts: Sequence[np.ndarray], groups: int) -> float:
 
 
 def mixture(
-    result: Moments,
+    result: SliceMoments,
     matrix: np.ndarray,
     masses: Sequence[np.ndarray],
     *,
@@ -170,7 +170,9 @@ def mixture(
     return weights, [rake(weights, probs[:, s], m) for s, m in zip(spans, masses, strict=True)]
 
 
-def _problem(result: Moments, matrix: np.ndarray, masses: Sequence[np.ndarray]) -> tuple[fitting.Problem, list[slice]]:
+def _problem(
+    result: SliceMoments, matrix: np.ndarray, masses: Sequence[np.ndarray]
+) -> tuple[fitting.Problem, list[slice]]:
     ends = np.cumsum([0] + [len(m) for m in masses])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     mass, groups = np.concatenate(masses), np.arange(ends[-1])
@@ -187,7 +189,7 @@ def _problem(result: Moments, matrix: np.ndarray, masses: Sequence[np.ndarray]) 
         precision=np.full(len(mass), 2 * STIFF * float(precision.max())),
         member=np.stack([groups, groups]),
         joint=np.zeros((2, 0), dtype=np.int64),
-        blocks=[fitting.Block(rows=groups, cols=groups, y=goal, precision=precision, mirrored=True)],
+        blocks=[fitting.TableMatrix(rows=groups, cols=groups, y=goal, precision=precision, mirrored=True)],
     )
     return laid, spans
 

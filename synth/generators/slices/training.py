@@ -33,7 +33,7 @@ Distance = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Target:
+class SliceTarget:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
     bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``retained``: the share of
     records that were sampled, the others being zero rows."""
@@ -77,13 +77,13 @@ class Values:
         return torch.as_tensor(np.ascontiguousarray(x, dtype=np.float32), device=self.device)
 
 
-def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, device: str) -> Target:
+def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, device: str) -> SliceTarget:
     """The release as the training sees it."""
 
     def real(x: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
 
-    return Target(
+    return SliceTarget(
         values=Values(release.values, device=device),
         directions=None if release.directions is None else real(release.directions),
         table=real(wide(release.question.tables)),
@@ -172,7 +172,7 @@ def apart(distance: Distance, held: Pieces, real: torch.Tensor, fake: torch.Tens
 
 
 def sliced(
-    made: Network, goal: Target, *, batch: int, k: int, num_slices: int, shuffled: bool = True
+    made: Network, goal: SliceTarget, *, batch: int, k: int, num_slices: int, shuffled: bool = True
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(released, generated) slices, each (S, batch, k): the same directions, k at a time, and the same noise.
 
@@ -206,7 +206,7 @@ def frames(dim: int, k: int, count: int, source: torch.Generator) -> torch.Tenso
     return drawn.transpose(0, 1).reshape(dim, -1)
 
 
-def summed_rows(made: Network, goal: Target, batch: int) -> torch.Tensor:
+def summed_rows(made: Network, goal: SliceTarget, batch: int) -> torch.Tensor:
     """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
     if goal.size == 0:
         drawn = made.drawn(made.hidden(batch), hard=True) @ goal.table
@@ -218,7 +218,7 @@ def summed_rows(made: Network, goal: Target, batch: int) -> torch.Tensor:
     return drawn.new_zeros((batch, drawn.shape[1])).index_add(0, owner, drawn) @ goal.table
 
 
-def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], torch.Tensor]:
+def _characteristic(made: Network, goal: SliceTarget, batch: int) -> Callable[[], torch.Tensor]:
     """A step's loss: squared distance of characteristic functions, the release's over all its rows, the model's exact
     given the network's distributions, the noise in closed form."""
     points = _frequencies(made, goal)
@@ -248,7 +248,7 @@ def _characteristic(made: Network, goal: Target, batch: int) -> Callable[[], tor
     return step
 
 
-def _frequencies(made: Network, goal: Target) -> torch.Tensor:
+def _frequencies(made: Network, goal: SliceTarget) -> torch.Tensor:
     """(m, ``FREQUENCIES``): of two columns' coordinates where these were released, else of two slices."""
     wide_ = goal.values.shape[1]
     points = torch.empty((wide_, FREQUENCIES), device=goal.values.device).normal_(generator=made.source)

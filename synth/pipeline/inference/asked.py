@@ -17,14 +17,14 @@ FORMS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Term:
+class ColumnTerm:
     """A column's numbers, or, with a ``value``, 1 where it has that value and 0 elsewhere."""
 
     column: str
     value: str | None = None
 
     @classmethod
-    def read(cls, words: str) -> "Term":
+    def read(cls, words: str) -> "ColumnTerm":
         """From ``COL`` or ``COL=VALUE``."""
         column, equals, value = words.strip().partition("=")
         return cls(column=column, value=value if equals else None)
@@ -46,21 +46,21 @@ class Term:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class EstimateQuestion:
     """One question: ``kind``, the outcome, and by what: a grouping column, or regressors; ``level`` of a quantile.
 
-    >>> Question.read("logistic:high=yes~age+sex").by
+    >>> EstimateQuestion.read("logistic:high=yes~age+sex").by
     ('age', 'sex')
     """
 
     words: str
     kind: str
-    outcome: Term
+    outcome: ColumnTerm
     by: tuple[str, ...] = ()
     level: float = 0.5
 
     @classmethod
-    def read(cls, words: str) -> "Question":
+    def read(cls, words: str) -> "EstimateQuestion":
         """From the words of ``FORMS``. Errors: UsageError."""
         kind, _, rest = words.partition(":")
         name, by, level = rest, "", 0.5
@@ -79,7 +79,7 @@ class Question:
         ):
             raise UsageError(f"`ask={words}`: {FORMS}")
         terms = tuple(t.strip() for t in by.split("+")) if by else ()
-        return cls(words=words, kind=kind, outcome=Term.read(name), by=terms, level=level)
+        return cls(words=words, kind=kind, outcome=ColumnTerm.read(name), by=terms, level=level)
 
     @property
     def columns(self) -> tuple[str, ...]:

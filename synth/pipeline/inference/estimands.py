@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.weighted_rows import WeightedRows
 from synth.schema.table import NUMERIC, Schema
 
@@ -46,7 +46,7 @@ LINKS: Mapping[str, Link] = {
 }
 
 
-def regression(rows: WeightedRows, asked: Question, schema: Schema) -> Estimated:
+def regression(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> Estimated:
     """Coefficients of a linear, logistic or Poisson regression over complete rows, without a category's first value.
 
     The model's own rows, whose weights are positive, give a start and the curvature; a few steps with the other weights
@@ -104,13 +104,13 @@ def _inverse(bend: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.inv(bend + LIFT * (np.trace(bend) or 1.0) * np.eye(len(bend))))
 
 
-def _design(rows: WeightedRows, asked: Question, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
+def _design(rows: WeightedRows, asked: EstimateQuestion, schema: Schema) -> tuple[tuple[str, ...], np.ndarray]:
     names, columns = ["1"], [np.ones(len(rows.start))]
     for name in asked.by:
         column = schema.columns[name]
         numeric = column.type in NUMERIC
         values = [None] if numeric else (column.categories or ())[1:]
-        for term in (Term(column=name, value=v) for v in values):
+        for term in (ColumnTerm(column=name, value=v) for v in values):
             names.append(name if term.value is None else f"{name}={term.value}")
             columns.append(term.numbers(rows.positions, schema))
     return tuple(names), np.stack(columns, axis=1)

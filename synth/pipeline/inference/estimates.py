@@ -10,7 +10,7 @@ import numpy as np
 from synth.errors import UsageError, reading
 from synth.generators.product_mixture.model import Product
 from synth.pipeline.inference import intervals
-from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.estimands import regression
 from synth.pipeline.inference.intervals import Interval
 from synth.pipeline.inference.quantiles import quantile
@@ -50,7 +50,7 @@ def estimates(
     Privacy: released answers only.
     **Source**: Deville and Sarndal 1992 (calibration); Fieller 1954 and Woodruff 1952 (ratios, quantiles).
     """
-    asked = [Question.read(words) for words in ask]
+    asked = [EstimateQuestion.read(words) for words in ask]
     if not asked or not 0 < level < 1 or not 0 <= related <= 1:
         raise UsageError("estimates: needs questions, a level between 0 and 1, and related from 0 to 1")
     stored = folder.load_release(release)
@@ -80,10 +80,10 @@ def _rows(
     if weight is None or weight in columns:
         return WeightedRows.of(stored.releases, drawn, total, columns)
     rows = WeightedRows.of(stored.releases, drawn, total, (*columns, weight))
-    return rows.surveyed(Term(column=weight).numbers(rows.positions, schema))
+    return rows.surveyed(ColumnTerm(column=weight).numbers(rows.positions, schema))
 
 
-def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:
+def _answered(one: EstimateQuestion, rows: WeightedRows, schema: Schema, *, z: float, related: float) -> list[Interval]:
     column = one.outcome.column
     if one.kind == "quantile":
         return [quantile(rows, column, one.level, schema, z=z, related=related)]
@@ -91,10 +91,10 @@ def _answered(one: Question, rows: WeightedRows, schema: Schema, *, z: float, re
         return intervals.differences(rows, one.outcome, one.by[0], schema, z=z, related=related)
     if one.kind in ("mean", "share"):
         values = (schema.columns[column].categories or ()) if one.kind == "share" else (one.outcome.value,)
-        terms = {v or column: Term(column=column, value=v) for v in values}
+        terms = {v or column: ColumnTerm(column=column, value=v) for v in values}
         return intervals.means(rows, terms, schema, z=z, related=related)
     fitted = intervals.coefficients(rows, regression(rows, one, schema), z=z, related=related)
-    groups = {i.name: Term.read(i.name) for i in fitted if "=" in i.name}
+    groups = {i.name: ColumnTerm.read(i.name) for i in fitted if "=" in i.name}
     if not groups:
         return fitted
     sizes = intervals.means(rows, groups, schema, z=z, related=related)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from synth.pipeline.inference.asked import Term
+from synth.pipeline.inference.asked import ColumnTerm
 from synth.pipeline.inference.estimands import Estimated
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.schema.table import Schema
@@ -93,7 +93,9 @@ def coefficients(rows: WeightedRows, estimated: Estimated, *, z: float, related:
     return out
 
 
-def means(rows: WeightedRows, terms: Mapping[str, Term], schema: Schema, *, z: float, related: float) -> list[Interval]:
+def means(
+    rows: WeightedRows, terms: Mapping[str, ColumnTerm], schema: Schema, *, z: float, related: float
+) -> list[Interval]:
     """Of each term over the rows in which it is not missing; see ``_ratio``."""
     out = []
     for name, term in terms.items():
@@ -124,7 +126,7 @@ def is_informed(rows: WeightedRows, there: np.ndarray, *, z: float, related: flo
 
 
 def differences(
-    rows: WeightedRows, term: Term, group: str, schema: Schema, *, z: float, related: float
+    rows: WeightedRows, term: ColumnTerm, group: str, schema: Schema, *, z: float, related: float
 ) -> list[Interval]:
     """Of every two groups' means of a term.
 
@@ -136,7 +138,7 @@ def differences(
     numbers = term.numbers(rows.positions, schema)
     there = np.isfinite(numbers)
     values = schema.columns[group].categories or ()
-    inside = [there & (Term(column=group, value=v).numbers(rows.positions, schema) == 1) for v in values]
+    inside = [there & (ColumnTerm(column=group, value=v).numbers(rows.positions, schema) == 1) for v in values]
     scores = np.stack([x for i in inside for x in (np.where(i, numbers, 0.0), i)], axis=1) * rows.survey[:, None]
     errors, ends = Errors.of(rows, scores, related=related), term.ends(schema)
     ratios = [

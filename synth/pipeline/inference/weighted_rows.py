@@ -25,7 +25,7 @@ ROUNDING = 1 / 12  # variance of rounding a count to a whole number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class NoisyBins:
     """Noisy counts on bins of some columns, one after the other or by axes, and the variance of each."""
 
     bins: tuple[Bins, ...]
@@ -33,10 +33,10 @@ class Table:
     variance: float
 
 
-def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
+def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[NoisyBins]:
     """All released counts, summed to these columns; equal groupings are averaged by their precision. Of no column at
     all the number of rows is left. Tables have independent noise."""
-    result: dict[tuple[Any, ...], list[Table]] = {}
+    result: dict[tuple[Any, ...], list[NoisyBins]] = {}
     counted = [r for r in releases if isinstance(r, CountsRelease)]
     for marginal, values in [a for r in counted for a in zip(r.question.marginals, r.values, strict=True)]:
         dropped = tuple(i for i, b in enumerate(marginal.bins) if b.column not in columns)
@@ -46,7 +46,7 @@ def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
         counts = np.asarray(values.sum(axis=dropped), dtype=float).reshape(-1)
         variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
-        result.setdefault(key, []).append(Table(bins=bins, counts=counts, variance=variance))
+        result.setdefault(key, []).append(NoisyBins(bins=bins, counts=counts, variance=variance))
     retained, cells = [], 0
     for one in sorted(map(_averaged, result.values()), key=lambda t: t.counts.size):
         cells += one.counts.size
@@ -54,10 +54,10 @@ def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[Table]:
     return retained
 
 
-def _averaged(same: Sequence[Table]) -> Table:
+def _averaged(same: Sequence[NoisyBins]) -> NoisyBins:
     precision = np.array([1 / t.variance for t in same])
     counts = precision @ np.stack([t.counts for t in same]) / precision.sum()
-    return Table(bins=same[0].bins, counts=counts, variance=float(1 / precision.sum()))
+    return NoisyBins(bins=same[0].bins, counts=counts, variance=float(1 / precision.sum()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +139,7 @@ def _cells(bins: Sequence[Bins], positions: Mapping[str, np.ndarray], size: int)
     return sparse.csr_matrix((np.ones(len(rows)), (rows, code[rows])), shape=(size, cells))
 
 
-def _supported(positions: Mapping[str, np.ndarray], counted: Sequence[Table]) -> dict[str, np.ndarray]:
+def _supported(positions: Mapping[str, np.ndarray], counted: Sequence[NoisyBins]) -> dict[str, np.ndarray]:
     """The rows; ``SUPPORT`` more in which columns are independent; and for each column as many that visit all its bins.
 
     Cells that hold no row of the model, perhaps since their counts came out low by chance, can then be followed too.

@@ -23,7 +23,7 @@ ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)  # Renyi orders tried; every one of t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class ComparedRun:
     """One charged run: its ``epsilon`` and ``delta``, and ``mu``, its noise in Gaussian differential privacy.
 
     Privacy: public only.
@@ -54,7 +54,7 @@ class Composite:
         return asdict(self)
 
 
-def basic(runs: Sequence[Run]) -> float:
+def basic(runs: Sequence[ComparedRun]) -> float:
     """The sum of the epsilons, at the sum of the deltas; holds however the runs were chosen.
 
     **Source**: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16.
@@ -107,7 +107,7 @@ def rdp(rho: float, delta: float) -> float:
     return float(max(0.0, result.min()))
 
 
-def compose(runs: Sequence[Run]) -> Composite:
+def compose(runs: Sequence[ComparedRun]) -> Composite:
     """All runs together under the five calculi.
 
     Errors: UsageError without a run. At the same total delta advanced composition takes half of each run's delta for
@@ -115,7 +115,7 @@ def compose(runs: Sequence[Run]) -> Composite:
 
     Privacy: public only.
 
-    >>> both = compose([Run(epsilon=1.0, delta=1e-5, mu=0.2677)] * 2)
+    >>> both = compose([ComparedRun(epsilon=1.0, delta=1e-5, mu=0.2677)] * 2)
     >>> both.exact < both.rdp < both.zcdp, both.basic
     (True, 2.0)
     """
@@ -157,7 +157,7 @@ def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
         reason = "a run does not tell its noise, so only the plain sum is known"
     else:
         reason = None
-    runs = [] if reason else [Run(epsilon=e.epsilon, delta=e.delta, mu=e.question["mu"]) for e in spends]
+    runs = [] if reason else [ComparedRun(epsilon=e.epsilon, delta=e.delta, mu=e.question["mu"]) for e in spends]
     steps = [{**compose(runs[:k]).plain(), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
     return {"dataset": dataset, "calculi": list(CALCULI), "reason": reason, "steps": steps}
 

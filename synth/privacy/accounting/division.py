@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BudgetPart:
     """What one question takes: ``share`` of the budget, 0 to 1, in ``releases``; the least and most of their noise.
 
     ``noise_least``, ``noise_most``: standard deviations (of picks: scales) in the question's own unit; of counts, rows.
@@ -24,7 +24,7 @@ class Part:
     noise_most: float
 
 
-def division(mechanisms: Sequence[Mapping[str, Any]]) -> list[Part]:
+def division(mechanisms: Sequence[Mapping[str, Any]]) -> list[BudgetPart]:
     """The parts by question, in the order asked, of events as JSON data (``Event.plain``, or a card's mechanisms).
 
     A share is that of sum(count (sensitivity / sigma)^2): what a question adds to mu^2 where all are Gaussian, else the
@@ -42,7 +42,7 @@ def division(mechanisms: Sequence[Mapping[str, Any]]) -> list[Part]:
         parts.setdefault(m["name"], []).append((count, noise, count * (m["sensitivity"] / noise) ** 2))
     whole = sum(weight for part in parts.values() for _, _, weight in part) or 1.0
     return [
-        Part(
+        BudgetPart(
             question=name,
             share=sum(weight for _, _, weight in part) / whole,
             releases=sum(count for count, _, _ in part),

@@ -30,7 +30,7 @@ KIND = "fingerprint"
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedMark:
     """A mark as its line keeps it; ``before``: the line of the dataset's next older mark, 0 for none."""
 
     mark: bytes
@@ -50,7 +50,7 @@ def sealed(db: sqlite3.Connection, key: bytes, mark: bytes, *, dataset: str, apa
     return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
 
 
-def opened(key: bytes, number: int, question: dict[str, Any]) -> Opened | None:
+def opened(key: bytes, number: int, question: dict[str, Any]) -> OpenedMark | None:
     """The mark that line ``number`` keeps; None for lines of the first form.
 
     Under another key it is noise; so is then the line before, and one that cannot be is taken for the next older one.
@@ -65,9 +65,9 @@ def opened(key: bytes, number: int, question: dict[str, Any]) -> Opened | None:
     plain = _hidden(key, retained[:SALT], retained[SALT:])
     apart, rest = plain[:1] == b"\1", plain[1:]
     if form == WITHOUT_BEFORE:
-        return Opened(rest, apart, number - 1)
+        return OpenedMark(rest, apart, number - 1)
     before = int.from_bytes(rest[:NUMBER], "big")
-    return Opened(rest[NUMBER:], apart, min(before, number - 1))
+    return OpenedMark(rest[NUMBER:], apart, min(before, number - 1))
 
 
 def twins(
@@ -81,7 +81,7 @@ def twins(
         return []
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
 
-    def like(question: dict[str, Any], result: Opened | None) -> bool:
+    def like(question: dict[str, Any], result: OpenedMark | None) -> bool:
         return question.get("fingerprint") == old if result is None else alike(result.mark, mark)
 
     return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one)))
@@ -89,7 +89,7 @@ def twins(
 
 def _marks(
     db: sqlite3.Connection, key: bytes, spellings: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], Opened | None]]:
+) -> Iterator[tuple[dict[str, Any], OpenedMark | None]]:
     """The marks of a dataset, newest first, without those that repeat the next older one."""
     for dataset in spellings:
         line = entries.newest_question(db, dataset=dataset, kind=KIND)

@@ -19,7 +19,7 @@ STILL, PATIENCE = 1e-6, 20  # the fit ends when so many steps in a row gain less
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class MeasuredTable:
     """Noisy counts of some columns, an axis for each, and the deviation of their noise."""
 
     columns: Clique
@@ -27,10 +27,10 @@ class Table:
     sigma: float
 
 
-def total_of(tables: Sequence[Table]) -> float:
+def total_of(tables: Sequence[MeasuredTable]) -> float:
     """The row count, at least 1: the tables' sums, weighted by their precision.
 
-    >>> total_of([Table((0,), np.array([3.0, 5.0]), 1.0)])
+    >>> total_of([MeasuredTable((0,), np.array([3.0, 5.0]), 1.0)])
     8.0
     """
     sums = np.array([float(t.values.sum()) for t in tables])
@@ -48,7 +48,7 @@ class MarkovRandomField:
 
     def __init__(self, sizes: Sequence[int], potentials: Potentials, *, total: float) -> None:
         self.sizes, self.total, self.potentials = tuple(sizes), total, potentials
-        self._tree = Tree(self.sizes, list(potentials))
+        self._tree = JunctionTree(self.sizes, list(potentials))
         self._known = self._tree.tables(potentials, total)
         self._pairs: dict[Clique, np.ndarray] = {}
 
@@ -103,7 +103,7 @@ class MarkovRandomField:
     @staticmethod
     def fit(
         sizes: Sequence[int],
-        tables: Sequence[Table],
+        tables: Sequence[MeasuredTable],
         *,
         total: float | None = None,
         start: Mapping[Clique, np.ndarray] | None = None,
@@ -116,7 +116,7 @@ class MarkovRandomField:
         """
         whole = total_of(tables) if total is None else total
         at: Potentials = {t.columns: np.zeros([sizes[i] for i in t.columns]) for t in tables} | dict(start or {})
-        tree = Tree(tuple(sizes), list(at))
+        tree = JunctionTree(tuple(sizes), list(at))
         step, still = 1 / (whole * max(t.sigma**-2 for t in tables)), 0
         now = _misfit(tree, at, tables, whole)
         for i in range(iterations):
@@ -143,7 +143,7 @@ class _Misfit:
     seen: Potentials
 
 
-def _misfit(tree: "Tree", potentials: Potentials, tables: Sequence[Table], total: float) -> _Misfit:
+def _misfit(tree: "JunctionTree", potentials: Potentials, tables: Sequence[MeasuredTable], total: float) -> _Misfit:
     known = tree.tables(potentials, total)
     seen = {c: reduced(known[tree.home[c]], tree.cliques[tree.home[c]], c) for c in potentials}
     loss = 0.0
@@ -155,7 +155,7 @@ def _misfit(tree: "Tree", potentials: Potentials, tables: Sequence[Table], total
     return _Misfit(loss, slope, seen)
 
 
-class Tree:
+class JunctionTree:
     """A junction tree of some columns' cliques: its nodes in an order in which each follows its parent."""
 
     def __init__(self, sizes: tuple[int, ...], cliques: Sequence[Clique]) -> None:
@@ -242,7 +242,7 @@ def tree_cells(sizes: Sequence[int], cliques: Sequence[Clique]) -> int:
     >>> tree_cells([2, 3, 4], [(0, 1), (1, 2)])
     18
     """
-    return Tree(tuple(sizes), cliques).cells
+    return JunctionTree(tuple(sizes), cliques).cells
 
 
 def reduced(table: np.ndarray, clique: Clique, retained: Sequence[int]) -> np.ndarray:

@@ -18,7 +18,7 @@ Drawn = tuple[str, str, str]  # a chart's name, its strongest cell in words, and
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class PairDetail:
     """A pair of columns in full."""
 
     title: str
@@ -36,7 +36,7 @@ class Pairs:
     by_chance: float
     matrix: str
     left_out: int
-    worst: list[Pair]
+    worst: list[PairDetail]
     listed: list[tuple[str, str]]
 
 
@@ -73,7 +73,7 @@ def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
     return svg_charts.heat(drawn, words=words, title=title, link=link)
 
 
-def _pair(c: Comparison, i: int, j: int) -> Pair:
+def _pair(c: Comparison, i: int, j: int) -> PairDetail:
     a, b = c.columns[i], c.columns[j]
     both = c.two_way(a, b)
 
@@ -87,7 +87,9 @@ def _pair(c: Comparison, i: int, j: int) -> Pair:
         return name, words, svg_charts.heat(matrix, words=f"{a} by {b}, {name}: {words}", title=title, root=root)
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
-    return Pair(title=f"{a} by {b}", anchor=pair_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic])
+    return PairDetail(
+        title=f"{a} by {b}", anchor=pair_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic]
+    )
 
 
 def correlations(examination: Examination) -> list[Drawn]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from synth.evaluate.examination import Examination
-from synth.evaluate.risks import Finding, Rate
+from synth.evaluate.risks import AttackRates, Rate
 from synth.release.card import limits
 from synth.report.html import percent
 
@@ -78,7 +78,7 @@ def _shadow(s: "Shadow") -> list[str]:
     ]
 
 
-def _lines(findings: tuple[Finding, ...]) -> list[list[str]]:
+def _lines(findings: tuple[AttackRates, ...]) -> list[list[str]]:
     """A line for each attack and table, the attack named once."""
     out, last = [], ""
     for f in findings:

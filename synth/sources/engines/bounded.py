@@ -11,7 +11,7 @@ most ``most``: one person more or less moves at most ``most`` kept rows. The has
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synth.sources.engines.sql_dialects import Dialect
+from synth.sources.engines.sql_dialects import SqlDialect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Bound:
         if self.most < 1:
             raise ValueError("at least one row of each person is kept")
 
-    def retained(self, positions: Sequence[str], relation: str, dialect: Dialect) -> str:
+    def retained(self, positions: Sequence[str], relation: str, dialect: SqlDialect) -> str:
         """A relation of the kept rows: their positions as p0, p1, ..., all of which the numbers go by."""
         names = [f"p{i}" for i in range(len(positions))]
         marked = ", ".join(f"{sql} AS {n}" for sql, n in zip(positions, names, strict=True))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed
 from synth.sources.engines.duckdb import MEMORY, parquet_files, present
-from synth.sources.engines.sql_dialects import DIALECTS, Dialect
+from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), or spark"
@@ -62,7 +62,7 @@ class Engine:
         return result
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> SqlDialect:
         """How the engine writes SQL; its name is the engine's."""
         return DIALECTS[SCHEMES[self._parts.scheme]]
 

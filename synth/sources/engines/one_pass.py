@@ -16,7 +16,7 @@ import pyarrow as pa
 from synth.sources.engines.engine import FETCH, Engine
 from synth.sources.engines.sql_branches import binned
 from synth.sources.rows import block_counts
-from synth.sources.rows.block_counts import Plan
+from synth.sources.rows.block_counts import CountPlan
 
 MOST_BINS = 400  # columns of bins of a query: PostgreSQL has room for 1,664, and tables beyond take another pass
 ANSWER = "k bigint, n bigint"
@@ -25,7 +25,7 @@ KEYS = {"postgres": "unnest(ARRAY[{0}])", "spark": "explode(array({0}))"}
 BARRIER = {"postgres": " OFFSET 0"}
 
 
-def joints(engine: Engine, rows: str, plan: Plan) -> list[np.ndarray]:
+def joints(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
     """Flat joint counts of ``rows``, a query's relation whose columns p0, p1, ... are positions, or -1.
 
     Errors: InputError, never the engine's words.
@@ -50,13 +50,13 @@ def has_python(engine: Engine) -> bool:
     """Whether Spark's executors can run Python on Arrow's batches: asked of one row that is nobody's."""
     session = engine.backend._session
     try:
-        session.range(1).mapInArrow(_sent(Plan((), ())), ANSWER).collect()
+        session.range(1).mapInArrow(_sent(CountPlan((), ())), ANSWER).collect()
     except Exception:  # no interpreter, or one without numpy or pyarrow
         return False
     return True
 
 
-def mapped(engine: Engine, query: str, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+def mapped(engine: Engine, query: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
     """A query's rows counted by Spark's executors, each its own part: places of cells and their counts.
 
     Errors: InputError.
@@ -69,7 +69,7 @@ def mapped(engine: Engine, query: str, plan: Plan) -> tuple[np.ndarray, np.ndarr
     return whole.column(0).to_numpy(), whole.column(1).to_numpy()
 
 
-def _sent(plan: Plan) -> Any:
+def _sent(plan: CountPlan) -> Any:
     """A worker's task with its code, since workers need not have this package."""
     from pyspark import cloudpickle
 
@@ -77,7 +77,7 @@ def _sent(plan: Plan) -> Any:
     return block_counts.worker(plan)
 
 
-def by_keys(engine: Engine, rows: str, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+def by_keys(engine: Engine, rows: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
     """As ``mapped``, by queries that count keys: one, unless there are very many groupings. Errors: InputError."""
     barrier = BARRIER.get(engine.dialect.name, "")
     reported = [np.zeros((0, 2), dtype=np.int64)]
@@ -92,7 +92,7 @@ def by_keys(engine: Engine, rows: str, plan: Plan) -> tuple[np.ndarray, np.ndarr
     return places, counts
 
 
-def together(plan: Plan) -> list[list[int]]:
+def together(plan: CountPlan) -> list[list[int]]:
     """The blocks of each query, by their numbers: as many as ``MOST_BINS`` groupings allow."""
     queries: list[list[int]] = []
     held: set[int] = set()
@@ -105,12 +105,12 @@ def together(plan: Plan) -> list[list[int]]:
     return queries
 
 
-def _binned(plan: Plan, at: int) -> str:
+def _binned(plan: CountPlan, at: int) -> str:
     axis = plan.axes[at]
     return binned(f"p{axis.column}", axis.cells, axis.starts, axis.bins[:-1], lost=int(axis.bins[-1]))
 
 
-def _keys(plan: Plan, blocks: Sequence[int]) -> Iterator[str]:
+def _keys(plan: CountPlan, blocks: Sequence[int]) -> Iterator[str]:
     """For each of some blocks the place of a row's cell among all cells."""
     firsts = np.cumsum([0, *plan.lengths()]).tolist()
     for at in blocks:

@@ -13,7 +13,7 @@ from synth.schema.cells import LONGEST
 from synth.schema.codec import is_exact
 from synth.schema.table import CATEGORICAL, Column, canonical
 from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST, piecewise
-from synth.sources.engines.sql_dialects import Dialect
+from synth.sources.engines.sql_dialects import SqlDialect
 
 FIRST_SECOND, LAST_SECOND = -62167219200, 253402300799  # of the years 0 and 9999, which four digits can write
 MOST_TEXTS = 2_000  # categories that a query lists; of more, rows are fetched
@@ -39,7 +39,7 @@ BLANK = "".join(
 Kind = Literal["integer", "double", "date", "time"]
 
 
-def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | None:
+def position(column: Column, name: str, kind: Kind, dialect: SqlDialect) -> str | None:
     """The position of the cell ``name`` of an engine's type ``kind``, or None where only the codec reads such cells."""
     cell = dialect.identifier(name)
     codes = _missing(column)
@@ -67,7 +67,7 @@ def position(column: Column, name: str, kind: Kind, dialect: Dialect) -> str | N
     return " ".join(["CASE", *branches, steps, "END"])
 
 
-def _exact(column: Column, cell: str, dialect: Dialect) -> str:
+def _exact(column: Column, cell: str, dialect: SqlDialect) -> str:
     """The last branches of a whole number under bounds that are whole numbers: nothing is rounded but the quotient."""
     low, step = int(column.bounds[0]), int(column.step)
     above = f"(CAST({cell} AS BIGINT) - ({low}))"
@@ -78,7 +78,7 @@ def _exact(column: Column, cell: str, dialect: Dialect) -> str:
     )
 
 
-def _numbered(column: Column, cell: str, dialect: Dialect) -> str:
+def _numbered(column: Column, cell: str, dialect: SqlDialect) -> str:
     """The last branches of a number: those far outside first, so that the arithmetic of the rest is safe."""
     low, step = float(column.bounds[0]), float(column.step)
     x, least, width = f"CAST({cell} AS {dialect.double})", dialect.number(low), dialect.number(step)
@@ -90,7 +90,7 @@ def _numbered(column: Column, cell: str, dialect: Dialect) -> str:
     )
 
 
-def _dated(column: Column, cell: str, kind: Kind, dialect: Dialect) -> str:
+def _dated(column: Column, cell: str, kind: Kind, dialect: SqlDialect) -> str:
     """The last branches of a date or time; one that four digits of a year cannot write is no date."""
     low, step = int(column.bounds[0]), int(column.step)
     cell = cell if kind == "date" else dialect.time.format(cell)
@@ -132,11 +132,11 @@ def _whole(texts: Mapping[str, int]) -> dict[int, int]:
     return result
 
 
-def _literal(value: int, kind: Kind, dialect: Dialect) -> str:
+def _literal(value: int, kind: Kind, dialect: SqlDialect) -> str:
     return dialect.number(value) if kind == "double" else str(value)
 
 
-def worded(column: Column, name: str, dialect: Dialect) -> str | None:
+def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
     """The position of a cell of text in a column of categories; None where only the codec reads such cells.
 
     A text is looked up as it stands, then as the codec does: trimmed, without a zero fraction, without formula marks.
@@ -162,7 +162,7 @@ def worded(column: Column, name: str, dialect: Dialect) -> str | None:
     )
 
 
-def named(name: str, kind: Kind | Literal["text"], dialect: Dialect) -> str | None:
+def named(name: str, kind: Kind | Literal["text"], dialect: SqlDialect) -> str | None:
     """The canonical text of a cell that names a person, empty where it names none; None where only the codec tells."""
     cell = dialect.identifier(name)
     if kind == "integer":
@@ -173,7 +173,7 @@ def named(name: str, kind: Kind | Literal["text"], dialect: Dialect) -> str | No
     return dialect.order.format(f"COALESCE({_canonical(held, dialect)}, '')")
 
 
-def _canonical(text: str, dialect: Dialect) -> str:
+def _canonical(text: str, dialect: SqlDialect) -> str:
     """``schema.canonical`` of a text."""
     trimmed = dialect.trim.format(text, dialect.text(BLANK))
     pattern = dialect.text(r"^(-?[0-9]+)\.0+" + dialect.end)
@@ -185,7 +185,7 @@ def _writable(text: str) -> bool:
     return "\0" not in text and text.encode("utf-8", "ignore").decode() == text
 
 
-def _listed(cell: str, places: Mapping[str, int], dialect: Dialect) -> str:
+def _listed(cell: str, places: Mapping[str, int], dialect: SqlDialect) -> str:
     """Branches for texts as they stand, those of one place together."""
     by_place: dict[int, list[str]] = {}
     for text, at in places.items():
@@ -193,7 +193,7 @@ def _listed(cell: str, places: Mapping[str, int], dialect: Dialect) -> str:
     return " ".join(f"WHEN {cell} IN ({', '.join(texts)}) THEN {at}" for at, texts in by_place.items())
 
 
-def _cases(places: Mapping[str, int], dialect: Dialect) -> str:
+def _cases(places: Mapping[str, int], dialect: SqlDialect) -> str:
     return " ".join(f"WHEN {dialect.text(text)} THEN {at}" for text, at in places.items())
 
 

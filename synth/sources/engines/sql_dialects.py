@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class SqlDialect:
     """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
 
     ``quote``: around names. ``double``, ``words``: types. ``rint``: to the nearest whole number, halves to the even
@@ -47,7 +47,7 @@ class Dialect:
         return "'" + plain.replace("'", "\\'" if self.name == "spark" else "''") + "'"
 
 
-DUCKDB = Dialect(
+DUCKDB = SqlDialect(
     name="duckdb",
     words="VARCHAR",
     rint="round_even({0}, 0)",
@@ -58,7 +58,7 @@ DUCKDB = Dialect(
     order="({0} COLLATE C)",
     hash="hash({0})",
 )
-POSTGRES = Dialect(
+POSTGRES = SqlDialect(
     name="postgres",
     double="DOUBLE PRECISION",
     words="TEXT",
@@ -69,7 +69,7 @@ POSTGRES = Dialect(
     order='({0} COLLATE "C")',
     hash="hashtextextended({0}, 0)",
 )
-SPARK = Dialect(
+SPARK = SqlDialect(
     name="spark",
     quote="`",
     words="STRING",

@@ -11,8 +11,8 @@ from synth.sources.engines import one_pass
 from synth.sources.engines.bounded import Bound
 from synth.sources.engines.sql_branches import LOST, settled
 from synth.sources.formats.text_table import Table
-from synth.sources.rows.block_counts import Axis, Plan
-from synth.sources.rows.encoded import EncodedRows, Grouping, Tables
+from synth.sources.rows.block_counts import CountedAxis, CountPlan
+from synth.sources.rows.encoded import EncodedRows, PositionGrouping, Tables
 from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
 from synth.sources.rows.spill import Spill
@@ -105,7 +105,7 @@ class WarehouseRows(EncodedRows):
         binners = [Binner(g) for g in groupings]
         blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
         names = list(dict.fromkeys(g.column for g in groupings))
-        plan = Plan(tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)), tuple(blocks))
+        plan = CountPlan(tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)), tuple(blocks))
         joints = one_pass.joints(self._place.asked, self._settled(names), plan)
         return [
             self._table(table, blocks[at], joints[at].reshape(plan.shape(at)), groupings, binners)
@@ -137,7 +137,7 @@ class WarehouseRows(EncodedRows):
         axes: tuple[int, ...],
         block: Sequence[int],
         joint: np.ndarray,
-        groupings: Sequence[Grouping],
+        groupings: Sequence[PositionGrouping],
         binners: Sequence[Binner],
     ) -> np.ndarray:
         wanted = list(dict.fromkeys(axes))
@@ -154,7 +154,7 @@ class WarehouseRows(EncodedRows):
             raise ValueError("a table must not name one grouping twice")
         return np.ascontiguousarray(table).reshape(-1)
 
-    def _place_lost(self, table: np.ndarray, grouping: Grouping, binner: Binner) -> None:
+    def _place_lost(self, table: np.ndarray, grouping: PositionGrouping, binner: Binner) -> None:
         """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
         size = self._schema.columns[grouping.column].size
         for index in np.flatnonzero(table[:, -1]).tolist():
@@ -165,8 +165,8 @@ class WarehouseRows(EncodedRows):
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
 
 
-def _axis(grouping: Grouping, binner: Binner, names: Sequence[str]) -> Axis:
+def _axis(grouping: PositionGrouping, binner: Binner, names: Sequence[str]) -> CountedAxis:
     """The axis of a grouping, with a last bin for the cells that are to be placed."""
     groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
     bins = np.append(groups, binner.size).astype(np.int32)
-    return Axis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)
+    return CountedAxis(names.index(grouping.column), grouping.cells, grouping.starts, bins, binner.size + 1)

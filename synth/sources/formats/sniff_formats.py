@@ -47,7 +47,7 @@ GROUPED = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class DistinctTexts:
     """Distinct trimmed texts of a column that may hold a value, and the rows of each."""
 
     values: pa.Array
@@ -130,16 +130,16 @@ def _words(table: Table, name: str, missing: Sequence[str]) -> list[str]:
     return words if len(values - set(words)) >= 2 else []
 
 
-def _seen(table: Table, name: str, codes: Collection[str]) -> Seen:
+def _seen(table: Table, name: str, codes: Collection[str]) -> DistinctTexts:
     text = table.column(name)
     plain = pc.utf8_trim_whitespace(pa.array(text.values, pa.string()))
     counts = np.bincount(text.codes, minlength=len(plain))
     gone = pc.is_in(plain, value_set=pa.array([*{c.strip() for c in codes}, ""], pa.string()))
     retained = pc.invert(pc.or_(gone, pc.match_substring(plain, UNREADABLE)))
-    return Seen(values=plain.filter(retained), counts=counts[np.asarray(retained)])
+    return DistinctTexts(values=plain.filter(retained), counts=counts[np.asarray(retained)])
 
 
-def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def _dates(seen: Mapping[str, DistinctTexts], stated: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The format of each column of dates; of two that fit, that of the other columns, else the day first."""
     fitting = {n: forms for n, s in seen.items() if n not in stated and (forms := _date_forms(s))}
     votes = {f for forms in fitting.values() if len(forms) == 1 for f in forms}
@@ -160,7 +160,7 @@ def _dates(seen: Mapping[str, Seen], stated: Mapping[str, str]) -> tuple[dict[st
     return chosen, lines
 
 
-def _date_forms(seen: Seen) -> list[str]:
+def _date_forms(seen: DistinctTexts) -> list[str]:
     if len(seen.values) == 0 or seen.share(pc.match_substring_regex(seen.values, DATED)) < FITTING_SHARE:
         return []
     results = []
@@ -180,7 +180,7 @@ def _exist(texts: pa.Array) -> pa.Array:
     return pa.array((m >= 1) & (m <= 12) & (d >= 1) & (days.astype("datetime64[M]") == months))
 
 
-def _numbers(seen: Seen) -> list[Numbers] | None:
+def _numbers(seen: DistinctTexts) -> list[Numbers] | None:
     """The marks that fit a column in which some number has marks; None for any other."""
     if len(seen.values) == 0:
         return None

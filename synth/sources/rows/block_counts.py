@@ -17,12 +17,12 @@ LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather t
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class CountedAxis:
     """One grouping of a column: ``bins`` of the parts that begin at ``starts``, and last the bin of a cell below zero.
 
     ``column``: which array of a batch it is about. ``size``: the number of bins, the last one included.
 
-    >>> Axis(0, 4, np.array([0, 2]), np.array([0, 1, 2]), 3).codes()(np.array([0, 3, -1])).tolist()
+    >>> CountedAxis(0, 4, np.array([0, 2]), np.array([0, 1, 2]), 3).codes()(np.array([0, 3, -1])).tolist()
     [0, 1, 2]
     """
 
@@ -42,10 +42,10 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CountPlan:
     """Joint tables to be counted: ``blocks`` are sets of axes. Their flat cells follow each other from ``first``."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[CountedAxis, ...]
     blocks: tuple[tuple[int, ...], ...]
 
     def shape(self, block: int) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ class Plan:
         return [int(np.prod(self.shape(at), dtype=np.int64)) for at in range(len(self.blocks))]
 
 
-def counted(parts: Iterable[Sequence[np.ndarray]], plan: Plan) -> list[np.ndarray]:
+def counted(parts: Iterable[Sequence[np.ndarray]], plan: CountPlan) -> list[np.ndarray]:
     """Flat joint counts, int64, of rows given as an array of positions for each column."""
     codes = [axis.codes() for axis in plan.axes]
     joints = [np.zeros(n, dtype=np.int64) for n in plan.lengths()]
@@ -107,7 +107,7 @@ def occupied(joints: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return places, whole[places]
 
 
-def split(places: np.ndarray, counts: np.ndarray, plan: Plan) -> list[np.ndarray]:
+def split(places: np.ndarray, counts: np.ndarray, plan: CountPlan) -> list[np.ndarray]:
     """What ``told`` told, as tables; counts of one place are added."""
     lengths = plan.lengths()
     whole = np.zeros(sum(lengths), dtype=np.int64)
@@ -115,7 +115,7 @@ def split(places: np.ndarray, counts: np.ndarray, plan: Plan) -> list[np.ndarray
     return np.split(whole, np.cumsum(lengths)[:-1]) if lengths else []
 
 
-def worker(plan: Plan) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What a worker does with the record batches of its part of the rows: it tells places and counts of its own."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:

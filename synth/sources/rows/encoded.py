@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 
-class Grouping(Protocol):
+class PositionGrouping(Protocol):
     """A public grouping of one column's positions: ``questions.Bins`` says what each part means."""
 
     @property
@@ -30,7 +30,7 @@ class Grouping(Protocol):
     def size(self) -> int: ...
 
 
-Tables = Sequence[Sequence[Grouping]]
+Tables = Sequence[Sequence[PositionGrouping]]
 
 
 class EncodedRows(Mapping[str, np.ndarray]):

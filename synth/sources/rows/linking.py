@@ -24,7 +24,7 @@ class Draws(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Opened:
+class TableRows:
     """A table's rows: ``positions`` (n,) of measured columns, ``texts`` of columns that keys are about or order by."""
 
     positions: Mapping[str, np.ndarray]
@@ -32,7 +32,7 @@ class Opened:
     num_rows: int
 
 
-def link(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> Forest:
+def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Forest:
     """The rows that belong to a root, as a forest.
 
     Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
@@ -65,7 +65,7 @@ def link(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> Forest:
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
 
 
-def _root(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> tuple[np.ndarray, Shape]:
+def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[np.ndarray, Shape]:
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
     order, rank = _ranked(codes, draws)
@@ -76,7 +76,7 @@ def _root(schema: Dataset, tables: Mapping[str, Opened], draws: Draws) -> tuple[
 
 def _below(
     key: Key,
-    tables: Mapping[str, Opened],
+    tables: Mapping[str, TableRows],
     retained: Mapping[str, np.ndarray],
     result: Mapping[str, Branch],
     draws: Draws,
@@ -145,7 +145,7 @@ def _narrow(positions: np.ndarray, cells: int) -> np.ndarray:
     return np.asarray(positions).astype(np.min_scalar_type(max(cells - 1, 0)))
 
 
-def _times(table: Opened, column: str) -> np.ndarray:
+def _times(table: TableRows, column: str) -> np.ndarray:
     """What events are ordered by, (n,): positions, or the numbers of an identifier; what is no number comes last."""
     if column in table.positions:
         return np.asarray(table.positions[column])

@@ -14,7 +14,7 @@ import numpy as np
 
 from synth.sources.rows.block_counts import LOOKUP, add
 from synth.sources.rows.crossed import crossed
-from synth.sources.rows.encoded import Grouping, Tables
+from synth.sources.rows.encoded import PositionGrouping, Tables
 
 STEP = 1 << 18  # most rows counted at a time
 HELD = 1 << 25  # most bin codes (4 bytes each) held at a time
@@ -82,7 +82,9 @@ def count(batches: Iterable[Mapping[str, np.ndarray]], counter: MarginalCounter)
     return counter.tables()
 
 
-def part(joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings: Sequence[Grouping]) -> np.ndarray:
+def part(
+    joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings: Sequence[PositionGrouping]
+) -> np.ndarray:
     """One table of a block's joint counts: other axes summed out, left-out bins cut off, axes in the table's order."""
     wanted = list(dict.fromkeys(axes))
     summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
@@ -97,11 +99,11 @@ def part(joint: np.ndarray, block: Sequence[int], axes: Sequence[int], groupings
     return np.ascontiguousarray(table).reshape(-1)
 
 
-def distinct(tables: Tables) -> tuple[list[Grouping], list[tuple[int, ...]]]:
+def distinct(tables: Tables) -> tuple[list[PositionGrouping], list[tuple[int, ...]]]:
     """The groupings of the tables, equal ones once, and for each table which of them its axes are."""
     known: dict[tuple[str, bytes, bytes], int] = {}
     met: dict[int, int] = {}
-    groupings: list[Grouping] = []
+    groupings: list[PositionGrouping] = []
     axes = []
     for table in tables:
         at = []
@@ -228,7 +230,7 @@ def _grown(block: list[int], left: np.ndarray, lengths: np.ndarray, most: int) -
 class Binner:
     """The bin of every position of one grouping; rows that it leaves out get a bin of their own behind the others."""
 
-    def __init__(self, grouping: Grouping) -> None:
+    def __init__(self, grouping: PositionGrouping) -> None:
         groups = np.where(grouping.groups < 0, grouping.size, grouping.groups)
         self.size = int(groups.max()) + 1
         self._starts = grouping.starts

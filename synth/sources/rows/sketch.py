@@ -20,7 +20,7 @@ NOTHING = np.iinfo(np.uint64).max
 
 
 @dataclass(frozen=True, eq=False)
-class Mark:
+class RowSketch:
     """``digest`` (32 bytes) of the whole; ``rows``; the ``least`` hashes of rows that stand once; of each column one.
 
     ``least`` is (KEPT,) uint64, all ``NOTHING`` where fewer rows stand once; ``columns`` (d,) uint64, 0 for a column
@@ -45,7 +45,7 @@ class Mark:
         least, columns = (np.frombuffer(b, np.uint64) for b in (packed[ends[0] : ends[1]], packed[ends[1] :]))
         return cls(packed[:32], int.from_bytes(packed[32:40], "big"), least, columns)
 
-    def like(self, other: "Mark") -> bool:
+    def like(self, other: "RowSketch") -> bool:
         """Whether both are of the same rows, up to columns that one lacks, or up to a third of the rows.
 
         Rows that stand once in each of two tables drawn independently from one population agree in at most a share
@@ -55,14 +55,14 @@ class Mark:
         """
         return self.digest == other.digest or self._shared(other) >= ALIKE or self._fewer_columns(other)
 
-    def _shared(self, other: "Mark") -> float:
+    def _shared(self, other: "RowSketch") -> float:
         """The share of rows that stand once in both, estimated from the least hashes of their union."""
         if NOTHING in (self.least[0], other.least[0]):
             return 0.0
         union = np.union1d(self.least, other.least)[:RETAINED]
         return float(np.mean(np.isin(union, self.least) & np.isin(union, other.least)))
 
-    def _fewer_columns(self, other: "Mark") -> bool:
+    def _fewer_columns(self, other: "RowSketch") -> bool:
         """Whether as many rows hold, column by column, the same values, whatever the columns are called."""
         ours, theirs = (set(m.columns[m.columns != 0].tolist()) for m in (self, other))
         few = min(len(ours), len(theirs))
@@ -102,4 +102,4 @@ class Sketch(Digest):
         once = values_[times == 1][:RETAINED]
         least = once if len(once) == RETAINED else np.full(RETAINED, NOTHING, np.uint64)
         sums = np.array([self._sums[n] if n in self._varied else 0 for n in self._names], np.uint64)
-        return Mark(super().value(), self._rows, least, sums).packed()
+        return RowSketch(super().value(), self._rows, least, sums).packed()

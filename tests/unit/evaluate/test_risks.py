@@ -7,7 +7,7 @@ from samples import sample
 
 from synth.evaluate import risks
 from synth.evaluate.risks import chapter, neighbours, reconstruction, singling_out
-from synth.evaluate.risks.rates import Finding, Rate
+from synth.evaluate.risks.rates import AttackRates, Rate
 
 REAL, FRESH, HELD = (sample(700, seed=i) for i in range(3))
 
@@ -49,13 +49,13 @@ def test_same_rows_same_attacks():
 
 def test_risk_is_what_is_left_after_the_population():
     """A hand computation; and rows that are no easier than others have none, whatever the rate."""
-    reported = Finding(
+    reported = AttackRates(
         attack="a", table="t", baseline=0.1, real=Rate(hits=300, attacks=400), control=Rate(hits=100, attacks=400)
     )
     r, c = (300 + 1.9208) / 403.8416, (100 + 1.9208) / 403.8416
     assert reported.risk[0] == pytest.approx((r - c) / (1 - c), abs=1e-4)
     assert reported.risk[1] < reported.risk[0] < reported.risk[2]
-    same = Finding(
+    same = AttackRates(
         attack="a", table="t", baseline=0.1, real=Rate(hits=399, attacks=400), control=Rate(hits=399, attacks=400)
     )
     assert same.risk[0] == pytest.approx(0)

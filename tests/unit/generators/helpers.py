@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from synth.generators.base import Setting
-from synth.generators.marginals.fit_mixture import Block, Problem
+from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 
@@ -56,7 +56,7 @@ def quiet(_share: float) -> None:
 def identity(size: int) -> Problem:
     """Two columns that always agree: a table of full rank, which few components cannot make."""
     at = np.arange(2 * size)
-    table = Block(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
+    table = TableMatrix(rows=at[:size], cols=at[size:], y=np.eye(size) / size, precision=np.full((size, size), 1e6))
     return Problem(
         column=np.repeat([0, 1], size),
         mass=np.full(2 * size, 1 / size),
@@ -76,8 +76,8 @@ def problem(rng):
     spans = np.split(np.arange(9), [4, 7])
     member = np.stack([np.arange(9), np.arange(9)])
     joint = np.array([[4, 4, 5, 5, 6, 6], [7, 8, 7, 8, 7, 8]])
-    pair = Block(rows=spans[0], cols=spans[1], y=truth.sum(2), precision=np.full((4, 3), 50.0))
-    triple = Block(rows=spans[0], cols=np.arange(9, 15), y=truth.reshape(4, 6), precision=np.full((4, 6), 90.0))
+    pair = TableMatrix(rows=spans[0], cols=spans[1], y=truth.sum(2), precision=np.full((4, 3), 50.0))
+    triple = TableMatrix(rows=spans[0], cols=np.arange(9, 15), y=truth.reshape(4, 6), precision=np.full((4, 6), 90.0))
     mass = np.concatenate([truth.sum((1, 2)), truth.sum((0, 2)), truth.sum((0, 1))])
     laid = Problem(
         column=np.repeat([0, 1, 2], SIZES),
@@ -100,7 +100,7 @@ def counted_pairs(rng, *, rows: int, sigma: float) -> Problem:
     for i, j in combinations(range(6), 2):
         counts = np.bincount(4 * codes[:, i] + codes[:, j], minlength=16) + rng.normal(0, sigma, 16)
         table = counts.reshape(4, 4) / rows
-        blocks.append(Block(rows=at[i], cols=at[j], y=table, precision=np.full((4, 4), precise)))
+        blocks.append(TableMatrix(rows=at[i], cols=at[j], y=table, precision=np.full((4, 4), precise)))
     return Problem(
         column=np.repeat(np.arange(6), 4),
         mass=np.full(24, 0.25),

@@ -155,7 +155,7 @@ def test_conditions_hold_in_bulk_as_well():
 def test_leaves_follow_their_shares_within_a_group():
     groups = np.repeat([0, 1, 2], 100_000)
     within, owner = np.array([0.5, 1.0, 0.5, 0.2, 0.8]), np.array([0, 1, 0, 2, 2])
-    search = bulk_sampling.Search(within, owner)
+    search = bulk_sampling.LeafSearch(within, owner)
     result = search.order[search.draw(groups, np.random.default_rng(5))]
     assert np.array_equal(owner[result], groups)
     share = np.bincount(result, minlength=5) / 100_000
@@ -168,7 +168,7 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
     within = np.append(within / within.sum() / 2, [0.5, 1.0])
     owner = np.append(np.zeros(1001, dtype=np.int64), 1)
     groups = np.zeros(1 << 20, dtype=np.int16)
-    search = bulk_sampling.Search(within, owner)
+    search = bulk_sampling.LeafSearch(within, owner)
     assert search._parts <= 4096
     seen = np.bincount(search.order[search.draw(groups, np.random.default_rng(11))], minlength=1002)
     want = within[:-1] * len(groups)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from synth.generators.marginals.fit_logit import Seen, fit
+from synth.generators.marginals.fit_logit import PairTable, fit
 from synth.generators.product_mixture import conditional_logit as conditionals
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw
@@ -153,8 +153,8 @@ def agreeing():
 def seen_tables(law, sigma):
     """Exact tables of y with a and with b under a logit that the mixture does not have."""
     return [
-        Seen(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
-        Seen(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma),
+        PairTable(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
+        PairTable(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma),
     ]
 
 
@@ -165,7 +165,7 @@ def test_a_table_of_merged_classes_is_met_and_the_rest_left():
     own = plain.axes[2].probs[component].astype(float)
     alone = np.array([own[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     goal = np.stack([alone[:, 0], alone[:, 1:].sum(1)], axis=1) + 0.02 * np.array([[1, -1], [-1, 1], [0, 0]])
-    seen = Seen(axis=0, bins=np.arange(3), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
+    seen = PairTable(axis=0, bins=np.arange(3), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
     result = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
     table = np.array([result[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     assert np.abs(np.stack([table[:, 0], table[:, 1:].sum(1)], axis=1) - goal).max() < 0.002

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from synth.generators.marginals import interim_fit
-from synth.generators.marginals.fit_mixture import Block, Options, Problem, _joined, fit
+from synth.generators.marginals.fit_mixture import Options, Problem, TableMatrix, _joined, fit
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.surface import Surface
 from tests.unit.generators.helpers import counted_pairs, identity, problem, quiet
@@ -65,7 +65,7 @@ def test_a_mirrored_block_counts_each_cell_once():
     y, precision = np.zeros((7, 7)), np.zeros((7, 7))
     y[:4, 4:], precision[:4, 4:] = pair.y, pair.precision / 2
     views = np.concatenate([pair.rows, pair.cols])
-    square = Block(rows=views, cols=views, y=y + y.T, precision=precision + precision.T, mirrored=True)
+    square = TableMatrix(rows=views, cols=views, y=y + y.T, precision=precision + precision.T, mirrored=True)
     assert square.cells == pair.cells
     logits, weights = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((2, 9, 5), (2, 5)))
     once, twice = (Surface(replace(laid, blocks=[b]), "cpu").gradient(logits, weights) for b in (pair, square))
@@ -94,7 +94,7 @@ def test_exact_tables_are_reproduced():
 def test_the_fit_ends_where_it_would_follow_the_noise():
     """The stopping rule leaves steps unused on tables so noisy that independence explains them."""
     laid, _ = problem(np.random.default_rng(2))
-    rough = [Block(rows=b.rows, cols=b.cols, y=b.y, precision=b.precision * 1e-3) for b in laid.blocks]
+    rough = [TableMatrix(rows=b.rows, cols=b.cols, y=b.y, precision=b.precision * 1e-3) for b in laid.blocks]
     calls = []
     fit(
         replace(laid, blocks=rough),
@@ -170,7 +170,7 @@ def noisy_pair(rng, *, dependent: bool) -> tuple[Problem, np.ndarray]:
     if dependent:
         truth = 0.9 * np.eye(12) / 12 + 0.1 * truth
     at, noise = np.arange(24), 60 / 20_000
-    table = Block(
+    table = TableMatrix(
         rows=at[:12],
         cols=at[12:],
         y=truth + rng.normal(0, noise, truth.shape),

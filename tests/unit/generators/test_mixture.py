@@ -75,7 +75,9 @@ def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
     setting, rng = Setting(schema=SCHEMA, mu=2.0, sensitivity=1.0), np.random.default_rng(0)
     releases = Mixture(order=2).measure(OpenSession(table(rows=500), setting), setting, progress=quiet)
     seen = []
-    monkeypatch.setattr("synth.generators.marginals.mixture.calmed", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0))
+    monkeypatch.setattr(
+        "synth.generators.marginals.mixture.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
+    )
     for limit in (8000, 0):
         monkeypatch.setattr("synth.generators.marginals.mixture.RICHER", limit)
         Mixture(order=2).fit(releases, setting, rng=rng, device="cpu", progress=quiet)

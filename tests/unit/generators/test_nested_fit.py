@@ -37,13 +37,13 @@ def wanted(table, *columns, cells=6, weight=1.0):
     bins = tuple(
         Bins(column=place(t, c), cells=cells, starts=np.arange(cells), groups=np.arange(cells)) for t, c in columns
     )
-    return measure.Wanted(table=table, view="rows", bins=bins, weight=weight)
+    return measure.WantedTable(table=table, view="rows", bins=bins, weight=weight)
 
 
 @pytest.mark.parametrize("children", [1, 60])
 def test_the_roots_own_columns_have_their_part_however_many_others_are_asked(children):
     """Found on hospitals: tables of the number of children took eight times what the only pair of patients had."""
-    plan, number = measure.Plan(), "number of c"
+    plan, number = measure.TreePlan(), "number of c"
     asked = [wanted("p", ("p", "x"), ("p", "w"), cells=2)]
     asked += [wanted("p", ("p", c), ("p", number), weight=plan.number) for c in ("x", "w")]
     asked += [wanted("c", ("c", "y"), ("p", "x"), weight=plan.across)] * children
@@ -76,7 +76,7 @@ def test_of_few_roots_what_pairs_would_cost_is_spent_on_columns(tmp_path):
 
 
 def block(y, precision, view="rows"):
-    return fit.Block(table="p", view=view, above="p", y=torch.tensor(y), precision=torch.tensor(precision))
+    return fit.NestedMatrix(table="p", view=view, above="p", y=torch.tensor(y), precision=torch.tensor(precision))
 
 
 def test_a_cell_is_known_no_better_than_its_own_chance():
@@ -95,7 +95,7 @@ def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
     y, precision = torch.zeros(4, 4), torch.zeros(4, 4)
     y[:2, 2:] = torch.tensor([[0.4, 0.1], [0.1, 0.4]])
     precision[:2, 2:] = 1e5
-    own = fit.Block(table="p", view="rows", above="p", y=y, precision=precision)
+    own = fit.NestedMatrix(table="p", view="rows", above="p", y=y, precision=precision)
 
     def off():
         return float((precision * (of_root(given, columns).own - y) ** 2).sum())

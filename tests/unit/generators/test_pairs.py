@@ -9,7 +9,7 @@ import pytest
 from synth.generators.base import Setting
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import RICHER, Mixture
-from synth.generators.marginals.pair_queries import PURPOSE, Plan
+from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
 from synth.generators.marginals.second_round import denoised_dependence, most_dependence
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession, quiet
@@ -37,7 +37,7 @@ def measured(plan, **more):
 
 
 def test_the_dependent_pair_is_seen_again_and_finer():
-    releases, _, _ = measured(Plan(wide=10, chosen=2))
+    releases, _, _ = measured(PairPlan(wide=10, chosen=2))
     first, second = (r.question.marginals for r in releases[-2:])
     seen = {m.columns: m for m in second}
     assert ("c2", "c5") in seen
@@ -51,7 +51,7 @@ def test_groupings_of_both_steps_nest(wide, made):
     """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
     setting = wide_setting()
     session = OpenSession(made(), setting)
-    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in (r for r in releases if r.question.purpose == PURPOSE):
         for bins in (b for m in release.question.marginals for b in m.bins):
@@ -77,7 +77,7 @@ def test_a_number_has_few_bins_of_even_weight_however_little_noise_there_is(mu):
         assert weights.max() < 2 * weights.min()
 
 
-@pytest.mark.parametrize("plan", [Plan(wide=10), Plan(wide=10, second=0.9, chosen=30), Plan(wide=99)])
+@pytest.mark.parametrize("plan", [PairPlan(wide=10), PairPlan(wide=10, second=0.9, chosen=30), PairPlan(wide=99)])
 def test_the_whole_budget_is_spent_in_either_way(plan):
     releases, session, setting = measured(plan)
     assert session.spent <= setting.mu**2
@@ -89,14 +89,14 @@ def test_the_whole_budget_is_spent_in_either_way(plan):
 def test_where_nothing_is_merged_nothing_is_kept_back(wide):
     setting = wide_setting(size=3)
     session = OpenSession({n: p % 3 for n, p in dependent().items()}, setting)
-    releases = Mixture(plan=Plan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
     assert len(releases) == 2
     assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
 
 
 def test_where_no_few_pairs_stand_out_all_are_asked_again():
     """``worth`` above one: no pairs can hold that part of what hides."""
-    releases, session, setting = measured(Plan(wide=10, worth=1.1))
+    releases, session, setting = measured(PairPlan(wide=10, worth=1.1))
     first, second = (r.question.marginals for r in releases[-2:])
     assert [m.columns for m in first] == [m.columns for m in second]
     assert all(a.bins == b.bins for a, b in zip(first, second, strict=True))
@@ -105,7 +105,7 @@ def test_where_no_few_pairs_stand_out_all_are_asked_again():
 
 def test_a_wide_table_has_one_grouping_a_column_of_bounded_size():
     for most in (20, 60):
-        releases, _, _ = measured(Plan(wide=10, most=most))
+        releases, _, _ = measured(PairPlan(wide=10, most=most))
         seen = {(b.column, b.groups.tobytes()): b.size for m in releases[1].question.marginals for b in m.bins}
         assert len(seen) == 8
         assert 0.2 * most * 8 < sum(seen.values()) <= most * 8
@@ -115,7 +115,7 @@ def test_finer_tables_lower_the_worst_pairs_error():
     """Total variation of (c2, c5) between source and model rows, with and without the second step."""
     errors = {}
     for name, wide in (("two steps", 10), ("one step", 10_000)):
-        releases, session, setting = measured(Plan(wide=wide, chosen=2), mu=0.5)
+        releases, session, setting = measured(PairPlan(wide=wide, chosen=2), mu=0.5)
         method = Mixture(options=Options(cells=RICHER, ensembles=2, steps=200))  # errors lie .06 to .12 apart
         model = method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
         rows = model.sample(20_000, rng=np.random.default_rng(1))
@@ -172,7 +172,7 @@ def test_noise_does_not_hide_that_columns_determine_each_other():
     """Twenty values in a bijection, cells' noise a sixteenth of their counts: denoised, they still show it."""
     rng = np.random.default_rng(3)
     noisy = np.diag(np.full(20, 100.0)) + rng.normal(0, 6, (20, 20))
-    assert denoised_dependence(noisy) > Plan().sure * most_dependence(noisy)
+    assert denoised_dependence(noisy) > PairPlan().sure * most_dependence(noisy)
     loose = np.full((20, 20), 2.5) + np.diag(np.full(20, 50.0)) + rng.normal(0, 6, (20, 20))
     assert denoised_dependence(loose) < 0.75 * most_dependence(loose)
 
@@ -197,6 +197,6 @@ def test_bins_that_cannot_get_fewer_are_left_as_they_are():
     )
     rng = np.random.default_rng(6)
     session = OpenSession({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
-    releases = Mixture(plan=Plan(wide=5, widest=3), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=5, widest=3), rounds=0).measure(session, setting, progress=quiet)
     tables = releases[1].question.marginals
     assert max(m.cells for m in tables) <= 9

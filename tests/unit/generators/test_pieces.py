@@ -90,13 +90,15 @@ def tables():
     truth = rng.dirichlet(np.full(12**3, 0.05)).reshape(12, 12, 12)
     sums = [truth.sum(({0, 1, 2} - set(p)).pop()) for p in pairs]
     blocks = [
-        mixture_fit.Block(rows=spans[a], cols=spans[b], y=t, precision=np.full((12, 12), 1e5))
+        mixture_fit.TableMatrix(rows=spans[a], cols=spans[b], y=t, precision=np.full((12, 12), 1e5))
         for (a, b), t in zip(pairs, sums, strict=True)
     ]
     mass = np.concatenate([sums[0].sum(1), sums[0].sum(0), sums[1].sum(0)])
     joint = np.stack([np.repeat(spans[1][:5], 12), np.tile(spans[2], 5)])
     whole = truth[:, :5].reshape(12, 60)
-    blocks.append(mixture_fit.Block(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5)))
+    blocks.append(
+        mixture_fit.TableMatrix(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5))
+    )
     return mixture_fit.Problem(
         column=np.repeat([0, 1, 2], 12),
         mass=mass,

@@ -103,7 +103,7 @@ def test_counts_and_a_finer_target_agree_in_the_end():
     fine, coarse = Bins.each("a", 4), Bins(column="a", cells=4, starts=np.arange(4), groups=np.array([0, 0, 1, 1]))
     other = Bins.each("b", 2)
     values = np.array([[10.0, 20], [30, 40], [50, 60], [70, 80]])
-    target = prior.Target(
+    target = prior.PriorTable(
         marginal=Marginal(bins=(fine, other), sigma=1e-3), values=values, variance=np.full((4, 2), 1e-8)
     )
     wide = replace(target, variance=np.full((4, 2), 1e-7))

@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.measure import Plan
+from synth.generators.nested_mixture.measure import TreePlan
 from synth.generators.nested_mixture.options import Options
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
@@ -70,5 +70,5 @@ def test_rows_of_one_parent_are_hardly_alike_where_no_answer_tells(tmp_path):
     def regions(rng):
         return rng.integers(REGIONS, size=HOMES * ROWS)
 
-    asked = Nested(options=replace(SMALL, steps=0, spread=0.0, mixing=0.0), plan=Plan(oneway=1.0))
+    asked = Nested(options=replace(SMALL, steps=0, spread=0.0, mixing=0.0), plan=TreePlan(oneway=1.0))
     assert alike(regions, tmp_path / "ledger.sqlite", questions=asked) < 0.113

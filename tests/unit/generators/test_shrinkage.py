@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.fit_mixture import Block, Problem
+from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.shrinkage import few_directions, shrink, shrink_singular_values
 from synth.questions import Bins, Counts, CountsRelease, Marginal
@@ -86,7 +86,7 @@ def test_without_pairs_nothing_is_moved():
 
 def test_what_tables_were_rid_of_is_no_misfit_that_a_fit_may_keep():
     empty = np.zeros((2, 0), dtype=np.int64)
-    block = Block(rows=np.arange(2), cols=np.arange(2, 4), y=np.full((2, 2), 0.25), precision=np.ones((2, 2)))
+    block = TableMatrix(rows=np.arange(2), cols=np.arange(2, 4), y=np.full((2, 2), 0.25), precision=np.ones((2, 2)))
     laid = Problem(
         column=np.repeat([0, 1], 2),
         mass=np.full(4, 0.5),

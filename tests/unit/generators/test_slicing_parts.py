@@ -124,7 +124,7 @@ def test_wasserstein_is_the_mean_square_of_sorted_gaps():
 def test_groups_of_made_rows_have_sizes_of_poisson(size):
     """Mean and variance of 4,000 groups' sizes, within six deviations (less than once in 10^6); all may be empty."""
     made = mlp.network([2, 3], rng=np.random.default_rng(0))
-    goal = training.Target(
+    goal = training.SliceTarget(
         values=None,
         directions=None,
         table=torch.eye(5),

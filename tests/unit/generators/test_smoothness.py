@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.fit_mixture import Block, Options, Problem, fit
+from synth.generators.marginals.fit_mixture import Options, Problem, TableMatrix, fit
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.smoothness import neighbours
 from tests.unit.generators.helpers import quiet
@@ -28,7 +28,7 @@ def problem(truth: np.ndarray, noise: float, rng: np.random.Generator) -> Proble
     size, order = len(truth), np.arange(len(truth))
     three = np.stack([order[:-2], order[1:-1], order[2:]])
     y = truth + noise / ROWS * rng.standard_normal(truth.shape)
-    block = Block(rows=order, cols=size + order, y=y, precision=np.full(truth.shape, (ROWS / noise) ** 2))
+    block = TableMatrix(rows=order, cols=size + order, y=y, precision=np.full(truth.shape, (ROWS / noise) ** 2))
     return Problem(
         column=np.repeat([0, 1], size),
         mass=np.full(2 * size, 1 / size),

@@ -17,7 +17,7 @@ def mirrored(rng):
     """The small problem with a third block: all pairs of its columns, mirrored."""
     laid, _ = problem(rng)
     y = rng.random((9, 9)) / 20
-    square = fit_mixture.Block(
+    square = fit_mixture.TableMatrix(
         rows=np.arange(9), cols=np.arange(9), y=y + y.T, precision=np.full((9, 9), 20.0), mirrored=True
     )
     return replace(laid, blocks=[*laid.blocks, square])

@@ -10,12 +10,12 @@ from synth.generators.marginals import choose_logits, wide_queries
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import Mixture
-from synth.generators.marginals.pair_queries import PURPOSE, Plan
+from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession, quiet
 
 ROWS, COLUMNS = 5000, 12
-FEW = Plan(together=20)  # as if twelve columns were hundreds
+FEW = PairPlan(together=20)  # as if twelve columns were hundreds
 WIDE = Mixture(plan=FEW, options=Options(components=8, ensembles=4, steps=60))
 
 
@@ -60,7 +60,7 @@ def test_the_target_is_told_better_for_the_same_budget():
 def test_below_the_threshold_nothing_is_asked_in_that_way():
     session = OpenSession(people(), setting())
     releases = Mixture(rounds=0).measure(session, session.setting, progress=quiet)
-    assert not wide_queries.many(estimate(releases[:1], session.setting)[1], Plan())
+    assert not wide_queries.many(estimate(releases[:1], session.setting)[1], PairPlan())
     assert wide_queries.many(estimate(releases[:1], session.setting)[1], FEW)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.estimands import regression
 from synth.pipeline.inference.intervals import coefficients, differences, means
 from synth.pipeline.inference.quantiles import quantile
@@ -27,7 +27,7 @@ def test_without_noise_the_weights_have_the_counts_and_regressions_are_those_of_
     exact = np.zeros((10, 3))
     np.add.at(exact, (rows["age"], rows["ill"]), 1)
     assert np.allclose(table, exact, atol=0.01)
-    asked = Question.read("linear:ill=yes~age+sex")
+    asked = EstimateQuestion.read("linear:ill=yes~age+sex")
     x = np.stack([np.ones(2000), rows["age"], rows["sex"]], axis=1)
     least = np.linalg.lstsq(x, (rows["ill"] == 1).astype(float), rcond=None)[0]
     assert np.allclose(regression(result, asked, SCHEMA).values, least, atol=5e-4)  # three steps
@@ -41,10 +41,10 @@ def repeated(repetitions=250, size=2000, sigma=40.0):
         rng = np.random.default_rng(seed)
         rows = people(size, rng)
         result = weighted(counted(rows, sigma, rng), float(size), rng)
-        terms = {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}
+        terms = {"age": ColumnTerm(column="age"), "yes": ColumnTerm(column="ill", value="yes")}
         own = means(result, terms, SCHEMA, z=1.959964, related=0.1)
-        own += differences(result, Term(column="age"), "sex", SCHEMA, z=1.959964, related=0.1)
-        slopes = regression(result, Question.read("logistic:ill=yes~age+sex"), SCHEMA)
+        own += differences(result, ColumnTerm(column="age"), "sex", SCHEMA, z=1.959964, related=0.1)
+        slopes = regression(result, EstimateQuestion.read("logistic:ill=yes~age+sex"), SCHEMA)
         own += coefficients(result, slopes, z=1.959964, related=0.1)[1:2]
         own += [quantile(result, "age", 0.5, SCHEMA, z=1.959964, related=0.1)]
         reported.append([(i.estimate, i.low, i.high, i.parts["noise"], i.parts["sampling"]) for i in own])
@@ -90,10 +90,10 @@ def test_deviations_are_neither_too_small_nor_too_large():
 def test_a_group_that_noise_hides_has_the_whole_range_and_says_so():
     rng = np.random.default_rng(4)
     result = weighted(counted(people(300, rng), 60.0, rng), 300.0, rng)
-    reported = {i.name: i for i in differences(result, Term(column="age"), "ill", SCHEMA, z=1.96, related=0.1)}
+    reported = {i.name: i for i in differences(result, ColumnTerm(column="age"), "ill", SCHEMA, z=1.96, related=0.1)}
     assert not reported["yes - perhaps"].bounded
     assert reported["yes - perhaps"].high - reported["yes - perhaps"].low > 9
-    fitted = estimates._answered(Question.read("linear:age~ill"), result, SCHEMA, z=1.96, related=0.1)
+    fitted = estimates._answered(EstimateQuestion.read("linear:age~ill"), result, SCHEMA, z=1.96, related=0.1)
     assert not {i.name: i.bounded for i in fitted}["ill=perhaps"]
 
 

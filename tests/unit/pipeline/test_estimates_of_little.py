@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.intervals import means
 from synth.pipeline.inference.quantiles import quantile
 from tests.conftest import SMALL, small_frame
@@ -29,7 +29,10 @@ FITS = ("linear:age~sex+ill", "logistic:ill=yes~age+sex", "poisson:age~ill")
 def reported_by(result, schema=SCHEMA):
     """All answers of weighted rows, by question."""
     return {
-        w: [estimates._plain(i) for i in estimates._answered(Question.read(w), result, schema, z=1.96, related=0.1)]
+        w: [
+            estimates._plain(i)
+            for i in estimates._answered(EstimateQuestion.read(w), result, schema, z=1.96, related=0.1)
+        ]
         for w in (*ENDS, *FITS)
     }
 
@@ -64,7 +67,11 @@ def test_small_tables_are_covered_as_often_as_is_said():
         rng = np.random.default_rng(seed)
         result = weighted(counted(people(40, rng), 4.0, rng), 40.0, rng)
         reported = means(
-            result, {"age": Term(column="age"), "yes": Term(column="ill", value="yes")}, SCHEMA, z=1.959964, related=0.1
+            result,
+            {"age": ColumnTerm(column="age"), "yes": ColumnTerm(column="ill", value="yes")},
+            SCHEMA,
+            z=1.959964,
+            related=0.1,
         )
         reported.append(quantile(result, "age", 0.5, SCHEMA, z=1.959964, related=0.1))
         hit.append([i.low <= truth <= i.high for i, truth in zip(reported, (4.5, 0.3775, 4.5), strict=True)])
@@ -78,10 +85,11 @@ def test_columns_that_determine_each_other_are_not_identified():
     result = weighted(counted(rows, 1.0, rng), 2000.0, rng)
     result.positions["sex"][:] = np.minimum(result.positions["ill"], 1)
     reported = {
-        i.name: i for i in estimates._answered(Question.read("linear:age~sex+ill"), result, SCHEMA, z=1.96, related=0.1)
+        i.name: i
+        for i in estimates._answered(EstimateQuestion.read("linear:age~sex+ill"), result, SCHEMA, z=1.96, related=0.1)
     }
     assert not reported["sex=m"].identified
-    alone = estimates._answered(Question.read("linear:age~sex"), result, SCHEMA, z=1.96, related=0.1)
+    alone = estimates._answered(EstimateQuestion.read("linear:age~sex"), result, SCHEMA, z=1.96, related=0.1)
     assert all(i.identified for i in alone)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import Question, Term
+from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.weighted_rows import WeightedRows
 from tests.conftest import SMALL, small_frame
 from tests.people import PAIRS, SCHEMA, counted, people, weighted
@@ -37,8 +37,10 @@ def test_weighted_figures_are_covered_and_plain_ones_are_not():
     for seed in range(repetitions):
         rng = np.random.default_rng(seed)
         plain = weighted(counted(people(2000, rng), 25.0, rng, tables=pairs), 2000.0, rng, columns=ALL)
-        result = plain.surveyed(Term(column="weight").numbers(plain.positions, SCHEMA))
-        reported = [estimates._answered(Question.read(w), result, SCHEMA, z=1.959964, related=0.1)[-1] for w in ASKED]
+        result = plain.surveyed(ColumnTerm(column="weight").numbers(plain.positions, SCHEMA))
+        reported = [
+            estimates._answered(EstimateQuestion.read(w), result, SCHEMA, z=1.959964, related=0.1)[-1] for w in ASKED
+        ]
         hit.append([[i.low <= t <= i.high for i, t in zip(reported, one, strict=True)] for one in true])
     covered = np.mean(hit, axis=0)
     assert covered[0].min() > 0.95 - 4.9 * np.sqrt(0.95 * 0.05 / repetitions)

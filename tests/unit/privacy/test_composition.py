@@ -7,12 +7,12 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 
 from synth.privacy.accounting import compare_runs
-from synth.privacy.accounting.compare_runs import Run, advanced, basic, compose, rdp, zcdp
+from synth.privacy.accounting.compare_runs import ComparedRun, advanced, basic, compose, rdp, zcdp
 from synth.privacy.accounting.composition import calibrate
 
 
-def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[Run]:
-    return [Run(epsilon=epsilon, delta=delta, mu=calibrate(epsilon, delta))] * count
+def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[ComparedRun]:
+    return [ComparedRun(epsilon=epsilon, delta=delta, mu=calibrate(epsilon, delta))] * count
 
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.268, 1e-5), (1.0, 1e-6), (3.0, 1e-3)])

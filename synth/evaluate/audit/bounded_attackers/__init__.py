@@ -1,6 +1,6 @@
 """What attackers of limited capacity could learn from a release: a view beside epsilon, never in its place."""
 
-from synth.evaluate.audit.bounded_attackers.attackers import ATTACKERS, Learnt, certain, leakage
+from synth.evaluate.audit.bounded_attackers.attackers import ATTACKERS, LearntBound, certain, leakage
 from synth.evaluate.audit.bounded_attackers.closed_form import (
     gaussian_kl,
     gaussian_linear_renyi,
@@ -17,7 +17,7 @@ from synth.evaluate.audit.bounded_attackers.polynomials import matrix_kl, matrix
 
 __all__ = [
     "ATTACKERS",
-    "Learnt",
+    "LearntBound",
     "certain",
     "gaussian_kl",
     "gaussian_linear_renyi",

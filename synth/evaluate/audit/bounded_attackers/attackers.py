@@ -26,7 +26,7 @@ TAIL = 2e-4  # of the training draws at either end, beyond which a function is h
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learnt:
+class LearntBound:
     """``bound``: on the divergence that the attacker sees, from below; ``in_sample``: its value while training."""
 
     name: str
@@ -85,7 +85,7 @@ def leakage(
     order: float | None = None,
     confidence: float = 0.999,
     attackers: tuple[str, ...] = ATTACKERS,
-) -> list[Learnt]:
+) -> list[LearntBound]:
     """Lower bounds on the divergence of ``one`` (n, k) from ``other``, KL or Renyi of an ``order``, by attacker.
 
     Half of the draws train, half judge. **Guarantee**: each bound exceeds the divergence with probability at most
@@ -102,7 +102,7 @@ def leakage(
         ends = _ends(np.concatenate(values))
         seen, held = [np.clip(v, *ends) for v in values], [np.clip(judge(s), *ends) for s in judged]
         results.append(
-            Learnt(
+            LearntBound(
                 name=name,
                 parameters=parameters,
                 bound=certain(held[0], held[1], ends, order=order, failure=1 - confidence),

@@ -16,7 +16,7 @@ LOUD = 2.0  # deviations of a taught difference, below which a number is not lis
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments:
+class AnswerMoments:
     """``mu``: lower bound on the distance between the tables' answers, in units of the claimed noise; ``mu_estimate``:
     its estimate. ``noise``: upper bound on the noise that was drawn, as a part of the claimed; ``noise_estimate``:
     its estimate. ``numbers``: of one draw. Each bound holds with the confidence asked for."""
@@ -33,7 +33,7 @@ class Moments:
         return self.mu > claimed or self.noise < 1.0
 
 
-def moments(one: np.ndarray, other: np.ndarray, *, failure: float) -> Moments:
+def moments(one: np.ndarray, other: np.ndarray, *, failure: float) -> AnswerMoments:
     """``one``, ``other``: answers (n, k) on either table in units of their claimed noise; each bound fails that often.
 
     **Guarantee**: for independent Gaussian noise of the claimed size or more, whatever else is random in an answer.
@@ -42,7 +42,7 @@ def moments(one: np.ndarray, other: np.ndarray, *, failure: float) -> Moments:
     one, other = one[:size], other[:size]
     mu, result = _shift(one, other, failure)
     noise, drawn = _noise(one, other, failure)
-    return Moments(mu=mu, mu_estimate=result, noise=noise, noise_estimate=drawn, numbers=one.shape[1], draws=size)
+    return AnswerMoments(mu=mu, mu_estimate=result, noise=noise, noise_estimate=drawn, numbers=one.shape[1], draws=size)
 
 
 def _shift(one: np.ndarray, other: np.ndarray, failure: float) -> tuple[float, float]:
