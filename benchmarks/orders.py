@@ -11,6 +11,7 @@ import pandas as pd
 
 BINS = 20  # of a number in the k-marginal: quantiles of the real rows
 GROUPS, TABLES = 8, 1000  # most groups of a column, and tables drawn, in ``triple_tv_err``
+DENSE = 10**6  # cells of a table up to which all are counted, not only those that occur
 
 Coded = dict[str, tuple[np.ndarray, np.ndarray, int]]  # of each column real codes, synthetic codes, number of codes
 
@@ -56,7 +57,9 @@ def _quantiles(real: pd.Series, made: pd.Series, bins: int) -> tuple[np.ndarray,
 
 def _plain(column: pd.Series) -> pd.Series:
     """Codes as they are, whichever way a number was written: ``3.0`` is ``3``."""
-    return column.str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    levels = pd.Series(column.unique())
+    plain = levels.str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    return column.map(dict(zip(levels, plain, strict=True)))
 
 
 def _levels(real: pd.Series, made: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -75,10 +78,12 @@ def _frequent(real: pd.Series, made: pd.Series) -> tuple[np.ndarray, np.ndarray]
 
 
 def _apart(codes: Coded, columns: tuple[str, ...]) -> float:
-    """Total variation between the two tables of these columns; only cells that occur are counted."""
+    """Total variation between the two tables of these columns."""
     first, second = (_flat(codes, columns, side) for side in (0, 1))
-    _, at = np.unique(np.concatenate([first, second]), return_inverse=True)
-    a, b = (np.bincount(x, minlength=at.max() + 1) / len(x) for x in (at[: len(first)], at[len(first) :]))
+    if (cells := int(np.prod([codes[c][2] for c in columns], dtype=float))) > DENSE:
+        _, at = np.unique(np.concatenate([first, second]), return_inverse=True)
+        first, second, cells = at[: len(first)], at[len(first) :], int(at.max()) + 1
+    a, b = (np.bincount(x, minlength=cells) / len(x) for x in (first, second))
     return float(0.5 * np.abs(a - b).sum())
 
 
