@@ -158,6 +158,7 @@ OLDER = "*`mixture` in this table is from before its private search for tables o
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "recognised", "closer", "ablation"),
     *("fire", "mbi_fit", "margnet", "priors", "synmeter", "report_time", "verified"),
+    *("repeated_runs", "priors_beside"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -204,6 +205,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
+    "floors": partial(of_script, "floor", "floors"),
     "verified-coverage": lambda: import_module("verified").covered(stored("verified")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),

@@ -105,17 +105,36 @@ class Mixture(Method):
             releases += oneway_queries.again(ask, setting, releases, left * SAFE)
             question = None
         elif question is not None and faint > dependence.FAINT:
-            releases.append(ask(second_round.again(question, setting, left * SCOUT)))
-            off, cells = dependence.excess(releases[-1:], histograms, total)
-            before, left = left, SAFE * (1 - oneway_queries.spent(releases, setting))
-            question = second_round.noisier(question, sqrt(before / left))
-            if off / SCOUT < dependence.LEAST * cells:
-                releases += oneway_queries.again(ask, setting, releases, left * SAFE)
-                question = None
+            releases += self._as_seen(ask, question, releases, setting, progress, share=left, fitted=fitted)
+            question = None
         if question is not None:
-            releases += self._tables(ask, question, releases, setting, progress, share=left, fitted=fitted)
+            releases += self._tables(ask, question, releases, setting, progress, first=left, share=left, fitted=fitted)
         progress(1.0)
         return releases
+
+    def _as_seen(
+        self,
+        ask: Ask,
+        question: Counts,
+        releases: list[Any],
+        setting: Setting,
+        progress: Progress,
+        *,
+        share: float,
+        fitted: bool,
+    ) -> list[Any]:
+        """A first look at faint tables of pairs; then tables and single columns, by what was seen."""
+        total, histograms = estimate(releases, setting)
+        look = ask(second_round.again(question, setting, share * SCOUT))
+        part, rest = dependence.worth(look, histograms, total, SCOUT), share * (1 - SCOUT)
+        made = [look]
+        if left := rest * part * SAFE:
+            fainter = second_round.noisier(question, sqrt(share / left))
+            made += self._tables(ask, fainter, releases, setting, progress, first=share, share=left, fitted=fitted)
+        if part < 1:  # last, for all tables have groupings by the same histograms
+            left = SAFE * share - oneway_queries.spent(made, setting)
+            made += oneway_queries.again(ask, setting, [*releases, *made], left)
+        return made
 
     def _tables(
         self,
@@ -125,19 +144,21 @@ class Mixture(Method):
         setting: Setting,
         progress: Progress,
         *,
+        first: float,
         share: float,
         fitted: bool,
     ) -> list[Any]:
-        """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
+        """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again. ``first``: the
+        share by which the question's groupings were chosen, which those of later tables fit."""
         total, histograms = estimate(releases, setting)
         publics: list[PublicCounts] = []
         ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
         retained = beyond.retained(setting, total, share)
-        first = ask(second_round.noisier(question, sqrt(share / (share - retained))))
-        made = [first]
+        pairs = ask(second_round.noisier(question, sqrt(share / (share - retained))))
+        made = [pairs]
         left = share - retained - oneway_queries.spent(made, setting)
-        more = second_round.tables(histograms, first, total, setting, first=share, share=left, plan=self.plan)
+        more = second_round.tables(histograms, pairs, total, setting, first=first, share=left, plan=self.plan)
         made += [] if more is None else [ask(more)]
         if retained:
             progress(0.5)
@@ -148,14 +169,14 @@ class Mixture(Method):
                 total,
                 setting,
                 publics,
-                first=share,
+                first=first,
                 share=retained,
                 plan=self.plan,
                 rounds=beyond,
                 fitted=fitted,
             )
             left = share * SAFE - oneway_queries.spent(made, setting)
-            made += [ask(second_round.again(first.question, setting, left))] if left > LEFT * share else []
+            made += [ask(second_round.again(pairs.question, setting, left))] if left > LEFT * share else []
         return [*made, *publics]
 
     def fit(
@@ -169,8 +190,10 @@ class Mixture(Method):
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, histograms, tables, targets = said(releases, setting)
+        unseen = not targets and dependence.unseen(tables, histograms, total, setting)
+        targets = targets or dependence.targets(tables, histograms, total, setting)
         groups = layout.refine(histograms, tables, targets)
-        if not targets and dependence.hidden(tables, histograms, total, setting):  # a fit would follow their noise
+        if unseen:  # a fit would follow noise
             alone = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in histograms.items()}
             progress(1.0)
             return Product(

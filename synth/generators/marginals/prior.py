@@ -138,7 +138,7 @@ def _of_table(
     if not held:
         return []
     least = total / asked[0].num_rows
-    alone = [_alone(m, histograms, total) for m, _, _ in held]
+    alone = [independent(m, histograms, total) for m, _, _ in held]
     spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
     pairs = {m.columns: (m, s / shape(t)) for (m, _, t), s in zip(held, spread, strict=True) if len(m.bins) == 2}
     fine = [
@@ -190,7 +190,7 @@ def _posterior(target: PriorTable, answers: Sequence[Answer]) -> Answer:
     return replace(target.marginal, sigma=sqrt(float(variance.mean()))), values
 
 
-def _alone(marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
+def independent(marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     """The table of independent columns, in rows."""
     table = np.array(total)
     for bins in marginal.bins:
@@ -266,7 +266,7 @@ def _key(marginal: Marginal) -> tuple:
 def _raked(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     """The public table with the private single columns: smoothed by independence, then fitted in proportion."""
     margins = [_margin(histograms[b.column], b, total) for b in marginal.bins]
-    alone = _alone(marginal, histograms, total) / total
+    alone = independent(marginal, histograms, total) / total
     table = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
     for _ in range(RAKES):
         for axis, margin in enumerate(margins):
