@@ -13,7 +13,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.prior import Target, averaged_by_bins, independent
+from synth.generators.marginals.prior import PriorTable, averaged_by_bins, independent
 from synth.generators.marginals.prior_variance import variances
 from synth.questions import CountsRelease
 
@@ -64,7 +64,7 @@ def unseen(
 
 def targets(
     tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float, setting: Setting
-) -> list[Target]:
+) -> list[PriorTable]:
     """Independence as what a prior says of each faint table of two columns, its variance learnt from all of them."""
     if not _are_faint(tables, total, setting):
         return []
@@ -73,7 +73,7 @@ def targets(
     )
     known = [(m, v, independent(m, histograms, total)) for m, v in answers.values()]
     spread = variances([(v, t, m.sigma**2) for m, v, t in known], least=CHANCE)
-    return [Target(marginal=m, values=t, variance=s) for (m, _, t), s in zip(known, spread, strict=True)]
+    return [PriorTable(marginal=m, values=t, variance=s) for (m, _, t), s in zip(known, spread, strict=True)]
 
 
 def _are_faint(tables: Sequence[CountsRelease], total: float, setting: Setting) -> bool:
