@@ -58,11 +58,11 @@ class Stepwise:
         releases: list[Release] = [*ground.counts]
         if ground.bins:
             with networks.one_thread():
-                releases.append(self._trained(ask, ground, setting, progress))
+                releases.append(self.trained(ask, ground, setting, progress))
         progress(1.0)
         return releases
 
-    def _trained(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> DescentRelease:
+    def trained(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> DescentRelease:
         assert setting.step_sigma is not None
         labelled = self.variant != "joint" and ground.columns.label is not None and bool(ground.columns.others)
         kernel = gaussian.kernel(
@@ -73,7 +73,7 @@ class Stepwise:
             purpose=PURPOSE,
             network=KERNEL,
             bins=kernel.bins,
-            hidden=int(self.points),
+            hidden=max(int(self.points), kernel.bins[-1].size if labelled else 1),
             latent=0,
             clip=1.0,
             sigma=setting.step_sigma(rate=rate, steps=steps, mu_elsewhere=ground.mu),
@@ -83,37 +83,79 @@ class Stepwise:
             scales=kernel.scales,
             label=len(kernel.blocks) if labelled else None,
         )
-        return DescentRelease(question=plan, weights=self._descend(ask, plan, ground, progress))
+        makers, shares = self.makers(plan, ground), _shares(plan, ground)
+        weights = self.descend(ask, plan, makers, shares=shares, rows=ground.rows, progress=progress)
+        return DescentRelease(question=plan, weights=weights)
 
-    def _descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
-        """Weights of the generator, or of each label's, averaged over the last steps. Randomness here is public."""
+    def descend(
+        self,
+        ask: Ask,
+        plan: Descent,
+        makers: Sequence[Any],
+        *,
+        shares: np.ndarray,
+        rows: float,
+        progress: Progress,
+    ) -> tuple[np.ndarray, ...]:
+        """Weights of the generator, or of each label's, averaged over the last steps. Randomness here is public.
+
+        ``shares`` (classes,): of the labels in the table; ``rows``: its length.
+        """
         field: Any = networks.of(plan)
-        shares = _shares(plan, ground)
         labels = field.labels()
         count = np.bincount(labels, minlength=field.classes)
         weight = torch.from_numpy(shares[labels] / count[labels])
-        makers = _generators(plan, ground, self.variant)
         optimisers = [Rmsprop(m.parameters, rate=self.learning_rate) for m in makers]
         means = [common.Average(m.parameters, keep=AVERAGED) for m in makers]
         mine = [labels == c for c in range(len(makers))] if len(makers) > 1 else [np.ones(len(labels), bool)]
-        table = field.coordinates[: sum(makers[0].sizes)]
         for number in range(plan.steps):
             progress(number / plan.steps)
-            made = [
-                m.forward(_hidden(m, labels[own], field.classes)) @ table.float()
-                for m, own in zip(makers, mine, strict=True)
-            ]
+            made = [m.places(labels[own]) for m, own in zip(makers, mine, strict=True)]
             with torch.no_grad():
                 for own, places in zip(mine, made, strict=True):
-                    field.points[own] = places
+                    field.points[torch.from_numpy(own)] = places
             field.prepare()
             released = ask(Step(descent=plan, number=number, weights=networks.arrays(field)))
-            pulled = torch.from_numpy(field.gradients(released.values)) / max(plan.rate * ground.rows, 1.0)
+            pulled = torch.from_numpy(field.gradients(released.values)) / max(plan.rate * rows, 1.0)
             slope = 2 * weight[:, None] * (repulsion(field, weight) - pulled)
             for maker, mean, own, places in zip(optimisers, means, mine, made, strict=True):
-                maker.move(torch.autograd.grad(places, maker.parameters, grad_outputs=slope[own].float()))
+                given = slope[torch.from_numpy(own)].float()
+                maker.move(torch.autograd.grad(places, maker.parameters, grad_outputs=given))
                 mean.note()
         return tuple(w for mean in means for w in mean.arrays())
+
+    def makers(self, plan: Descent, ground: common.Ground) -> list[Maker]:
+        """One generator, or one for each label: networks of rows, from public randomness, around the one-ways."""
+        rng = np.random.default_rng(common.PUBLIC_SEED)
+        bins = plan.bins if plan.label is None else plan.bins[:-1]
+        mass = dict(zip(ground.columns.groups, ground.columns.mass, strict=True))
+        start = np.concatenate([mass[b.column] / mass[b.column].sum() for b in bins])
+        classes = 1 if plan.label is None else plan.bins[-1].size
+        count, sizes = classes if self.variant == "parallel" else 1, [b.size for b in bins]
+        made = [generator_of(sizes, rng=rng, start=start, widths=WIDTHS, spread=1.0) for _ in range(count)]
+        table = torch.from_numpy(plan.coordinates[: sum(sizes)]).float()
+        return [Maker(network=m, table=table, codes=_codes(classes) if classes > 1 else None) for m in made]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Maker:
+    """A network of rows as points: soft rows times the groups' coordinates. ``codes``: of the labels, or None."""
+
+    network: Network
+    table: torch.Tensor
+    codes: np.ndarray | None
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """What is trained."""
+        return self.network.parameters
+
+    def places(self, labels: np.ndarray) -> torch.Tensor:
+        """Fresh points (n, d) of these labels, which stand as codes in the first numbers of the hidden draws."""
+        z = self.network.hidden(len(labels))
+        if self.codes is not None:
+            z[:, :CODE] = torch.from_numpy(self.codes[labels]).float()
+        return self.network.forward(z) @ self.table
 
 
 def repulsion(field: Any, weight: torch.Tensor) -> torch.Tensor:
@@ -183,26 +225,7 @@ def _shares(plan: Descent, ground: common.Ground) -> np.ndarray:
     return mass / mass.sum()
 
 
-def _generators(plan: Descent, ground: common.Ground, variant: str) -> list[Network]:
-    """One generator, or one for each label, from public randomness, around the released one-ways."""
-    rng = np.random.default_rng(common.PUBLIC_SEED)
-    bins = plan.bins if plan.label is None else plan.bins[:-1]
-    mass = dict(zip(ground.columns.groups, ground.columns.mass, strict=True))
-    start = np.concatenate([mass[b.column] / mass[b.column].sum() for b in bins])
-    count = plan.bins[-1].size if plan.label is not None and variant == "parallel" else 1
-    sizes = [b.size for b in bins]
-    return [generator_of(sizes, rng=rng, start=start, widths=WIDTHS, spread=1.0) for _ in range(count)]
-
-
 def _codes(classes: int) -> np.ndarray:
     """A public code for each label, (classes, ``CODE``)."""
     rng = np.random.default_rng(common.PUBLIC_SEED)
     return rng.standard_normal((classes, CODE))
-
-
-def _hidden(maker: Network, labels: np.ndarray, classes: int) -> torch.Tensor:
-    """Hidden draws, a label's code in the first numbers of each where there are labels."""
-    z = maker.hidden(len(labels))
-    if classes > 1:
-        z[:, :CODE] = torch.from_numpy(_codes(classes)[labels]).float()
-    return z
