@@ -81,13 +81,13 @@ def journeys(stored: Stored) -> str:
     result = {n: f for n, f in stored("app_seconds").items() if "words" in f}
     pages = list(dict.fromkeys(page for f in result.values() for page in f["words"]))
 
-    def told(now: int | None, was: int | None) -> str:
+    def shown(now: int | None, was: int | None) -> str:
         return "-" if now is None else f"{was} → {now}" if was else str(now)
 
-    lines = [["clicks", *(told(f["clicks"], f.get("before", {}).get("clicks")) for f in result.values())]]
+    lines = [["clicks", *(shown(f["clicks"], f.get("before", {}).get("clicks")) for f in result.values())]]
     for page in pages:
         before = {n: f.get("before", {}).get("words", {}).get(page) for n, f in result.items()}
-        lines.append([f"words, {page}", *(told(f["words"].get(page), before[n]) for n, f in result.items())])
+        lines.append([f"words, {page}", *(shown(f["words"].get(page), before[n]) for n, f in result.items())])
     return table(("", *result), lines)
 
 

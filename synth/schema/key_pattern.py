@@ -42,14 +42,14 @@ def parsed(pattern: str) -> tuple[str, ...]:
     places: list[str] = []
     at = 0
     while at < len(pattern):
-        found = PART.match(pattern, at)
-        if found is None:
+        match = PART.match(pattern, at)
+        if match is None:
             return ()
-        letters = "0123456789" if found[2] else found[3] or _letters(found[1])
+        letters = "0123456789" if match[2] else match[3] or _letters(match[1])
         if not letters:
             return ()
-        places += [letters] * int(found[4] or 1)
-        at = found.end()
+        places += [letters] * int(match[4] or 1)
+        at = match.end()
     return tuple(places)
 
 

@@ -54,12 +54,12 @@ def test_a_run_and_more_rows_write_keys_in_their_form(tmp_path):
     schema = synth.Schema.parse({"dataset": "d", "columns": columns})
     frame = pd.DataFrame({"id": [f"secret-{i}" for i in range(300)], "age": np.arange(300) % 90})
     asked = {"epsilon": 5.0, "delta": 1e-5, "method": "independent", "ledger": tmp_path / "l.sqlite"}
-    found = synth.run(frame, schema=schema, num_rows=150, out=tmp_path / "out", **asked)
+    result = synth.run(frame, schema=schema, num_rows=150, out=tmp_path / "out", **asked)
     made = pd.read_csv(tmp_path / "out" / "synthetic.csv", dtype=str)["id"]
     assert list(made[:2]) == ["P01", "P02"]
     assert made.iloc[-1] == "P150", "more keys than the form has are longer"
     assert made.is_unique
-    assert (found.frame["id"] == made).all()
+    assert (result.frame["id"] == made).all()
     more, _ = synth.sample(tmp_path / "out" / "model.json", num_rows=3)
     assert list(more["id"]) == ["P01", "P02", "P03"]
 
@@ -130,14 +130,14 @@ def test_a_draft_never_reads_a_form_off_the_rows():
     assert "pattern" not in draft(frame).schema.to_json()
 
 
-def test_metadata_state_a_form_and_are_told_it():
+def test_metadata_state_a_form_and_state_it_again():
     given = {"id": {"sdtype": "id", "regex_format": "ID_[0-9]{4}"}, "k": {"sdtype": "id", "regex_format": "a|b"}}
-    found = from_sdv({"columns": given})
-    assert found.schema.columns["id"].pattern == "ID_[0-9]{4}"
-    assert found.schema.columns["k"].pattern is None
-    assert any(n.startswith("k: keys are counted up, not written as a|b") for n in found.notes)
-    told = to_sdv(found.schema)["tables"]["table"]["columns"]
-    assert told == {"id": {"sdtype": "id", "regex_format": "ID_[0-9]{4}"}, "k": {"sdtype": "id"}}
+    result = from_sdv({"columns": given})
+    assert result.schema.columns["id"].pattern == "ID_[0-9]{4}"
+    assert result.schema.columns["k"].pattern is None
+    assert any(n.startswith("k: keys are counted up, not written as a|b") for n in result.notes)
+    described = to_sdv(result.schema)["tables"]["table"]["columns"]
+    assert described == {"id": {"sdtype": "id", "regex_format": "ID_[0-9]{4}"}, "k": {"sdtype": "id"}}
 
 
 def test_the_command_line_takes_a_form(tmp_path, command):
@@ -162,7 +162,7 @@ def test_a_pattern_of_related_tables_names_table_and_column():
     from synth.sources.draft_related import DraftedTables
 
     drafted = DraftedTables(tables=dict(Trees.schema.tables), plain={}, notes=[])
-    found = _formed(drafted, patterns(["acts.aid=A[0-9]{3}"]))
-    assert found.tables["acts"].columns["aid"].pattern == "A[0-9]{3}"
+    result = _formed(drafted, patterns(["acts.aid=A[0-9]{3}"]))
+    assert result.tables["acts"].columns["aid"].pattern == "A[0-9]{3}"
     with pytest.raises(UsageError, match=r"write TABLE\.COLUMN"):
         _formed(drafted, patterns(["aid=A[0-9]{3}"]))
