@@ -26,7 +26,7 @@ Known = dict[str, str]  # path; name, as the page shows it; why it is public; wh
 
 def reasons(w: Wizard) -> tuple[str, ...]:
     """Of each prior why it is public, and who vouches, as it stands on the card."""
-    return tuple(_("{why}; vouched for by {who}").format(**k) if k["who"] else k["why"] for k in w.priors)
+    return tuple(f"{k['why']}; vouched for by {k['who']}" if k["who"] else k["why"] for k in w.priors)
 
 
 def asked(w: Wizard) -> dict[str, Any]:

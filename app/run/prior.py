@@ -41,9 +41,8 @@ def _named(w: Wizard) -> None:
     for i, one in enumerate(w.priors):
         with st.container(border=True):
             left, right = st.columns([5, 1], vertical_alignment="center")
-            left.markdown(
-                f"**{frame.escape(one['name'])}**: {frame.escape(known.reasons(w)[i] or _('an earlier release'))}"
-            )
+            said = _("{why}; vouched for by {who}").format(**one) if one["who"] else _("an earlier release")
+            left.markdown(f"**{frame.escape(one['name'])}**: {frame.escape(said)}")
             if right.button(_("Take out"), key=f"drop_prior_{i}", help=_("The run then does not use it.")):
                 known.drop(w, i)
                 st.rerun()
@@ -171,7 +170,7 @@ def _stored(w: Wizard, given: Any, why: str, who: str) -> None:
 
 def _run(w: Wizard, runs: list[Any]) -> Callable[[], None] | None:
     chosen = st.selectbox(
-        _("Release"),
+        _("Which release"),
         range(len(runs)),
         key="prior_run",
         format_func=lambda i: known.named(runs[i]),

@@ -100,5 +100,5 @@ def chart(errors: dict[str, float], what: str) -> Any:
             color=alt.Color("run:N", scale=colours, legend=None),
             tooltip=[alt.Tooltip("run:N", title=_("run")), alt.Tooltip("error:Q", title=_("error"), format=".2%")],
         )
-        .properties(height=130, description=_("Expected error of {what}: {figures}.").format(what=what, figures=told))
+        .properties(height=190, description=_("Expected error of {what}: {figures}.").format(what=what, figures=told))
     )

@@ -14,7 +14,7 @@ from synth.language import _, phrase
 REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])
 MARK = "steward only, not for release"
-_marked: ContextVar[str] = ContextVar("marked", default=MARK)
+_marked: ContextVar[str] = ContextVar("marked", default="")
 LEGEND = alt.Legend(title=None, orient="top", direction="horizontal")
 STROKES = alt.Legend(
     title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
@@ -28,7 +28,7 @@ SLANTED = 110  # pixels more where the horizontal axis has slanted labels and a 
 
 @contextmanager
 def marked(text: str) -> Iterator[None]:
-    """Charts made within bear this mark in place of the steward's."""
+    """Charts made within bear this mark, translated, in place of the steward's."""
     token = _marked.set(text)
     try:
         yield
@@ -38,7 +38,7 @@ def marked(text: str) -> Iterator[None]:
 
 def mark() -> str:
     """The mark of a chart that is made now, translated."""
-    return _(_marked.get())
+    return _marked.get() or _(MARK)
 
 
 def one_way(result: Any) -> Any:

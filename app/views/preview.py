@@ -83,7 +83,7 @@ def _shown(found: Any, out: str) -> None:
         )
     )
     st.caption(_("“Real” below are the public rows that stand in for your table."))
-    with charts.marked(MARK):
+    with charts.marked(_(MARK)):
         first, second, third = st.tabs([_("Columns"), _("Pairs"), _("First rows")])
         with first:
             columns.grid(found.worst_first(), "previewed")

@@ -86,7 +86,7 @@ def _waves() -> list[Any]:
     cards = [_card(job) for job in waves]
     st.table(
         {
-            _("Release"): [str(card["created"])[:16].replace("T", " ") for card in cards],
+            _("Releases"): [str(card["created"])[:16].replace("T", " ") for card in cards],
             _("Epsilon"): [f"{card['epsilon']:g}" for card in cards],
             _("Prior knowledge"): [
                 ", ".join(frame.escape(p["name"]) for p in card.get("priors") or ()) or "-" for card in cards

@@ -56,8 +56,10 @@ class Prior:
 
     @property
     def name(self) -> str:
-        """The last part of its path: a card tells no folders."""
-        return self.path.name
+        """The last part of its path, for a card tells no folders; of a release whose it is, and its day."""
+        if not self.cards:
+            return self.path.name
+        return f"release of {self.cards[0].get('dataset') or self.path.name}, {str(self.cards[0]['created'])[:10]}"
 
     @property
     def file(self) -> Path:

@@ -1,6 +1,7 @@
 """The real thing: a browser, a server, a run. Every page, wide and light, narrow and dark: nothing sticks out, charts
 speak, the keyboard reaches the way on. Skipped where Chromium or playwright is not installed."""
 
+import gzip
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import zipfile
 
 import pytest
 
+from app.session.tour import SAMPLE
 from synth.privacy.ledger.ledger import Ledger
 from tests.app.browser import (
     AXE,
@@ -242,3 +244,44 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == [2], "the run was lost"
         errors.clear()  # a page opened under its own address looks for files beside it first
     assert errors == []
+
+
+def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_releases(house, tmp_path):
+    """One journey through all that the pages say of prior knowledge; nothing is charged before the button says so."""
+    home, port, opened, errors = house
+    older = tmp_path / "yearbook.csv"
+    with gzip.open(SAMPLE, "rt", encoding="utf-8") as rows:
+        older.write_text("".join(line for i, line in enumerate(rows) if i < 1200), encoding="utf-8")
+    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    press(page, "Use the sample table", "Describe")
+    before = [t.runs for t in Ledger(home / "ledger.sqlite").summary()]
+    unfold(page, "Name something public (optional)")
+    page.locator("input[type=file]").first.set_input_files(older)
+    page.get_by_text("yearbook.csv").first.wait_for()
+    for name, told in (("Why is it public?", "printed in the yearbook"), ("Who vouches for it?", "the office")):
+        page.get_by_role("textbox", name=name).fill(told)
+        page.keyboard.press("Tab")
+        page.wait_for_function(IDLE, polling=100)
+    page.get_by_role("button", name="Use it as prior knowledge").click()
+    page.get_by_text("1,199 rows").wait_for()
+    looked_at(page, "Describe-prior")
+    press(page, "Next: Budget", "Budget")
+    page.get_by_text("of the rows will be in the wrong place").wait_for()
+    looked_at(page, "Budget-prior")
+    press(page, "Preview on public rows", "Preview")
+    page.get_by_role("button", name="Make the preview").click()
+    page.get_by_text("Rows in the wrong place").wait_for()
+    looked_at(page, "Preview")
+    assert [t.runs for t in Ledger(home / "ledger.sqlite").summary()] == before, "nothing was charged"
+    press(page, "Back: Budget", "Budget")
+    for step in ("Method", "Run"):
+        press(page, f"Next: {step}", step)
+    page.get_by_role("button", name="Spend epsilon").click()
+    press(page, "Next: Review", "Review")
+    page.get_by_text("of the estimate").wait_for()
+    looked_at(page, "Review-prior")
+    page.get_by_role("link", name="Series").click()
+    there(page, "Series")
+    looked_at(page, "Series")
+    assert errors == []
+    page.context.close()
