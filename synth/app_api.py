@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from synth.pipeline.series import plan as series_plan
     from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
+    from synth.release.card import papers
     from synth.release.card.card import meaning, odds
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.key_pattern import problem as key_problem
+    from synth.schema.names import canonical
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
     from synth.sources import named_databases as databases
@@ -85,6 +87,7 @@ _HOME = {
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
+    "canonical": "schema.names",
     "charged_before": "pipeline.prepare",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
@@ -122,6 +125,7 @@ _HOME = {
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "pages": "jobs.roles",
+    "papers": "release.card.papers:",
     "parse_related": "schema.dataset:parse",
     "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.refit",

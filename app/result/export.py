@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import deciding, releasing, standing
+from app.result import deciding, papers, releasing, standing
 from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
@@ -115,7 +115,7 @@ def begun(job: jobs.Job) -> list[Future[Path]]:
     if releasing.barrier(job):
         return []
     place, how = runs.release(job), looks.how(job)
-    key = ("bundle", str(job.path), how, _newest(place, how))
+    key = ("bundle", str(job.path), how, _newest(job, place, how))
     return [background.once(key, lambda: _pack(job, place))]
 
 
@@ -146,14 +146,14 @@ def _packing(job: jobs.Job) -> Iterator[None]:
 def _packed_once(job: jobs.Job, place: Path) -> Path:
     how = looks.how(job)
     out = job.path / f"bundle-{how or 'unstated'}.zip"
-    if not out.exists() or out.stat().st_mtime < _newest(place, how):
-        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), "--json")
+    if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
+        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), "--json")
     return out
 
 
-def _newest(place: Path, how: str | None) -> float:
+def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
     """When anything last changed that a bundle is made of."""
-    newest = max(p.stat().st_mtime for p in place.iterdir())
+    newest = max(papers.changed(job), *(p.stat().st_mtime for p in place.iterdir()))
     ledger = synth.Ledger().path
     return newest if how in FIXED or not ledger.exists() else max(newest, ledger.stat().st_mtime)
 

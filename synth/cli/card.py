@@ -126,14 +126,15 @@ def card_papers(
     from synth.report.documents import pack
 
     given = {} if papers is None else form.load(papers)
-    waiting = {p.file: [form.FIELDS[n].label for n in p.waiting] for p in pack.unwritten(release, given)}
+    found = pack.unwritten(release, given)
     if out is not None:
         write_text(out, form.form({**(verify.load(release).get("deployment") or {}), **given}))
     if as_json:
-        say({"waiting": waiting, "paths": {} if out is None else {"form": str(out)}})
+        papers_of = [{"file": p.file, "title": p.document.title, "waiting": list(p.waiting)} for p in found]
+        say({"papers": papers_of, "paths": {} if out is None else {"form": str(out)}})
         return
-    for name, labels in waiting.items():
-        print(f"{name}: {', '.join(labels) or 'finished'}")
+    for paper in found:
+        print(f"{paper.file}: {', '.join(form.FIELDS[n].label for n in paper.waiting) or 'finished'}")
     if out is not None:
         print(out)
 

@@ -116,7 +116,7 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
     assert set(form) == set(papers.FIELDS)
     (tmp_path / "form.json").write_text(json.dumps({**form, **FULL}))
     code, out, _ = command("card", "papers", release[0], "--papers", tmp_path / "form.json", "--json")
-    assert set(map(tuple, json.loads(out)["waiting"].values())) == {()}
+    assert not [p for p in json.loads(out)["papers"] if p["waiting"]]
     code, out, told = command(
         "bundle",
         release[0],
@@ -133,7 +133,5 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
 
 def test_a_controller_publishes_where_nobody_else_does(release):
     stored = load_release(release[0])
-    facts = pack.facts_of(
-        stored, {**stored.card, "deployment": {"controller": "Town hall"}}, {"synthetic.csv": (1, "0")}
-    )
+    facts = pack.facts_of(stored, {**stored.card, "deployment": {"controller": "Town hall"}}, {"synthetic.csv": b""})
     assert catalogue.croissant(facts)["creator"][0]["name"] == "Town hall"
