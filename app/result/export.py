@@ -21,6 +21,7 @@ from synth.app_api import jobs, looks
 from synth.language import _, ngettext, phrase
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
+PDF = "release.pdf"
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
@@ -143,11 +144,12 @@ def _packing(job: jobs.Job) -> Iterator[None]:
         yield
 
 
-def _packed_once(job: jobs.Job, place: Path) -> Path:
+def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
+    """``more``: options of the command line, each of which makes a zip of its own."""
     how = looks.how(job)
-    out = job.path / f"bundle-{how or 'unstated'}.zip"
+    out = job.path / f"bundle-{how or 'unstated'}{''.join(more)}.zip"
     if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
-        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), "--json")
+        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")
     return out
 
 
@@ -240,6 +242,15 @@ def released_together(job: jobs.Job) -> list[jobs.Job]:
 def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
     """The bundle's bytes, asked for when somebody downloads them. Errors: as ``bundle``."""
     return bundle(job, place, action).read_bytes()
+
+
+def pdf(job: jobs.Job, place: Path) -> bytes:
+    """Card, report and papers as one PDF, made when somebody asks for it. Errors: as ``bundle``."""
+    releasing.allow("take_result", job)
+    with _packing(job):
+        zipped = _packed_once(job, place, "--pdf")
+    with zipfile.ZipFile(zipped) as archive:
+        return archive.read(PDF)
 
 
 def part(job: jobs.Job, place: Path, name: str) -> bytes:

@@ -99,6 +99,7 @@ def section(job: jobs.Job, place: Path) -> None:
         st.button(_("Write them"), key="write_papers", icon=":material/edit:", on_click=_open)
     else:
         st.success(_("**{many}.** They are in the zip.").format(many=many), icon=":material/task:")
+    st.caption(_("The PDF below has card, report and papers, for whoever signs or files them."))
     dataset = frame.escape(str(job.request()["dataset"]))
     frame.fold(
         _("The form, once for all releases of {dataset}").format(dataset=dataset),

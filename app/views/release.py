@@ -211,6 +211,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
             icon=":material/download:",
             help=_("Table, description, card, report, release, model, and a script that makes more of them."),
         )
+        tables.pdf(job, place)
         for label, name, mime, key, help_text in offers:
             st.download_button(
                 label,

@@ -25,6 +25,7 @@ def bundle(
     ledger: LedgerOpt = None,
     papers: PapersOpt = None,
     unfinished: Annotated[bool, typer.Option("--unfinished", help="Papers too that nobody has finished.")] = False,
+    as_pdf: Annotated[bool, typer.Option("--pdf", help="Report, card and papers as one PDF, too.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Pack what may be handed over into one zip file.
@@ -44,6 +45,7 @@ def bundle(
         paid=paid,
         ledger=ledger,
         unfinished=unfinished,
+        as_pdf=as_pdf,
     )
     vouched = last_look.standing(release)
     if as_json:

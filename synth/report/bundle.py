@@ -28,6 +28,7 @@ from synth.report import (
     card_page,
     chosen_release,
     index_page,
+    pdf,
     publish,
     related_index,
     related_publish,
@@ -111,14 +112,16 @@ def make(
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
     unfinished: bool = False,
+    as_pdf: bool = False,
 ) -> Bundled:
     """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
 
     ``facts``: what only the steward knows (``papers.FIELDS``); papers that it does not complete stay out, unless they
-    are asked for ``unfinished``. ``how``, ``candidates``, ``paid`` and
-    ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``. Errors: InputError for a
-    release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a part that is missing,
-    damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
+    are asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one PDF. ``how``, ``candidates``,
+    ``paid`` and ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``.
+
+    Errors: InputError for a release that was made with seeded noise, was chosen in a way that no epsilon covers, or has
+    a part that is missing, damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
 
@@ -133,11 +136,18 @@ def make(
     with reading(folder, "release"):
         stored = checked(folder)
         card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
-        return _packed(folder, out, stored, card, facts=facts or {}, unfinished=unfinished)
+        return _packed(folder, out, stored, card, facts=facts or {}, unfinished=unfinished, as_pdf=as_pdf)
 
 
 def _packed(
-    folder: Path, out: Path, stored: StoredRelease, card: dict[str, Any], *, facts: Mapping[str, Any], unfinished: bool
+    folder: Path,
+    out: Path,
+    stored: StoredRelease,
+    card: dict[str, Any],
+    *,
+    facts: Mapping[str, Any],
+    unfinished: bool,
+    as_pdf: bool,
 ) -> Bundled:
     card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
     if uncovered(card):
@@ -158,6 +168,8 @@ def _packed(
     parts |= _made(folder, stored, card, result, leaving)
     parts |= pack.records(stored, card, parts)
     parts |= {p.file: pack.page(p.document).encode() for p in leaving}
+    if as_pdf:
+        parts[pdf.NAME] = pdf.of_bundle(parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
     return Bundled(

@@ -152,12 +152,14 @@ def bundle(
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
     unfinished: bool = False,
+    as_pdf: bool = False,
 ) -> single_bundle.Bundled:
     """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
 
     ``out``: the file. ``facts``: what only the steward knows (``papers.FIELDS``), or a file of it; papers that it
-    does not complete are left out, unless asked for ``unfinished``. ``how``: in which way the release was chosen, among
-    which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid.
+    does not complete are left out, unless asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one
+    PDF. ``how``: in which way the release was chosen, among which other ``candidates``, by which ``paid`` counts;
+    ``ledger``: the one that paid.
     Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
 
     **Guarantee**: that of the release, and of whatever was looked at to choose it.
@@ -166,5 +168,13 @@ def bundle(
     """
     stated = papers.load(facts) if isinstance(facts, str | Path) else facts
     return single_bundle.make(
-        release, out, facts=stated, how=how, candidates=candidates, paid=paid, ledger=ledger, unfinished=unfinished
+        release,
+        out,
+        facts=stated,
+        how=how,
+        candidates=candidates,
+        paid=paid,
+        ledger=ledger,
+        unfinished=unfinished,
+        as_pdf=as_pdf,
     )
