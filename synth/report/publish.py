@@ -146,7 +146,11 @@ def about(folder: Path) -> dict[str, Any]:
         return stored
     return {
         **stored,
-        **{name: reported[name] for name in (*TOTALS, "meaning", "selection") if name in reported and same},
+        **{
+            name: reported[name]
+            for name in (*TOTALS, "meaning", "selection", "deployment")
+            if name in reported and same
+        },
     }
 
 
