@@ -129,6 +129,8 @@ def make(
     """
     folder, out = Path(release), Path(out)
     folder = folder.parent if folder.suffix == ".json" else folder
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
     if out.suffix != ".zip":
         raise UsageError(f"`out={out}`: name a .zip file")
     if paid is not None and bundle.is_related(folder):
