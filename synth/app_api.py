@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import look as note_look
+    from synth.report.compared import compare as compared
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.preview import preview
@@ -93,6 +94,7 @@ _HOME = {
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
     "column_lines": "evaluate.column_numbers:lines",
+    "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",
     "count_intervals": "pipeline.count_intervals",
     "csv_safe": "schema.csv_injection:marked",

@@ -33,7 +33,7 @@ def written(pages: Sequence[str]) -> bytes:
         import weasyprint
     except OSError:
         raise UsageError(
-            f"a PDF needs Pango; install it (Debian: apt-get install {PANGO}), or leave `as_pdf=` out"
+            f"a PDF needs Pango; install it (Debian: apt-get install {PANGO}), or leave the PDF out"
         ) from None
     nothing = weasyprint.URLFetcher(allowed_protocols=("data",))
     drawn = [weasyprint.HTML(string=_styled(page), url_fetcher=nothing).render() for page in pages]

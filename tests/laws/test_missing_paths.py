@@ -110,3 +110,26 @@ def test_a_missing_path_is_said_to_be_missing(command, there, tmp_path, name, mi
     assert MISSING.search(last), last
     assert "damaged" not in last
     assert not said
+
+
+WRONG = [
+    ("run", "{wrong}", "--schema", "{schema}", "--epsilon", "1"),
+    ("report", "{release}", "--real", "{wrong}"),
+    ("report", "{release}", "--real", "{table}", "--test", "{wrong}"),
+    ("statistics", "{wrong}", "--schema", "{schema}", "--epsilon", "1", "--ask", "mean:age"),
+    ("schema", "check", "{schema}", "--table", "{wrong}"),
+]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=lambda w: " ".join(w[:2]))
+def test_a_wrong_table_is_said_to_be_another(command, there, tmp_path, words):
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("a,b\n1,SENTINEL_7\n")
+    asked_for = [w.format(wrong=wrong, **there) for w in words]
+    ledger = () if words[0] == "schema" else ("--ledger", there["ledger"])
+    code, said, told = command(*asked_for, *ledger)
+    last = told.strip().splitlines()[-1]
+    assert code == 2, told
+    assert f"{wrong}: another table" in last
+    assert "it has a, b" in last
+    assert "SENTINEL" not in told + said

@@ -104,7 +104,3 @@ def test_the_shell_completes_commands_and_options(typed, offered, monkeypatch, c
     code, said, told = command()
     assert (code, told) == (0, "")
     assert offered in said.split()
-    monkeypatch.delenv("_SYNTH_COMPLETE")
-    code, said, _ = command("--show-completion", "bash")
-    assert code == 0
-    assert "_SYNTH_COMPLETE" in said

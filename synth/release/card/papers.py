@@ -95,12 +95,12 @@ def load(place: str | Path) -> dict[str, Any]:
         try:
             found = json.loads(Path(place).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise InputError(f"{place}: no such file; `synth card papers` writes an empty form") from None
+            raise InputError(f"{place}: no such file; write a JSON object of answers by name") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no JSON"
-            raise InputError(f"{place}: {reason}; `synth card papers` writes an empty form") from None
+            raise InputError(f"{place}: {reason}; write a JSON object of answers by name") from None
         if not isinstance(found, dict):
-            raise InputError(f"{place}: no JSON object of answers; `synth card papers` writes an empty form")
+            raise InputError(f"{place}: no JSON object; write a JSON object of answers by name")
         return checked(found)
 
 
