@@ -54,8 +54,8 @@ def read(job: jobs.Job) -> tuple[dict[str, Any], bool]:
 
 def _json(file: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
+        documents = json.loads(file.read_text(encoding="utf-8"))
+        return documents if isinstance(documents, dict) else {}
     return {}
 
 
@@ -84,11 +84,11 @@ def begun(job: jobs.Job, place: Path) -> Future[Any]:
 
 def section(job: jobs.Job, place: Path) -> None:
     """What is still to be written, and the form for it."""
-    found = begun(job, place).result()
-    waiting = {name: None for paper in found for name in paper["waiting"]}
-    finished = sum(not paper["waiting"] for paper in found)
+    documents = begun(job, place).result()
+    waiting = {name: None for paper in documents for name in paper["waiting"]}
+    finished = sum(not paper["waiting"] for paper in documents)
     st.subheader(_("Papers"), anchor=False)
-    many = _("{finished} of {all} papers are finished").format(finished=finished, all=len(found))
+    many = _("{finished} of {all} papers are finished").format(finished=finished, all=len(documents))
     if waiting:
         labels = ", ".join(_(app_api.papers.FIELDS[n].label) for n in waiting)
         left = _("They go into the zip with what is missing marked.") if read(job)[1] else _("The others stay out.")
@@ -148,6 +148,6 @@ def _save(job: jobs.Job) -> None:
         return
     place = store(job)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    told = {"answers": answers, "unfinished": bool(st.session_state.get("papers_unfinished")), "by": access.me().name}
-    jobs.write_file(place, json.dumps(told, ensure_ascii=False))
+    record = {"answers": answers, "unfinished": bool(st.session_state.get("papers_unfinished")), "by": access.me().name}
+    jobs.write_file(place, json.dumps(record, ensure_ascii=False))
     st.rerun()

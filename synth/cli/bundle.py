@@ -56,8 +56,10 @@ def bundle(
     print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")
     print(f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.chosen}")
     if made.unfinished:
-        kept = "marked in the zip" if unfinished else "not in the zip; --unfinished adds them"
-        print(f"papers to be finished ({kept}): {', '.join(made.unfinished)}; `synth card papers` says what is missing")
+        state = "marked in the zip" if unfinished else "not in the zip; --unfinished adds them"
+        print(
+            f"papers to be finished ({state}): {', '.join(made.unfinished)}; `synth card papers` says what is missing"
+        )
     if made.counted:
         way_out = "; say --choice before if the run was fixed beforehand" if made.how == "unstated" else ""
         print(f"it counts {made.counted} other charges beside the run's own epsilon {made.own_epsilon:g}{way_out}")

@@ -126,14 +126,14 @@ def card_papers(
     from synth.report.documents import pack
 
     given = {} if papers is None else form.load(papers)
-    found = pack.unwritten(release, given)
+    documents = pack.unwritten(release, given)
     if out is not None:
         write_text(out, form.form({**(verify.load(release).get("deployment") or {}), **given}))
     if as_json:
-        papers_of = [{"file": p.file, "title": p.document.title, "waiting": list(p.waiting)} for p in found]
+        papers_of = [{"file": p.file, "title": p.document.title, "waiting": list(p.waiting)} for p in documents]
         say({"papers": papers_of, "paths": {} if out is None else {"form": str(out)}})
         return
-    for paper in found:
+    for paper in documents:
         print(f"{paper.file}: {', '.join(form.FIELDS[n].label for n in paper.waiting) or 'finished'}")
     if out is not None:
         print(out)

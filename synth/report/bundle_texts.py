@@ -39,8 +39,8 @@ def parts(card: Mapping[str, Any], documents: Sequence[Paper]) -> list[tuple[str
 
 def about(documents: Sequence[Paper]) -> str:
     """What the documents are."""
-    told = "papers for a data-protection officer, a repository, an analyst and the people in the data"
-    return f"{told}; what is still to be written is marked" if any(p.waiting for p in documents) else told
+    purpose = "papers for a data-protection officer, a repository, an analyst and the people in the data"
+    return f"{purpose}; what is still to be written is marked" if any(p.waiting for p in documents) else purpose
 
 
 CITED = "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing"

@@ -96,7 +96,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
                 if learnt
                 else []
             ),
-            *([("with earlier releases", told["statement"])] if (told := about.get("in_all_releases")) else []),
+            *([("with earlier releases", shown["statement"])] if (shown := about.get("in_all_releases")) else []),
             *in_words(about),
         ],
     )
@@ -175,8 +175,8 @@ def _learnt(about: Mapping[str, Any]) -> Rows:
 
 def _answers(stated: Mapping[str, Any], fields: Mapping[str, papers.Field], *, missing: str = "") -> Rows:
     """The form's answers by label; ``missing``: said of each that nobody gave."""
-    told = {n: v if isinstance(v := stated.get(n) or missing, str) else ", ".join(v) for n in fields}
-    return [(fields[n].label, words) for n, words in told.items() if words]
+    shown = {n: v if isinstance(v := stated.get(n) or missing, str) else ", ".join(v) for n in fields}
+    return [(fields[n].label, words) for n, words in shown.items() if words]
 
 
 def _mechanisms(about: Mapping[str, Any]) -> list[tuple[str, ...]]:

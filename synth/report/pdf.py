@@ -44,7 +44,7 @@ def written(pages: Sequence[str]) -> bytes:
 
 def _styled(page: str) -> str:
     """The page with the style of its pictures within each: WeasyPrint applies a page's style to none of them."""
-    return re.sub(r"<svg [^>]*>", lambda found: f"{found[0]}<style>{_pictures()}</style>", page)
+    return re.sub(r"<svg [^>]*>", lambda match: f"{match[0]}<style>{_pictures()}</style>", page)
 
 
 @cache
@@ -54,4 +54,4 @@ def _pictures() -> str:
     light = dict(re.findall(r"--(\w+):([^;}]+)", source.partition("@media")[0]))
     rules = re.findall(r"svg ((?:text|\.\w+)[^{]*)\{([^}]*)\}", source)
     text = "".join(f"{where}{{{what}}}" for where, what in rules).replace("currentColor", light["ink"])
-    return re.sub(r"var\(--(\w+)\)", lambda found: light[found[1]], text)
+    return re.sub(r"var\(--(\w+)\)", lambda match: light[match[1]], text)

@@ -138,16 +138,15 @@ def intervals(
 
 def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: np.ndarray, *, words: str) -> Markup:
     """Shares before and after: what was known as grey bars, the noisy answer as dots, the synthetic table as bars."""
-    top = max(float(np.max([known, released, made])), 1e-9)
-    scale, shapes = (WIDE - LEFT - 44) / top, []
+    top, rows = max(float(np.max([known, released, made])), 1e-9), _rows(labels, 24)
+    left, scale, shapes = rows.left, (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
-        y = 4 + 24 * i
+        y = rows.tops[i]
         message = f"{name}: prior {known[i]:.1%}, released {released[i]:.1%}, synthetic {made[i]:.1%}"
-        shapes.append(label(LEFT - 6, y + 13, name))
-        shapes.append(rect(LEFT, y, known[i] * scale, 8, "real", title=message))
-        shapes.append(rect(LEFT, y + 10, made[i] * scale, 8, "synthetic", title=message))
-        shapes.append(dot(LEFT + max(released[i], 0) * scale, y + 9, title=message))
-    return draw(shapes, wide=WIDE, tall=24 * len(labels) + 8, words=words)
+        shapes.append(rect(left, y, known[i] * scale, 8, "real", title=message))
+        shapes.append(rect(left, y + 10, made[i] * scale, 8, "synthetic", title=message))
+        shapes.append(dot(left + max(released[i], 0) * scale, y + 9, title=message))
+    return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 
 def stacked(parts: tuple[float, float, float], *, top: float, words: str) -> Markup:

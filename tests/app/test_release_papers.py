@@ -90,6 +90,6 @@ def test_what_a_reviewer_released_keeps_the_answers_that_he_saw(done):
     packed(job)
     looks.release(job, by="ann@x.org", approved_by="rev@x.org")
     fill(done, contact="changed later")
-    told = papers.read(job)[0]
-    assert told["approver"] == "rev@x.org"
-    assert told["contact"] == "contact *stated*"
+    answers = papers.read(job)[0]
+    assert answers["approver"] == "rev@x.org"
+    assert answers["contact"] == "contact *stated*"

@@ -103,9 +103,9 @@ def test_a_missing_path_is_said_to_be_missing(command, there, tmp_path, name, mi
         words.append("--publishable")
     if (name, missing) == ("report", "test"):
         words += ["--real", there["real"]]
-    code, said, told = command(*words)
-    assert code in (2, 3), told
-    last = told.strip().splitlines()[-1]
+    code, said, reported = command(*words)
+    assert code in (2, 3), reported
+    last = reported.strip().splitlines()[-1]
     assert str(nowhere) in last
     assert MISSING.search(last), last
     assert "damaged" not in last
@@ -127,9 +127,9 @@ def test_a_wrong_table_is_said_to_be_another(command, there, tmp_path, words):
     wrong.write_text("a,b\n1,SENTINEL_7\n")
     asked_for = [w.format(wrong=wrong, **there) for w in words]
     ledger = () if words[0] == "schema" else ("--ledger", there["ledger"])
-    code, said, told = command(*asked_for, *ledger)
-    last = told.strip().splitlines()[-1]
-    assert code == 2, told
+    code, said, reported = command(*asked_for, *ledger)
+    last = reported.strip().splitlines()[-1]
+    assert code == 2, reported
     assert f"{wrong}: another table" in last
     assert "it has a, b" in last
-    assert "SENTINEL" not in told + said
+    assert "SENTINEL" not in reported + said

@@ -93,15 +93,15 @@ def load(place: str | Path) -> dict[str, Any]:
     """
     with reading(place, "form of papers"):
         try:
-            found = json.loads(Path(place).read_text(encoding="utf-8"))
+            answers = json.loads(Path(place).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"{place}: no such file; write a JSON object of answers by name") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "no JSON"
             raise InputError(f"{place}: {reason}; write a JSON object of answers by name") from None
-        if not isinstance(found, dict):
+        if not isinstance(answers, dict):
             raise InputError(f"{place}: no JSON object; write a JSON object of answers by name")
-        return checked(found)
+        return checked(answers)
 
 
 def form(given: Mapping[str, Any]) -> str:

@@ -192,8 +192,8 @@ class Facts:
     @property
     def in_all(self) -> str:
         """What whoever is in earlier releases that this one rests on has in all; empty where there are none."""
-        told = self.about.get("in_all_releases")
-        return f" {told['statement']}" if told else ""
+        answer = self.about.get("in_all_releases")
+        return f" {answer['statement']}" if answer else ""
 
     @property
     def mechanisms(self) -> str:

@@ -33,16 +33,16 @@ def made(tmp_path_factory):
 
 def test_a_result_is_compared_with_a_frame_as_with_its_file(made, tmp_path):
     result, frame, ledger = made
-    found = result.compare(frame, ledger=ledger)
+    compared = result.compare(frame, ledger=ledger)
     frame.to_csv(tmp_path / "real.csv", index=False)
     again = result.compare(tmp_path / "real.csv", ledger=ledger)
-    assert found.verdict.plain() == again.verdict.plain()
-    shown = found._repr_html_()
+    assert compared.verdict.plain() == again.verdict.plain()
+    shown = compared._repr_html_()
     assert MARK in shown
-    assert MARK in repr(found)
+    assert MARK in repr(compared)
     assert "<script" not in shown
-    assert {u.level for u in found.verdict.uses} <= set(LEVELS)
-    assert all(u.use.replace("&", "&amp;") in shown for u in found.verdict.uses)
+    assert {u.level for u in compared.verdict.uses} <= set(LEVELS)
+    assert all(u.use.replace("&", "&amp;") in shown for u in compared.verdict.uses)
 
 
 def test_that_somebody_looked_is_noted_and_another_ledger_is_refused(made, tmp_path):

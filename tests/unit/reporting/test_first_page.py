@@ -69,9 +69,9 @@ def test_it_stands_first_and_says_what_card_and_verdict_say(reports, kind):
 
 def test_a_release_that_nobody_signed_says_so(release):
     card = {k: v for k, v in load(release[0]).items() if k != "deployment"}
-    told = dict(first_page.answers(card, publish.verdict(release[0])))
-    assert told["Who answers for it?"] == ["Nobody has approved it yet."]
-    assert told["Who receives it?"] == [first_page.UNSTATED]
+    message = dict(first_page.answers(card, publish.verdict(release[0])))
+    assert message["Who answers for it?"] == ["Nobody has approved it yet."]
+    assert message["Who receives it?"] == [first_page.UNSTATED]
 
 
 def test_beside_each_figure_stands_what_the_rule_says(release, reports):
@@ -81,12 +81,12 @@ def test_beside_each_figure_stands_what_the_rule_says(release, reports):
     for name, one in shown.one_way.items():
         low, high = one.ends
         rated = rating.rate_between(rating.DISTANCES["columns"], low, high, second=one.by_chance(shown.rows))
-        told = rating.advice(rated)
-        assert one.advice("columns", shown.rows) == told
-        assert told.lower() in page.lower(), name
-    found = steward.examine(release[0], real=release[1], limits=FEW)
-    for name in found.comparison.columns:
-        assert of_column(found.comparison, name).partition(":")[0] in set(rating.ADVICE.values())
+        message = rating.advice(rated)
+        assert one.advice("columns", shown.rows) == message
+        assert message.lower() in page.lower(), name
+    examined = steward.examine(release[0], real=release[1], limits=FEW)
+    for name in examined.comparison.columns:
+        assert of_column(examined.comparison, name).partition(":")[0] in set(rating.ADVICE.values())
 
 
 def test_attacks_on_what_is_said_of_somebody_stand_on_the_stewards_first_page(reports):

@@ -99,11 +99,11 @@ def test_a_bad_form_is_refused_in_one_line(command, release, tmp_path, words):
     form = tmp_path / "papers.json"
     form.write_text(BAD[words])
     for asked in (("bundle", release[0]), ("card", "write", release[0]), ("card", "papers", release[0])):
-        code, out, told = command(*asked, "--papers", form)
-        assert code in (2, 3), told
+        code, out, reported = command(*asked, "--papers", form)
+        assert code in (2, 3), reported
         assert not out
-        assert words in told
-        assert len(told.splitlines()) == 1
+        assert words in reported
+        assert len(reported.splitlines()) == 1
     assert "deployment" not in load(release[0])
 
 
@@ -117,7 +117,7 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
     (tmp_path / "form.json").write_text(json.dumps({**form, **FULL}))
     code, out, _ = command("card", "papers", release[0], "--papers", tmp_path / "form.json", "--json")
     assert not [p for p in json.loads(out)["papers"] if p["waiting"]]
-    code, out, told = command(
+    code, out, reported = command(
         "bundle",
         release[0],
         "--out",
@@ -127,7 +127,7 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
         "--ledger",
         release[0].parent / "ledger.sqlite",
     )
-    assert code == 0, told
+    assert code == 0, reported
     assert "papers to be finished (not in the zip" in out
 
 

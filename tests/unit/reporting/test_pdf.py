@@ -87,9 +87,9 @@ def _result():
 
 @here
 def test_the_stewards_report_is_marked_on_every_page(release, tmp_path):
-    found = steward.examine(release[0], real=release[1], limits=FEW)
+    examined = steward.examine(release[0], real=release[1], limits=FEW)
     page = tmp_path / "r.html"
-    paths = steward.write(found, release[0], page)
+    paths = steward.write(examined, release[0], page)
     with open(paths["report"], encoding="utf-8") as file:
         pages = texts(pdf.written([file.read()]))
     assert all("For the steward only" in page for page in pages)
@@ -128,6 +128,6 @@ def test_without_weasyprint_or_pango_it_says_which(monkeypatch, command, release
     with pytest.raises(UsageError, match=pdf.PANGO):
         pdf.written(["<p>"])
     ledger = release[0].parent / "ledger.sqlite"
-    code, _, told = command("bundle", release[0], "--out", tmp_path / "r.zip", "--ledger", ledger, "--pdf")
-    assert (code, len(told.splitlines())) == (2, 1)
+    code, _, reported = command("bundle", release[0], "--out", tmp_path / "r.zip", "--ledger", ledger, "--pdf")
+    assert (code, len(reported.splitlines())) == (2, 1)
     assert not (tmp_path / "r.zip").exists()
