@@ -28,7 +28,7 @@ fi
 if [ "$BASE" = "$made" ] && ! buildah inspect --type image "$BASE" >/dev/null 2>&1; then
     command -v debootstrap >/dev/null || { echo "image.sh: no registry answers, and debootstrap is not installed: apt-get install debootstrap" >&2; exit 3; }
     echo "image.sh: no registry answers; the base is made of Debian's packages"
-    debootstrap --variant=minbase --include=python3.11,python3.11-venv,python3-distutils,ca-certificates bookworm "$work/base" \
+    debootstrap --variant=minbase --include=python3.11,python3.11-venv,python3-distutils,ca-certificates,libpangoft2-1.0-0,fonts-dejavu-core bookworm "$work/base" \
         "${DEBIAN:-http://deb.debian.org/debian}" >"$work/log" 2>&1 || { tail -5 "$work/log" >&2; exit 3; }
     (cd "$work/base" && rm -rf var/cache/apt/* var/lib/apt/lists/* usr/share/doc/* usr/share/man/* usr/share/locale/* \
         usr/share/info/* var/log/*)

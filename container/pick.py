@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-USUAL = {"app", "report", "fetch"}  # what is installed where nothing else is said
+USUAL = {"app", "report", "fetch", "pdf"}  # what is installed where nothing else is said
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 BLOCK = re.compile(r"^# for: (.*)\n((?:(?!# for: ).*\n?)*)", re.MULTILINE)
 
@@ -42,8 +42,8 @@ def known(text: str) -> set[str]:
 def chosen(words: Collection[str], *, there: Collection[str]) -> set[str]:
     """The parts that some words ask for beside the usual ones; ``-part`` leaves one out, ``all`` are all but gpu.
 
-    >>> sorted(chosen(["databases", "-report"], there={"app", "databases", "fetch", "report"}))
-    ['app', 'databases', 'fetch']
+    >>> sorted(chosen(["databases", "-report"], there={"app", "databases", "fetch", "pdf", "report"}))
+    ['app', 'databases', 'fetch', 'pdf']
 
     Errors: SystemExit for a part that is not there, or cannot be left out.
     """

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from synth.pipeline.series import plan as series_plan
     from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
     from synth.privacy.accounting.compare_runs import ledger_composition
+    from synth.release.card import papers
     from synth.release.card.card import meaning, odds
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import look as note_look
+    from synth.report.compared import compare as compared
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.preview import preview
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
     from synth.schema.key_pattern import problem as key_problem
+    from synth.schema.names import canonical
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
     from synth.sources import named_databases as databases
@@ -85,11 +88,13 @@ _HOME = {
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
+    "canonical": "schema.names",
     "charged_before": "pipeline.prepare",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",
     "choice_questions": "report.private_selection:questions",
     "column_lines": "evaluate.column_numbers:lines",
+    "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",
     "count_intervals": "pipeline.count_intervals",
     "csv_safe": "schema.csv_injection:marked",
@@ -122,6 +127,7 @@ _HOME = {
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
     "pages": "jobs.roles",
+    "papers": "release.card.papers:",
     "parse_related": "schema.dataset:parse",
     "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.refit",

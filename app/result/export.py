@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import deciding, releasing, standing
+from app.result import deciding, papers, releasing, standing
 from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
@@ -21,6 +21,7 @@ from synth.app_api import jobs, looks
 from synth.language import _, ngettext, phrase
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
+PDF = "release.pdf"
 FIXED = ("before", "all", "private")  # ways of choosing to which later charges add nothing
 
 
@@ -115,7 +116,7 @@ def begun(job: jobs.Job) -> list[Future[Path]]:
     if releasing.barrier(job):
         return []
     place, how = runs.release(job), looks.how(job)
-    key = ("bundle", str(job.path), how, _newest(place, how))
+    key = ("bundle", str(job.path), how, _newest(job, place, how))
     return [background.once(key, lambda: _pack(job, place))]
 
 
@@ -143,17 +144,18 @@ def _packing(job: jobs.Job) -> Iterator[None]:
         yield
 
 
-def _packed_once(job: jobs.Job, place: Path) -> Path:
+def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
+    """``more``: options of the command line, each of which makes a zip of its own."""
     how = looks.how(job)
-    out = job.path / f"bundle-{how or 'unstated'}.zip"
-    if not out.exists() or out.stat().st_mtime < _newest(place, how):
-        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), "--json")
+    out = job.path / f"bundle-{how or 'unstated'}{''.join(more)}.zip"
+    if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
+        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")
     return out
 
 
-def _newest(place: Path, how: str | None) -> float:
+def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
     """When anything last changed that a bundle is made of."""
-    newest = max(p.stat().st_mtime for p in place.iterdir())
+    newest = max(papers.changed(job), *(p.stat().st_mtime for p in place.iterdir()))
     ledger = synth.Ledger().path
     return newest if how in FIXED or not ledger.exists() else max(newest, ledger.stat().st_mtime)
 
@@ -240,6 +242,15 @@ def released_together(job: jobs.Job) -> list[jobs.Job]:
 def packed(job: jobs.Job, place: Path, action: str = "take_result") -> bytes:
     """The bundle's bytes, asked for when somebody downloads them. Errors: as ``bundle``."""
     return bundle(job, place, action).read_bytes()
+
+
+def pdf(job: jobs.Job, place: Path) -> bytes:
+    """Card, report and papers as one PDF, made when somebody asks for it. Errors: as ``bundle``."""
+    releasing.allow("take_result", job)
+    with _packing(job):
+        zipped = _packed_once(job, place, "--pdf")
+    with zipfile.ZipFile(zipped) as archive:
+        return archive.read(PDF)
 
 
 def part(job: jobs.Job, place: Path, name: str) -> bytes:

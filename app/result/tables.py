@@ -51,6 +51,7 @@ def downloads(job: jobs.Job, place: Path) -> None:
             icon=":material/download:",
             help=_("All tables, description, card, report, release and model."),
         )
+        pdf(job, place)
         for label, page, reported in PAGES:
             st.download_button(
                 _(label),
@@ -78,6 +79,20 @@ def downloads(job: jobs.Job, place: Path) -> None:
                 help=_("Of the bundle."),
                 icon=":material/download:",
             )
+
+
+def pdf(job: jobs.Job, place: Path) -> None:
+    """The download of card, report and papers as one PDF."""
+    st.download_button(
+        "PDF",
+        access.later(export.pdf, job, place),
+        export.PDF,
+        "application/pdf",
+        key="get_pdf",
+        on_click="ignore",
+        icon=":material/picture_as_pdf:",
+        help=_("Card, report and papers for whoever signs them, on numbered pages; it takes some seconds."),
+    )
 
 
 def more(job: jobs.Job, place: Path) -> None:

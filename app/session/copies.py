@@ -17,6 +17,7 @@ NOISELESS = (
     ("ledger", "composition"),
     ("report", "--publishable"),
     ("bundle",),
+    ("card", "papers"),
     ("sample",),
 )
 LOADED = (

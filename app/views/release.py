@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import again, export, more, outlet, standing, tables
+from app.result import again, export, more, outlet, papers, standing, tables
 from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import unit
@@ -28,7 +28,7 @@ def page() -> None:
     if job is None:
         return
     place, together = runs.release(job), runs.is_several(job)
-    wanted: list[Future[Any]] = [*export.begun(job), standing.begun(place)]
+    wanted: list[Future[Any]] = [*export.begun(job), standing.begun(place), papers.begun(job, place)]
     claims, whole = st.empty(), background.over(wanted, patience=0.0)
     if not whole:
         with claims.container():
@@ -52,6 +52,7 @@ def page() -> None:
             _summary(job, card)
             export.counted(job, card)
         standing.section(place)
+        papers.section(job, place)
         if free:
             tables.downloads(job, place) if together else _downloads(job, place)
             _pages(job, place)
@@ -210,6 +211,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
             icon=":material/download:",
             help=_("Table, description, card, report, release, model, and a script that makes more of them."),
         )
+        tables.pdf(job, place)
         for label, name, mime, key, help_text in offers:
             st.download_button(
                 label,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from synth.cli import numbers
+from synth.cli import numbers, paths
 from synth.cli.answer import foreign, leave, say, show
 from synth.cli.ask import ask
 from synth.cli.audit import audit_app
@@ -52,7 +52,7 @@ from synth.errors import COMMITTED, SynthError, UsageError
 
 app = typer.Typer(
     name="synth",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Make synthetic tables with a differential-privacy guarantee.",
@@ -82,7 +82,7 @@ app.add_typer(series_app, name="series")
 @cache
 def commands() -> Any:
     """All commands, put together once in a process: it takes as long as the rest of a short one."""
-    return get_command(app)
+    return paths.guarded(get_command(app))
 
 
 def main() -> None:

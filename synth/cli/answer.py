@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from synth.cli.guide import unknown
 from synth.cli.spelling import spelled
 from synth.errors import MACHINE, UsageError, ended
 from synth.schema import whole_files
@@ -61,6 +62,7 @@ def foreign(error: Exception) -> tuple[str, int]:
         words = shown()
         for theirs, ours in NUMBERS.items():
             words = words.replace(theirs, ours)
+        words = unknown(error) or words
         return f"{words.rstrip('.')} (see `{_command(error)} --help`)", UsageError.exit_code
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or type(error).__name__}", MACHINE

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt, PapersOpt
 
 
 def bundle(
@@ -23,16 +23,30 @@ def bundle(
     candidates: CandidatesOpt = None,
     paid: PaidOpt = None,
     ledger: LedgerOpt = None,
+    papers: PapersOpt = None,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Papers too that nobody has finished.")] = False,
+    as_pdf: Annotated[bool, typer.Option("--pdf", help="Report, card and papers as one PDF, too.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Pack what may be handed over into one zip file.
 
     The release, its card and its publishable report; refuses what must not leave.
     """
+    from synth.release.card import papers as form
     from synth.report import bundle as release_bundle
     from synth.report import last_look
 
-    made = release_bundle.make(release, out, how=choice, candidates=candidates or (), paid=paid, ledger=ledger)
+    made = release_bundle.make(
+        release,
+        out,
+        facts=None if papers is None else form.load(papers),
+        how=choice,
+        candidates=candidates or (),
+        paid=paid,
+        ledger=ledger,
+        unfinished=unfinished,
+        as_pdf=as_pdf,
+    )
     vouched = last_look.standing(release)
     if as_json:
         say({**made.plain(), "standing": vouched})
@@ -41,6 +55,11 @@ def bundle(
         print(f"on your word, {line}")
     print(f"{made.path}: {len(made.parts)} parts, sha256 {made.sha256}")
     print(f"guarantee: epsilon {made.epsilon:g}, delta {made.delta:g}; chosen: {made.chosen}")
+    if made.unfinished:
+        state = "marked in the zip" if unfinished else "not in the zip; --unfinished adds them"
+        print(
+            f"papers to be finished ({state}): {', '.join(made.unfinished)}; `synth card papers` says what is missing"
+        )
     if made.counted:
         way_out = "; say --choice before if the run was fixed beforehand" if made.how == "unstated" else ""
         print(f"it counts {made.counted} other charges beside the run's own epsilon {made.own_epsilon:g}{way_out}")

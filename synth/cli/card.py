@@ -7,7 +7,7 @@ import typer
 
 from synth.cli.answer import say, write_text
 from synth.cli.guide import helped
-from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt, PapersOpt
 
 card_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
@@ -55,15 +55,18 @@ def card_write(
     sector: Annotated[str | None, typer.Option("--sector", help="Sector, for instance Health.")] = None,
     published: Annotated[str | None, typer.Option("--published", help="Date of publication, YYYY-MM-DD.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="Whom to ask.")] = None,
+    papers: PapersOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Write the card for people: card.md and card.html.
 
     With what only the steward knows: name, purpose, contact.
     """
+    from synth.release.card import papers as form
     from synth.report import card_page
 
-    facts = {
+    facts = {} if papers is None else form.load(papers)
+    options = {
         "name": name,
         "curators": curator or [],
         "description": description,
@@ -73,7 +76,7 @@ def card_write(
         "published": published,
         "contact": contact,
     }
-    paths = card_page.write(release, facts={k: v for k, v in facts.items() if v})
+    paths = card_page.write(release, facts={**facts, **{k: v for k, v in options.items() if v}})
     say({"paths": paths}) if as_json else print("\n".join(paths.values()))
 
 
@@ -105,6 +108,35 @@ def card_export(
     else:
         many = "1 answer is" if len(waiting) == 1 else f"{len(waiting)} answers are"
         print(f"{out}: {many} for the steward" if waiting else str(out))
+
+
+@card_app.command("papers")
+def card_papers(
+    release: FolderArg,
+    papers: PapersOpt = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Form to write, with the answers that are there.")] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Say what nobody has written yet, and write the form.
+
+    One form serves all releases of a dataset.
+    """
+    from synth.release.card import papers as form
+    from synth.release.card import verify
+    from synth.report.documents import pack
+
+    given = {} if papers is None else form.load(papers)
+    documents = pack.unwritten(release, given)
+    if out is not None:
+        write_text(out, form.form({**(verify.load(release).get("deployment") or {}), **given}))
+    if as_json:
+        papers_of = [{"file": p.file, "title": p.document.title, "waiting": list(p.waiting)} for p in documents]
+        say({"papers": papers_of, "paths": {} if out is None else {"form": str(out)}})
+        return
+    for paper in documents:
+        print(f"{paper.file}: {', '.join(form.FIELDS[n].label for n in paper.waiting) or 'finished'}")
+    if out is not None:
+        print(out)
 
 
 @card_app.command("selection")

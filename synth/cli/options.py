@@ -65,6 +65,10 @@ CandidatesOpt = Annotated[
     list[Path] | None,
     typer.Option("--with", help="Folder of another candidate; repeatable. With --choice all, private."),
 ]
+PapersOpt = Annotated[
+    Path | None,
+    typer.Option("--papers", help="Answers for the papers, a JSON file; `synth card papers` writes an empty one."),
+]
 PaidOpt = Annotated[Path | None, typer.Option("--paid", help="Counts by which it was chosen, from `synth statistics`.")]
 PriorOpt = Annotated[
     list[str] | None,

@@ -9,6 +9,7 @@ from typing import Any
 from synth import errors
 
 FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name; where several, the command decides
+    "as_pdf": ("pdf",),
     "candidates": ("with",),
     "count": ("multiple",),
     "datetime_": ("datetime",),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from synth.errors import UsageError, meant
 from synth.evaluate import plugin_scores
@@ -89,8 +90,8 @@ class Appraisal:
 
 
 def appraise(
-    real: str | Path,
-    synthetic: str | Path,
+    real: str | Path | pd.DataFrame,
+    synthetic: str | Path | pd.DataFrame,
     schema: Schema,
     *,
     limits: Limits | None = None,
@@ -98,8 +99,10 @@ def appraise(
 ) -> tuple[Comparison, Verdict]:
     """A comparison and what the table is good for: the part of ``examine`` that is done in seconds.
 
-    ``real``, ``synthetic``: CSV or Parquet files with the columns of ``schema``; ``limits``: how many rows are used;
-    ``fit``: of the release's card. Errors: InputError for an unusable file, UsageError for a schema of identifiers.
+    ``real``, ``synthetic``: CSV or Parquet files, or frames, with the columns of ``schema``; ``limits``: how many
+    rows are used; ``fit``: of the release's card.
+
+    Errors: InputError for an unusable file, UsageError for a schema of identifiers.
     **Guarantee**: none; for the steward alone.
 
     Privacy: reads rows, exact: for the steward alone, never released.
@@ -112,7 +115,9 @@ def appraise(
     return result.comparison, result.verdict
 
 
-def _opened(real: str | Path, synthetic: str | Path, schema: Schema, limits: Limits) -> tuple[Sample, Sample]:
+def _opened(
+    real: str | Path | pd.DataFrame, synthetic: str | Path | pd.DataFrame, schema: Schema, limits: Limits
+) -> tuple[Sample, Sample]:
     rng = np.random.default_rng(limits.seed)
     ours = read(real, schema, limit=limits.rows, rng=rng)
     return ours, read(synthetic, schema, limit=limits.rows, rng=rng, synthetic=True)

@@ -39,6 +39,7 @@ DETECTION = Limit(0.60, 0.80, 0.60, 0.80)  # area under ROC of a classifier that
 SKILL = (0.2, 0.5)  # of what a model trained on real rows predicts beyond guessing: lost, and still good, or usable
 LITTLE_SKILL = 0.05  # beyond guessing, below which real rows themselves predict nothing
 GUESSING = {"auc": 0.5, "r2": 0.0}
+ADVICE = {GOOD: "use it", CARE: "use it with care", NOT: "do not use it"}
 MEASURES = {
     "columns": "values in the wrong place, one column",
     "pairs": "rows in the wrong place, two columns",
@@ -125,6 +126,16 @@ class Uses:
     def plain(self) -> list[dict[str, object]]:
         """As JSON data."""
         return [u.plain() for u in self.uses]
+
+
+def advice(rating: tuple[str, str]) -> str:
+    """What a level and its reason mean for whoever uses the figure.
+
+    >>> advice((GOOD, WITHIN))
+    'use it: small in itself'
+    """
+    level, why = rating
+    return why if level == NOT and why == WORSE else f"{ADVICE[level]}: {why}"
 
 
 def best_first(uses: Iterable[Use | None]) -> tuple[Use, ...]:

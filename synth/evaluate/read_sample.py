@@ -6,12 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.text_table import from_frame
 from synth.sources.related_tables import places, text_columns
 from synth.sources.related_tables import read as read_table
 from synth.sources.rows.forest import Forest
@@ -68,14 +70,19 @@ class Seeded:
         return self._rng.integers(high, size=size)
 
 
-def read(path: str | Path, schema: Schema, *, limit: int, rng: np.random.Generator, synthetic: bool = False) -> Sample:
-    """At most ``limit`` rows of a CSV, Parquet or Excel file, real ones read as the schema says they are written.
+def read(
+    path: str | Path | pd.DataFrame, schema: Schema, *, limit: int, rng: np.random.Generator, synthetic: bool = False
+) -> Sample:
+    """At most ``limit`` rows of a CSV, Parquet or Excel file, or a frame; real ones as the schema writes them.
 
     Errors: InputError for an unusable file.
     """
     measured = schema.measured()
-    reading = PLAIN if synthetic else Reading.of(schema, delimited=files.kind(path) == "csv")
-    table = files.read(path, columns=list(measured), reading=reading)
+    if isinstance(path, pd.DataFrame):
+        table = from_frame(path[files.known(measured, list(map(str, path.columns)), thing="data frame")])
+    else:
+        reading = PLAIN if synthetic else Reading.of(schema, delimited=files.kind(path) == "csv")
+        table = files.read(path, columns=list(measured), reading=reading)
     retained = None if table.num_rows <= limit else some(table.num_rows, limit, rng)
     encoded = codec.encode(table, schema, Seeded(rng), rows=retained)
     return Sample(columns=measured, positions=encoded.positions, rows=table.num_rows)

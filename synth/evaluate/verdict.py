@@ -14,7 +14,19 @@ import numpy as np
 from synth.evaluate.detection import TwoSample
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.joint_scores import mean, scored
-from synth.evaluate.rating import DETECTION, Scored, Use, Uses, best_first, rate, rate_score, use_of
+from synth.evaluate.rating import (
+    DETECTION,
+    DISTANCES,
+    NOT,
+    Scored,
+    Use,
+    Uses,
+    advice,
+    best_first,
+    rate,
+    rate_score,
+    use_of,
+)
 from synth.evaluate.subgroups import Subgroup
 from synth.evaluate.utility import Utility
 from synth.generators.marginals import misfit
@@ -100,6 +112,18 @@ def _score(comparison: Comparison, name: str) -> tuple[float, float]:
         return score, one.numbers.by_chance
     spread = sqrt(2 / pi * (1 / comparison.real_rows_used + 1 / comparison.synthetic_rows_used))
     return one.distance, 0.5 * spread * float(np.sqrt(one.real * (1 - one.real)).sum())
+
+
+def of_column(comparison: Comparison, name: str, *, fitted: bool = True) -> str:
+    """What a column's figures mean for use. ``name``: the column's; ``fitted``: as of ``rating.rate``.
+
+    Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
+    """
+    distance, second = _score(comparison, name)
+    numbers = comparison.one_way[name].numbers
+    if numbers is not None and numbers.unserved:
+        return advice((NOT, numbers.unserved))
+    return advice(rate(DISTANCES["columns"], distance, second=second, fitted=fitted))
 
 
 def _columns(comparison: Comparison, *, fitted: bool) -> Use:

@@ -94,6 +94,17 @@ class Result(Framed):
         path = self.paths.get(f"table {name}" if isinstance(self.schema, Dataset) else name)
         return folder.read_texts(path, schema) if name not in self.tables and path else self.tables.get(name, {})
 
+    def compare(self, real: Any, *, ledger: Any = None) -> Any:
+        """What the table is good for beside the ``real`` one, a frame or file, as a notebook shows it.
+
+        ``ledger``: the one that paid; that somebody looked is noted beside it. Errors: as ``synth.report``.
+
+        **Guarantee**: none. Privacy: reads rows, exact: for the steward alone, never released.
+        """
+        import synth  # as below
+
+        return synth.app_api.compared(self, real, ledger=ledger)
+
     def __repr__(self) -> str:
         tables = Dataset.of(self.schema).tables
         many = self.num_rows if isinstance(self.num_rows, Mapping) else {ONE: self.num_rows}

@@ -6,6 +6,7 @@ are read (charged_run.py). From the last answer on, all is post-processing.
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,7 +19,7 @@ from synth.pipeline.learn_schema import lacking
 from synth.pipeline.private_rows import Source
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.reporting import STAGES as STAGES
-from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.reporting import Quiet, Reporter, watched
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run_options import RunOptions
@@ -63,9 +64,16 @@ def run(
     """
     check_schema(schema, tree=True)
     request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
-    return carry_out(
-        request, schema=schema, rows=rows, noise=noise, reporter=reporter, steward_log=steward_log, may_spend=may_spend
-    )
+    with watched() if reporter is None else nullcontext(reporter) as watcher:
+        return carry_out(
+            request,
+            schema=schema,
+            rows=rows,
+            noise=noise,
+            reporter=watcher,
+            steward_log=steward_log,
+            may_spend=may_spend,
+        )
 
 
 def requested(table: Source | Mapping[str, Source], **options: Any) -> tuple[RunRequest, Any]:

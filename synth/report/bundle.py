@@ -19,15 +19,16 @@ from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
 from synth.release import dialect_copy
 from synth.release import folder as bundle
-from synth.release.card import verify
+from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
-from synth.release.card.statements import UNCOVERED, complete, deployment, registry, uncovered
+from synth.release.card.statements import UNCOVERED, complete, registry, uncovered
 from synth.release.folder import StoredRelease
 from synth.report import (
     bundle_texts,
     card_page,
     chosen_release,
     index_page,
+    pdf,
     publish,
     related_index,
     related_publish,
@@ -48,11 +49,12 @@ STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it i
 
 @dataclass(frozen=True, kw_only=True)
 class Bundled:
-    """A bundle: its file, its SHA-256, the names of its parts, and the card in it."""
+    """A bundle: its file, its SHA-256, the names of its parts, those of papers that nobody has finished, the card."""
 
     path: str
     sha256: str
     parts: tuple[str, ...]
+    unfinished: tuple[str, ...]
     card: dict[str, Any] = field(repr=False)
 
     def plain(self) -> dict[str, Any]:
@@ -62,6 +64,7 @@ class Bundled:
             "path": self.path,
             "sha256": self.sha256,
             "parts": list(self.parts),
+            "unfinished": list(self.unfinished),
             **reported,
             "choice": self.how,
             "counted": self.counted,
@@ -108,13 +111,17 @@ def make(
     candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
+    unfinished: bool = False,
+    as_pdf: bool = False,
 ) -> Bundled:
     """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
 
-    ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``how``, ``candidates``, ``paid`` and
-    ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``. Errors: InputError for a
-    release that was made with seeded noise, was chosen in a way that no epsilon covers, or has a part that is missing,
-    damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
+    ``facts``: what only the steward knows (``papers.FIELDS``); papers that it does not complete stay out, unless they
+    are asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one PDF. ``how``, ``candidates``,
+    ``paid`` and ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``.
+
+    Errors: InputError for a release that was made with seeded noise, was chosen in a way that no epsilon covers, or has
+    a part that is missing, damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
 
     **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
 
@@ -122,6 +129,8 @@ def make(
     """
     folder, out = Path(release), Path(out)
     folder = folder.parent if folder.suffix == ".json" else folder
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
     if out.suffix != ".zip":
         raise UsageError(f"`out={out}`: name a .zip file")
     if paid is not None and bundle.is_related(folder):
@@ -129,13 +138,20 @@ def make(
     with reading(folder, "release"):
         stored = checked(folder)
         card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
-        return _packed(folder, out, stored, card, facts=facts or {})
+        return _packed(folder, out, stored, card, facts=facts or {}, unfinished=unfinished, as_pdf=as_pdf)
 
 
 def _packed(
-    folder: Path, out: Path, stored: StoredRelease, card: dict[str, Any], *, facts: Mapping[str, Any]
+    folder: Path,
+    out: Path,
+    stored: StoredRelease,
+    card: dict[str, Any],
+    *,
+    facts: Mapping[str, Any],
+    unfinished: bool,
+    as_pdf: bool,
 ) -> Bundled:
-    card["deployment"] = deployment({**card.get("deployment", {}), **facts})
+    card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
     if uncovered(card):
         raise InputError(
             f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
@@ -149,12 +165,21 @@ def _packed(
     parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
-    parts |= _made(folder, stored, card, result)
-    parts |= pack.parts(stored, card, parts)
+    documents = pack.papers(stored, card)
+    leaving = [p for p in documents if unfinished or not p.waiting]
+    parts |= _made(folder, stored, card, result, leaving)
+    parts |= pack.records(stored, card, parts)
+    parts |= {p.file: pack.page(p.document).encode() for p in leaving}
+    if as_pdf:
+        parts[pdf.NAME] = pdf.of_bundle(parts)
     parts["MANIFEST.sha256"] = manifest(parts)
     zip_file(out, parts)
     return Bundled(
-        path=str(out), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), parts=tuple(sorted(parts)), card=card
+        path=str(out),
+        sha256=hashlib.sha256(out.read_bytes()).hexdigest(),
+        parts=tuple(sorted(parts)),
+        unfinished=tuple(p.file for p in documents if p.waiting),
+        card=card,
     )
 
 
@@ -282,7 +307,9 @@ def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
     return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
-def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], result: Any) -> dict[str, bytes]:
+def _made(
+    folder: Path, stored: StoredRelease, card: Mapping[str, Any], result: Any, documents: Sequence[pack.Paper]
+) -> dict[str, bytes]:
     """The parts that are written anew, all from the release and the card."""
     made = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
@@ -291,12 +318,12 @@ def _made(folder: Path, stored: StoredRelease, card: Mapping[str, Any], result: 
     }
     if isinstance(stored.schema, Dataset):
         report, plain = related_publish.page(result, card=card), related_publish.plain(result)
-        made["index.html"] = related_index.render(result, card)
-        made["README.md"] = related_index.readme(card, stored.schema)
+        made["index.html"] = related_index.render(result, card, documents)
+        made["README.md"] = related_index.readme(card, stored.schema, documents)
     else:
         report, plain = publish.publishable_page(result, folder, card=card), publish.plainly(result, card)
-        made["index.html"] = index_page.render(result, stored.schema, card)
-        made["README.md"] = bundle_texts.readme(card)
+        made["index.html"] = index_page.render(result, stored.schema, card, documents)
+        made["README.md"] = bundle_texts.readme(card, documents)
         made["reproduce.py"] = bundle_texts.REPRODUCE
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
     rows = card["rows"].get("tables", {})

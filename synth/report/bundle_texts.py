@@ -1,18 +1,18 @@
 """Texts that lie in a bundle: what its files are, and a script that makes the table again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth.release import dialect_copy, markdown
 from synth.release.card.limits import MADE_UP
+from synth.report.documents.pack import Paper
 
 
-def readme(card: Mapping[str, Any]) -> str:
+def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown."""
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
     name = markdown.text(named)
-    parts = [PARTS[0], *([TWIN] if dialect_copy.DIGEST in card else []), *PARTS[1:]]
-    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts)
+    files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     return (
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows. It is no copy: {MADE_UP}. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
@@ -30,10 +30,19 @@ def good_for(card: Mapping[str, Any]) -> str:
     return "From what was released alone, it is\n\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 
-DOCUMENTS = (
-    "pages for a data-protection officer, a repository, an analyst and the people in the data; what the steward has "
-    "still to write is marked there"
-)
+def parts(card: Mapping[str, Any], documents: Sequence[Paper]) -> list[tuple[str, str]]:
+    """Each file of a bundle of one table, and what it is."""
+    twin = [TWIN] if dialect_copy.DIGEST in card else []
+    papers = [("documents/", about(documents))] if documents else []
+    return [PARTS[0], *twin, *PARTS[1:-2], *papers, *PARTS[-2:]]
+
+
+def about(documents: Sequence[Paper]) -> str:
+    """What the documents are."""
+    purpose = "papers for a data-protection officer, a repository, an analyst and the people in the data"
+    return f"{purpose}; what is still to be written is marked" if any(p.waiting for p in documents) else purpose
+
+
 CITED = "records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing"
 PARTS = (
     (
@@ -49,10 +58,6 @@ PARTS = (
     ("release.json, release.safetensors", "everything that was released about the private table"),
     ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
     ("reproduce.py", "makes model and table again from the release"),
-    (
-        "documents/",
-        DOCUMENTS,
-    ),
     (
         "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff",
         CITED,

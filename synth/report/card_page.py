@@ -7,15 +7,17 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.release import markdown
+from synth.release.card import papers
 from synth.release.card.card import odds
 from synth.release.card.choice import in_words
-from synth.release.card.statements import PREVIEW, UNCOVERED, complete, deployment, registry, shares, uncovered
+from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html
 from synth.schema import whole_files
 
 SEEDED = "Made with seeded noise: protects nothing"
 Rows = list[tuple[str, str]]
+ON_CARD = ("name", "curators", "description", "region", "sector", "published", "licence")  # besides who signs
 MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 
 
@@ -94,14 +96,16 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
                 if learnt
                 else []
             ),
-            *([("with earlier releases", told["statement"])] if (told := about.get("in_all_releases")) else []),
+            *([("with earlier releases", shown["statement"])] if (shown := about.get("in_all_releases")) else []),
             *in_words(about),
         ],
     )
+    stated = about.get("deployment", {})
+    yield "Who stands for it", _answers(stated, papers.SIGNED, missing="not stated")
     yield (
         "Release",
         [
-            *_deployment(about.get("deployment", {})),
+            *_answers({n: v for n, v in stated.items() if n in ON_CARD}, papers.MORE),
             ("product", about["product"]),
             ("dataset", about.get("dataset") or "not named"),
             ("method", about["method"]),
@@ -169,10 +173,10 @@ def _learnt(about: Mapping[str, Any]) -> Rows:
     return [("learnt with privacy, no invariant", ", ".join(names))] if names else []
 
 
-def _deployment(own: Mapping[str, Any]) -> Rows:
-    return [
-        (name.replace("_", " "), ", ".join(v) if isinstance(v, list | tuple) else str(v)) for name, v in own.items()
-    ]
+def _answers(stated: Mapping[str, Any], fields: Mapping[str, papers.Field], *, missing: str = "") -> Rows:
+    """The form's answers by label; ``missing``: said of each that nobody gave."""
+    shown = {n: v if isinstance(v := stated.get(n) or missing, str) else ", ".join(v) for n in fields}
+    return [(fields[n].label, words) for n, words in shown.items() if words]
 
 
 def _mechanisms(about: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -206,13 +210,13 @@ def write(
 ) -> dict[str, str]:
     """Completes card.json in a release's folder and writes card.md and card.html beside it; returns their paths.
 
-    ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``chosen``: the card with how the release
+    ``facts``: what only the steward knows (``papers.FIELDS``). ``chosen``: the card with how the release
     was chosen (``chosen_release.settle``). Errors: InputError without a card, UsageError for an unknown fact.
     """
     place = Path(folder)
     place = place.parent if place.is_file() else place
     card = complete(load(place) if chosen is None else chosen)
-    card["deployment"] = deployment({**card.get("deployment", {}), **(facts or {})})
+    card["deployment"] = papers.checked({**card.get("deployment", {}), **(facts or {})})
     card["registry"] = registry(card)
     written = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",

@@ -14,7 +14,7 @@ from synth.pipeline.result import Framed
 from synth.pipeline.sample import sample
 from synth.pipeline.verified import Questions
 from synth.release import folder
-from synth.release.card import verify
+from synth.release.card import papers, verify
 from synth.report import bundle as single_bundle
 from synth.report import chosen_release, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
@@ -146,20 +146,35 @@ def bundle(
     release: str | Path,
     out: str | Path,
     *,
-    facts: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | str | Path | None = None,
     how: str | None = None,
     candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
+    unfinished: bool = False,
+    as_pdf: bool = False,
 ) -> single_bundle.Bundled:
     """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
 
-    ``out``: the file. ``facts``: what only the steward knows (``statements.DEPLOYMENT``). ``how``: in which way
-    the release was chosen, among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid.
+    ``out``: the file. ``facts``: what only the steward knows (``papers.FIELDS``), or a file of it; papers that it
+    does not complete are left out, unless asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one
+    PDF. ``how``: in which way the release was chosen, among which other ``candidates``, by which ``paid`` counts;
+    ``ledger``: the one that paid.
     Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
 
     **Guarantee**: that of the release, and of whatever was looked at to choose it.
 
     Privacy: released answers only.
     """
-    return single_bundle.make(release, out, facts=facts, how=how, candidates=candidates, paid=paid, ledger=ledger)
+    stated = papers.load(facts) if isinstance(facts, str | Path) else facts
+    return single_bundle.make(
+        release,
+        out,
+        facts=stated,
+        how=how,
+        candidates=candidates,
+        paid=paid,
+        ledger=ledger,
+        unfinished=unfinished,
+        as_pdf=as_pdf,
+    )

@@ -1,11 +1,12 @@
 """The page that recipients of a bundle open first: what it is, what it is good for, how to cite and analyse it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth.evaluate.rating import CARE, LEVELS, NOT, Uses
-from synth.release.card import limits
+from synth.release.card import limits, papers
 from synth.report import bundle_texts, html, released_verdict
+from synth.report.documents.pack import Paper
 from synth.report.publishable import Publishable
 from synth.schema.table import Column, Schema
 
@@ -22,8 +23,8 @@ KINDS = {
 BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
 
 
-def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any]) -> str:
-    """The page. ``publishable``: the publishable report.
+def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
+    """The page. ``publishable``: the publishable report. ``documents``: that lie beside it.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
@@ -40,7 +41,8 @@ def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any]) ->
         uses=uses(publishable, card),
         cite=cite(named, card),
         draws=card.get("method") in BY_DRAWS,
-        files=[(name, what.replace("`", "")) for name, what in bundle_texts.PARTS],
+        documents=listed(documents),
+        files=[(name, what.replace("`", "")) for name, what in bundle_texts.parts(card, documents)],
         described=any(c.description for c in schema.columns.values()),
         columns=columns(schema),
         starts=[
@@ -53,6 +55,11 @@ def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any]) ->
             ),
         ],
     )
+
+
+def listed(documents: Sequence[Paper]) -> list[tuple[str, str, bool]]:
+    """The file of each document, its title, and whether something in it is still to be written."""
+    return [(p.file, p.document.title, bool(p.waiting)) for p in documents]
 
 
 def columns(schema: Schema) -> list[tuple[str, ...]]:
@@ -89,8 +96,8 @@ def sorted_out(said: Uses, care: list[str], *, linking: str) -> list[tuple[str, 
 def cite(named: str, card: Mapping[str, Any]) -> str:
     """A line by which the table can be cited and found again."""
     version = card["versions"].get("facsimile-synth", "")
-    curators = ", ".join(card.get("deployment", {}).get("curators") or ())
-    who = f"{curators}. " if curators else ""
+    publishers = ", ".join(papers.curators(card.get("deployment", {})))
+    who = f"{publishers}. " if publishers else ""
     return (
         f"{who}{named} [synthetic data]. {str(card.get('created', ''))[:10]}. Made with Facsimile "
         f"{version}, method {card['method']}, under differential privacy with epsilon "

@@ -131,6 +131,8 @@ def folder_of(release: str | Path) -> Path:
     """A release's folder. Errors: InputError when it holds no synthetic table."""
     folder = Path(release)
     folder = folder.parent if folder.suffix == ".json" else folder
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
     if not (bundle.is_related(folder) or (folder / "synthetic.csv").is_file()):
         raise InputError(f"{folder}: holds no release (synthetic.csv is missing); name the folder that a run wrote")
     return folder
@@ -146,7 +148,11 @@ def about(folder: Path) -> dict[str, Any]:
         return stored
     return {
         **stored,
-        **{name: reported[name] for name in (*TOTALS, "meaning", "selection") if name in reported and same},
+        **{
+            name: reported[name]
+            for name in (*TOTALS, "meaning", "selection", "deployment")
+            if name in reported and same
+        },
     }
 
 

@@ -6,13 +6,14 @@ here can be handed a real row: there is no parameter for one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.evaluate.rating import Uses
+from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.questions.kinds import kinds_of
-from synth.report import html, svg_charts
+from synth.report import first_page, html, svg_charts
 from synth.report.html import figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.statistics_section import section
@@ -32,6 +33,24 @@ class ComparedTable:
     table: NoisyTable
     synthetic: np.ndarray = field(repr=False)
     fit: Agreement
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
+        distance, noise = self.fit.distance, self.fit.from_noise
+        return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
+
+    def by_chance(self, rows: float) -> float:
+        """What a second sample of so many rows would show, by the synthetic shares."""
+        shares = self.synthetic / max(float(self.synthetic.sum()), 1e-9)
+        return min(1.0, 0.5 * sqrt(4 / pi / rows) * float(np.sqrt(shares * (1 - shares)).sum()))
+
+    def advice(self, name: str, rows: float | None, *, fitted: bool = True) -> str:
+        """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
+        low, high = self.ends
+        if not rows:
+            return "not known"
+        return advice(rate_between(DISTANCES[name], low, high, second=self.by_chance(rows), fitted=fitted))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,6 +104,7 @@ def render(
     ``known``: what priors said (prior_evidence.py).
     """
     ordered = sorted(publishable.one_way.items(), key=lambda item: -item[1].fit.distance)
+    rows, fitted = publishable.rows, not said.unsure
     return html.render(
         "publishable.html",
         title="Publishable report",
@@ -95,10 +115,14 @@ def render(
         interval=LEVEL_WORDS,
         source_rows=_source_rows(publishable),
         headline=_headline(publishable),
-        charts=[column_chart(name, shown, schema.columns[name]) for name, shown in ordered[:SHOWN]],
-        columns=[[name, *fit_in_words(shown)] for name, shown in ordered],
-        pairs=_several(publishable.two_way),
-        larger=_several(publishable.larger),
+        first=first_page.answers(about, said),
+        charts=[
+            column_chart(name, shown, schema.columns[name], shown.advice("columns", rows, fitted=fitted))
+            for name, shown in ordered[:SHOWN]
+        ],
+        columns=[[name, *fit_in_words(shown), shown.advice("columns", rows, fitted=fitted)] for name, shown in ordered],
+        pairs=_several(publishable.two_way, "pairs", rows, fitted),
+        larger=_several(publishable.larger, "triples", rows, fitted),
         uses=lines(said),
         unsure=said.unsure,
         paid=None if paid is None else section(paid, about),
@@ -128,7 +152,7 @@ def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
     return percent(shown.fit.distance), percent(shown.fit.from_noise), percent(shown.fit.covered)
 
 
-def column_chart(name: str, shown: ComparedTable, column: Column) -> dict[str, Any]:
+def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
     words = f"{name}: released and synthetic counts, {percent(shown.fit.covered)} of cells within the {LEVEL_WORDS}"
     rows = [
@@ -141,14 +165,22 @@ def column_chart(name: str, shown: ComparedTable, column: Column) -> dict[str, A
     chart = svg_charts.intervals(
         labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=words, level=LEVEL_WORDS
     )
-    return {"name": name, "fit": shown.fit, "chart": chart, "rows": rows, "rest": rows[retained:]}
+    return {"name": name, "fit": shown.fit, "advice": advice, "chart": chart, "rows": rows, "rest": rows[retained:]}
 
 
-def _several(shown: Mapping[tuple[str, ...], ComparedTable]) -> list[tuple[str, ...]]:
+def _several(
+    shown: Mapping[tuple[str, ...], ComparedTable], name: str, rows: float | None, fitted: bool
+) -> list[tuple[str, ...]]:
     """A line for each table of several columns, that which is furthest above its noise first."""
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
-        (" and ".join(columns), f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} rows", *fit_in_words(s))
+        (
+            " and ".join(columns),
+            f"{s.table.values.size:,}",
+            f"{figure(s.table.sigma, 1)} rows",
+            *fit_in_words(s),
+            s.advice(name, rows, fitted=fitted),
+        )
         for columns, s in ordered
     ]
 

@@ -1,12 +1,13 @@
 """The first page and the README of a bundle of related tables: what they are, good for, how to join and cite them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from synth.release import markdown
 from synth.release.card import limits
 from synth.report import html, index_page, related_publish, released_verdict
-from synth.report.bundle_texts import CITED, DOCUMENTS, good_for
+from synth.report.bundle_texts import CITED, about, good_for
+from synth.report.documents.pack import Paper
 from synth.report.related_picture import picture
 from synth.report.related_publish import PublishableTables
 from synth.schema.dataset import Dataset
@@ -15,8 +16,8 @@ MEANS = ("distance", "from_noise")
 STARTS = "opens in a spreadsheet; a .parquet file of each for programs"
 
 
-def render(publishable: PublishableTables, card: Mapping[str, Any]) -> str:
-    """The page. ``publishable``: the publishable report.
+def render(publishable: PublishableTables, card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
+    """The page. ``publishable``: the publishable report. ``documents``: that lie beside it.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
@@ -39,7 +40,8 @@ def render(publishable: PublishableTables, card: Mapping[str, Any]) -> str:
         joined=joined(schema),
         columns=list(_columns(schema)),
         tables=[_line(schema, t, rows[t]) for t in schema.downwards],
-        files=files(card, schema),
+        documents=index_page.listed(documents),
+        files=files(card, schema, documents),
         starts=[
             ("The tables", f"{root}.csv", f"and {', '.join(f'{t}.csv' for t in schema.downwards[1:])}; {STARTS}"),
             ("What was measured", "report.html", "the released noisy counts beside these tables, with intervals"),
@@ -96,7 +98,7 @@ def uses(publishable: PublishableTables) -> list[tuple[str, list[str]]]:
     )
 
 
-def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
+def files(card: Mapping[str, Any], schema: Dataset, documents: Sequence[Paper] = ()) -> list[tuple[str, str]]:
     """What each file of a bundle is."""
     rows = card["rows"]["tables"]
     results = [(f"{n}.csv, {n}.parquet", f"{rows[n]:,} synthetic rows{_belongs(schema, n)}") for n in schema.tables]
@@ -109,7 +111,7 @@ def files(card: Mapping[str, Any], schema: Dataset) -> list[tuple[str, str]]:
         ("report.html", "the released noisy counts beside the synthetic tables; also report.json"),
         ("release.json, release.safetensors", "everything that was released about the private tables"),
         ("model.json, model.safetensors", "the model, from which more rows can be drawn"),
-        ("documents/", DOCUMENTS),
+        *([("documents/", about(documents))] if documents else []),
         ("croissant.json, ro-crate-metadata.json, dcat.jsonld, csv-metadata.json, CITATION.cff", CITED),
         ("MANIFEST.sha256", "checksums; sha256sum -c MANIFEST.sha256 verifies them"),
     ]
@@ -120,12 +122,12 @@ def _belongs(schema: Dataset, table: str) -> str:
     return "" if key is None else f", each of one row of {key.parent} ({', '.join(key.columns)})"
 
 
-def readme(card: Mapping[str, Any], schema: Dataset) -> str:
+def readme(card: Mapping[str, Any], schema: Dataset, documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown.
 
     Privacy: released answers only.
     """
-    lines = [f"| `{name}` | {markdown.text(what)} |" for name, what in files(card, schema)]
+    lines = [f"| `{name}` | {markdown.text(what)} |" for name, what in files(card, schema, documents)]
     return (
         f"# {markdown.text(name_of(card))}\n\nSynthetic tables that belong together. They are no copies: no row "
         "was taken from a private table; each was drawn from a model of noisy answers. Made from private tables with "

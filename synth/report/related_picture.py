@@ -15,23 +15,25 @@ def picture(schema: Dataset) -> Markup:
     """
     rows = _rows(schema)
     depth = {t: len(schema.upwards(t)) - 1 for t in schema.tables}
+    inside = {t: f"{len(s.columns)} columns" for t, s in schema.tables.items()}
+    inside |= {n: f"public, for {', '.join(facts.referred_by)}" for n, facts in (schema.public or {}).items()}
+    box = max(WIDE, svg.room([*inside, *inside.values()]) + 20)
     shapes: list[svg.Shape] = []
     for key in schema.keys:
-        x, y = depth[key.parent] * (WIDE + GAP) + WIDE, rows[key.parent] * STEP + TALL / 2
+        x, y = depth[key.parent] * (box + GAP) + box, rows[key.parent] * STEP + TALL / 2
         low = rows[key.child] * STEP + TALL / 2
         shapes.append(svg.curve([(x, y), (x + GAP / 2, y), (x + GAP / 2, low), (x + GAP, low)], "axis"))
         shapes.append(svg.label(x + GAP - 6, low - 6, f"≤ {key.most_children}", kind="dim"))
     for table, row in rows.items():
-        columns = len(schema.tables[table].columns)
-        shapes += _box(depth[table] * (WIDE + GAP), row * STEP, table, f"{columns} columns")
-    public = list((schema.public or {}).items())
+        shapes += _box(depth[table] * (box + GAP), row * STEP, table, inside[table], box)
+    public = list(schema.public or {})
     base = (max(rows.values()) + 1) * STEP
-    for i, (name, facts) in enumerate(public):
-        shapes += _box(0.0, base + i * STEP, name, f"public, for {', '.join(facts.referred_by)}")
+    for i, name in enumerate(public):
+        shapes += _box(0.0, base + i * STEP, name, inside[name], box)
     words = f"{schema.root} is the root; " + "; ".join(
         f"{k.child} belongs to {k.parent}, at most {k.most_children} rows each" for k in schema.keys
     )
-    wide = (max(depth.values()) + 1) * (WIDE + GAP) - GAP
+    wide = (max(depth.values()) + 1) * (box + GAP) - GAP
     return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")
 
 
@@ -53,9 +55,9 @@ def _rows(schema: Dataset) -> dict[str, float]:
     return result
 
 
-def _box(x: float, y: float, name: str, words: str) -> list[svg.Shape]:
+def _box(x: float, y: float, name: str, words: str, wide: float) -> list[svg.Shape]:
     return [
-        svg.rect(x, y, WIDE, TALL, "cell", title=f"{name}: {words}"),
-        svg.label(x + 10, y + 19, name, anchor="start", most=22),
-        svg.label(x + 10, y + 36, words, anchor="start", kind="dim", most=28),
+        svg.rect(x, y, wide, TALL, "cell", title=f"{name}: {words}"),
+        svg.label(x + 10, y + 19, name, anchor="start"),
+        svg.label(x + 10, y + 36, words, anchor="start", kind="dim"),
     ]

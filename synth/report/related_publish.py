@@ -15,14 +15,14 @@ from synth.evaluate.read_sample import forest
 from synth.mechanisms import linked
 from synth.questions.linked import placed
 from synth.release import folder as folders
-from synth.report import html, publishable, released_verdict
+from synth.report import first_page, html, publishable, released_verdict
 from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, ComparedTable
 from synth.report.related_picture import picture
 from synth.schema.dataset import Dataset
 
-HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within"]
+HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within", "for use"]
 VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
 
 
@@ -98,8 +98,13 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
     for table, columns in tables.singles.items():
         facts = tables.schema.as_measured(table).columns
         ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
-        charts = [publishable.column_chart(n, s, facts[n]) for n, s in ordered[:SHOWN]]
-        singles.append((table, charts, [[n, *publishable.fit_in_words(s)] for n, s in ordered]))
+        charts = [
+            publishable.column_chart(n, s, facts[n], s.advice("columns", tables.roots)) for n, s in ordered[:SHOWN]
+        ]
+        singles.append(
+            (table, charts, [[n, *publishable.fit_in_words(s), s.advice("columns", tables.roots)] for n, s in ordered])
+        )
+    said = verdict(tables)
     return html.render(
         "related_publishable.html",
         title="Publishable report",
@@ -111,16 +116,23 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
         singles=singles,
         head=HEAD,
         tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
-        groups=[(about, _lines(shown)) for about, shown in tables.pairs.items()],
-        uses=publishable.lines(verdict(tables)),
+        groups=[(about, _lines(shown, tables.roots)) for about, shown in tables.pairs.items()],
+        uses=publishable.lines(said),
+        first=first_page.answers(card, said),
     )
 
 
-def _lines(result: Mapping[str, ComparedTable]) -> list[list[str]]:
+def _lines(result: Mapping[str, ComparedTable], roots: float) -> list[list[str]]:
     """A line for each pair, that which is furthest above its noise first."""
     ordered = sorted(result.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
-        [names, f"{s.table.values.size:,}", f"{figure(s.table.sigma, 1)} roots", *publishable.fit_in_words(s)]
+        [
+            names,
+            f"{s.table.values.size:,}",
+            f"{figure(s.table.sigma, 1)} roots",
+            *publishable.fit_in_words(s),
+            s.advice("across", roots),
+        ]
         for names, s in ordered
     ]
 

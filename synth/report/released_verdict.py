@@ -6,7 +6,6 @@ near one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -57,22 +56,10 @@ def use(name: str, what: str, shown: Iterable[ComparedTable], *, rows: float | N
     known = list(shown)
     if not known or not rows:
         return _unknown(name, what, NO_COUNTS)
-    low, high = (float(np.mean([ends(s)[k] for s in known])) for k in (0, 1))
-    second = float(np.mean([_by_chance(s, rows) for s in known]))
+    low, high = (float(np.mean([s.ends[k] for s in known])) for k in (0, 1))
+    second = float(np.mean([s.by_chance(rows) for s in known]))
     level, why = rate_between(DISTANCES[name], low, high, second=second, fitted=fitted)
     return Use(name=name, use=what, level=level, why=why, value=high, second=second, at_most=True)
-
-
-def ends(shown: ComparedTable) -> tuple[float, float]:
-    """Between what the distance from the real table lies: what noise cannot explain, and what it may hide."""
-    distance, noise = shown.fit.distance, shown.fit.from_noise
-    return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
-
-
-def _by_chance(shown: ComparedTable, rows: float) -> float:
-    """What a second sample of so many rows would show, by the synthetic shares."""
-    shares = shown.synthetic / max(float(shown.synthetic.sum()), 1e-9)
-    return min(1.0, 0.5 * sqrt(4 / pi / rows) * float(np.sqrt(shares * (1 - shares)).sum()))
 
 
 def _unknown(name: str, what: str, why: str) -> Use:

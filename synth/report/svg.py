@@ -1,11 +1,14 @@
 """Shapes of a picture, and the picture with its text alternative. Colours come from the page's style."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from synth.report import html
+
+LETTER = 6.8  # units that a letter takes, in a wide typeface
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,24 +28,25 @@ def draw(shapes: Iterable[Shape], *, wide: float, tall: float, words: str, kind:
     return html.render("chart.svg", shapes=shapes, wide=wide, tall=tall, words=words, kind=kind)
 
 
-def short(label: str, most: int = 17) -> str:
-    """A label that fits, cut where it does not.
+def room(labels: Iterable[str]) -> float:
+    """The width that the longest of some labels takes, in units: what a wide typeface needs, so that none is cut."""
+    return LETTER * max(map(len, labels), default=0)
 
-    >>> short("a very long label indeed", 10)
-    'a very lo…'
+
+def wrapped(words: str, wide: float) -> list[str]:
+    """A text in lines that fit into this width; no letter is lost.
+
+    >>> wrapped("a very long label indeed", 70)
+    ['a very', 'long label', 'indeed']
     """
-    return label if len(label) <= most else label[: most - 1] + "…"
+    return textwrap.wrap(words, max(int(wide / LETTER), 1), drop_whitespace=True) or [""]
 
 
-def label(
-    x: float, y: float, words: str, *, anchor: str = "end", kind: str = "", most: int = 17, transform: str = ""
-) -> Shape:
-    """Text that begins, ends or is centred at x; cut where it is longer than ``most``, and then told on hovering."""
+def label(x: float, y: float, words: str, *, anchor: str = "end", kind: str = "", transform: str = "") -> Shape:
+    """Text that begins, ends or is centred at x."""
     places = (("x", f"{x:.1f}"), ("y", f"{y:.1f}"), ("text-anchor", anchor))
     turned = (("transform", transform),) if transform else ()
-    return Shape(
-        tag="text", places=places + turned, kind=kind, text=short(words, most), title=words if len(words) > most else ""
-    )
+    return Shape(tag="text", places=places + turned, kind=kind, text=words)
 
 
 def rect(

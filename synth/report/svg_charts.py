@@ -1,30 +1,60 @@
 """The reports' charts, drawn as SVG from figures that ``evaluate`` gives."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
 from synth.evaluate.chart_data import Matrix
-from synth.report.svg import Shape, dot, draw, label, line, rect, steps
+from synth.report.svg import Shape, dot, draw, label, line, rect, room, steps, wrapped
 
 WIDE = 340  # units; a unit is a pixel on a narrow screen
-LEFT = 108  # room for labels
-MAX_LETTERS = 14  # letters of a matrix's label
+BESIDE = 180  # room for labels beside the bars; longer ones stand above them
+LINE = 13  # height of a line of a label
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where bars with labels stand: their left end, the top of each, the height of all, and the labels."""
+
+    left: float
+    tops: list[float]
+    tall: float
+    labels: list[Shape]
+
+
+def _rows(labels: Sequence[str], pitch: float) -> Rows:
+    """Labels beside the bars, or above them where one needs more room than there is; none is cut.
+
+    ``pitch``: height of a bar with its gap.
+    """
+    left = room(labels) + 10
+    if left <= BESIDE:
+        tops = [4 + pitch * i for i in range(len(labels))]
+        beside = [label(left - 6, y + 12.5, name) for y, name in zip(tops, labels, strict=True)]
+        return Rows(left, tops, pitch * len(labels) + 8, beside)
+    y, tops, above = 4.0, [], []
+    for name in labels:
+        for text in wrapped(name, WIDE - 8):
+            y += LINE
+            above.append(label(4, y - 2, text, anchor="start"))
+        tops.append(y + 2)
+        y += pitch + 4
+    return Rows(4, tops, y + 4, above)
 
 
 def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of categories in two tables, side by side."""
-    top = max(float(np.max([real, synthetic])), 1e-9)
-    scale, shapes = (WIDE - LEFT - 44) / top, []
+    top, rows = max(float(np.max([real, synthetic])), 1e-9), _rows(labels, 22)
+    scale, shapes = (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
-        y = 4 + 22 * i
-        shapes.append(label(LEFT - 6, y + 13, name))
+        y = rows.tops[i]
         for k, (kind, share) in enumerate((("real", real[i]), ("synthetic", synthetic[i]))):
-            shapes.append(rect(LEFT, y + 9 * k, share * scale, 8, kind, title=f"{name}, {kind}: {share:.2%}"))
-        end = LEFT + max(real[i], synthetic[i]) * scale + 4
+            shapes.append(rect(rows.left, y + 9 * k, share * scale, 8, kind, title=f"{name}, {kind}: {share:.2%}"))
+        end = rows.left + max(real[i], synthetic[i]) * scale + 4
         shapes.append(label(end, y + 13, f"{real[i]:.1%}", anchor="start", kind="dim"))
-    return draw(shapes, wide=WIDE, tall=22 * len(labels) + 8, words=words)
+    return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 
 def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
@@ -44,12 +74,12 @@ def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray
     ]
     shapes.append(steps([(left + i * step, base - s / top * 136) for i, s in enumerate(synthetic)], step, "line"))
     shapes.append(line(left, WIDE - 6, base, base, "axis"))
-    shapes.append(label(left, base + 15, labels[0], anchor="start", kind="dim", most=22))
-    if len(labels) > 1:
-        shapes.append(label(WIDE - 6, base + 15, labels[-1], kind="dim", most=22))
+    ends = [label(left, base + 15, labels[0], anchor="start", kind="dim")]
+    lower = LINE if room((labels[0] + labels[-1],)) > WIDE - left - 20 else 0
+    shapes += ends + ([label(WIDE - 6, base + 15 + lower, labels[-1], kind="dim")] if len(labels) > 1 else [])
     shapes.append(label(left - 4, base, "0", kind="dim"))
     shapes.append(label(left - 4, 20, f"{top:.0%}" if top > 0.1 else f"{top:.1%}", kind="dim"))
-    return draw(shapes, wide=WIDE, tall=base + 22, words=words)
+    return draw(shapes, wide=WIDE, tall=base + 22 + lower, words=words)
 
 
 def heat(
@@ -66,14 +96,14 @@ def heat(
     """
     rows, columns = matrix.rows, matrix.columns
     size = 22 if len(columns) <= 16 else 15 if len(columns) <= 30 else 11
-    left, above = (14 + 6.7 * min(max(map(len, names)), MAX_LETTERS) for names in (rows, columns))
+    left, above = (14 + room(names) for names in (rows, columns))
     shapes = []
     for j, name in enumerate(columns):
         x = left + size * (j + 0.5) + 3
         turned = f"rotate(-60 {x:.1f} {above - 4:.1f})"
-        shapes.append(label(x, above - 4, name, anchor="start", most=MAX_LETTERS, transform=turned))
+        shapes.append(label(x, above - 4, name, anchor="start", transform=turned))
     for i, name in enumerate(rows):
-        shapes.append(label(left - 6, above + size * (i + 0.5) + 4, name, most=MAX_LETTERS))
+        shapes.append(label(left - 6, above + size * (i + 0.5) + 4, name))
         for j in range(len(columns)):
             place = (left + size * j, above + size * i)
             shade = min(abs(matrix.values[i, j]) / matrix.top, 1.0)
@@ -95,30 +125,28 @@ def intervals(
     labels: Sequence[str], noisy: np.ndarray, half: np.ndarray, synthetic: np.ndarray, *, words: str, level: str
 ) -> Markup:
     """Released values as dots with their intervals, the synthetic table's as bars."""
-    top = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9)
-    scale, shapes = (WIDE - LEFT - 12) / top, []
+    top, rows = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9), _rows(labels, 19)
+    left, scale, shapes = rows.left, (WIDE - rows.left - 12) / top, list(rows.labels)
     for i, name in enumerate(labels):
-        y, low, high = 4 + 19 * i, max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
-        message = f"{name}: released {noisy[i]:,.0f} ± {half[i]:,.0f} ({level}), synthetic {synthetic[i]:,.0f}"
-        shapes.append(label(LEFT - 6, y + 12, name))
-        shapes.append(rect(LEFT, y, synthetic[i] * scale, 15, "synthetic", title=message, opacity=0.75))
-        shapes.append(line(LEFT + low * scale, LEFT + high * scale, y + 7.5, y + 7.5, "whisker"))
-        shapes.append(dot(LEFT + max(noisy[i], 0) * scale, y + 7.5, title=message))
-    return draw(shapes, wide=WIDE, tall=19 * len(labels) + 8, words=words)
+        y, low, high = rows.tops[i], max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
+        reported = f"{name}: released {noisy[i]:,.0f} ± {half[i]:,.0f} ({level}), synthetic {synthetic[i]:,.0f}"
+        shapes.append(rect(left, y, synthetic[i] * scale, 15, "synthetic", title=reported, opacity=0.75))
+        shapes.append(line(left + low * scale, left + high * scale, y + 7.5, y + 7.5, "whisker"))
+        shapes.append(dot(left + max(noisy[i], 0) * scale, y + 7.5, title=reported))
+    return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 
 def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: np.ndarray, *, words: str) -> Markup:
     """Shares before and after: what was known as grey bars, the noisy answer as dots, the synthetic table as bars."""
-    top = max(float(np.max([known, released, made])), 1e-9)
-    scale, shapes = (WIDE - LEFT - 44) / top, []
+    top, rows = max(float(np.max([known, released, made])), 1e-9), _rows(labels, 24)
+    left, scale, shapes = rows.left, (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
-        y = 4 + 24 * i
+        y = rows.tops[i]
         message = f"{name}: prior {known[i]:.1%}, released {released[i]:.1%}, synthetic {made[i]:.1%}"
-        shapes.append(label(LEFT - 6, y + 13, name))
-        shapes.append(rect(LEFT, y, known[i] * scale, 8, "real", title=message))
-        shapes.append(rect(LEFT, y + 10, made[i] * scale, 8, "synthetic", title=message))
-        shapes.append(dot(LEFT + max(released[i], 0) * scale, y + 9, title=message))
-    return draw(shapes, wide=WIDE, tall=24 * len(labels) + 8, words=words)
+        shapes.append(rect(left, y, known[i] * scale, 8, "real", title=message))
+        shapes.append(rect(left, y + 10, made[i] * scale, 8, "synthetic", title=message))
+        shapes.append(dot(left + max(released[i], 0) * scale, y + 9, title=message))
+    return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 
 def stacked(parts: tuple[float, float, float], *, top: float, words: str) -> Markup:

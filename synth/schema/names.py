@@ -39,7 +39,9 @@ LOOKS = str.maketrans(
 
 
 def canonical(text: str) -> str:
-    """The form by which names are compared: NFKC, case-folded, runs of spaces as one. It refuses nothing.
+    """The form by which names are compared: NFKC, case-folded, runs of spaces as one. ``text``: any; none is refused.
+
+    Privacy: public only.
 
     >>> canonical("Cafe\\u0301  ＳＵＲＶＥＹ") == canonical("café survey")
     True

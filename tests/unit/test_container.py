@@ -108,8 +108,8 @@ def test_the_lock_holds_what_the_project_names(monkeypatch):
     app, extras = importlib.import_module("lock").parts(project)
     parts = {"app": app, **extras, "gpu": project["optional-dependencies"]["gpu"]}
     assert pick.known(LOCK) == set(parts), "run `make lock`"
-    assert set(project["dependencies"]) == {*app, *extras["report"], *extras["fetch"]}
-    assert not {*app} & {*extras["report"], *extras["fetch"]}
+    assert set(project["dependencies"]) == {*app, *extras["report"], *extras["fetch"], *extras["pdf"]}
+    assert not {*app} & {*extras["report"], *extras["fetch"], *extras["pdf"]}
     for part, needs in parts.items():
         named = {re.split(r"[<>=\[! ]", need)[0].lower() for need in needs} - {"facsimile-synth"}
         assert named <= set(picked(part)), f"{part}: run `make lock`"

@@ -20,6 +20,7 @@ BRINGS = {  # the modules of each extra
     "mbi": ("mbi", "opendp", "jax"),
     "report": ("sdmetrics", "copulas"),
     "fetch": ("folktables",),
+    "pdf": ("weasyprint",),
     "dev": ("hypothesis", "playwright", "pytest", "vl_convert"),
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -45,10 +45,6 @@ PARTS = {
     "dcat.jsonld",
     "CITATION.cff",
     "synthetic.csv-metadata.json",
-    *(
-        f"documents/{n}.html"
-        for n in ("nist-sp-800-226", "dpia", "dpia.de", "five-safes", "data-card", "ons-spectrum", "for-the-people")
-    ),
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import synth
-from synth.cli import app
+from synth.cli import app, commands
 from synth.cli.answer import foreign
 from synth.errors import meant
 
@@ -54,3 +54,53 @@ def test_the_version_is_said(command):
 def test_no_summary_of_a_command_is_cut_off(group, command):
     _, said, _ = command(*group, "--help")
     assert "..." not in said.partition("Commands:")[2]
+
+
+def leaves(command, path=()):
+    below = getattr(command, "commands", {})
+    for name, one in below.items():
+        yield from leaves(one, (*path, name))
+    if not below:
+        yield path, command
+
+
+LEAVES = dict(leaves(commands()))
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_a_command_is_offered_wherever_its_name_is_typed_or_mistyped(path, command):
+    if path[-1:] not in LEAVES or len(path) == 1:
+        code, said, reported = command(path[-1], "x.csv") if len(path) > 1 else command(path[0] + "x")
+        assert (code, said) == (2, "")
+        assert f"`synth {' '.join(path)}`" in reported
+    for letter in range(1, len(path[-1])):
+        typed = path[-1][:letter] + path[-1][letter + 1 :]
+        if len(typed) > 3 and typed not in {p[-1] for p in LEAVES}:
+            assert f"`synth {' '.join(path)}`" in command(*path[:-1], typed)[2], typed
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_an_option_that_is_mistyped_is_offered(path, command):
+    there = {o for p in LEAVES[path].params for o in p.opts if o.startswith("--") and len(o) > 6}
+    for option in there:
+        code, _, reported = command(*path, option + "z", "1")
+        assert (code, len(reported.splitlines())) == (2, 1)
+        assert f"did you mean {option}?" in reported
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("synth sche", "schema"),
+        ("synth schema in", "init"),
+        ("synth bundle --pap", "--papers"),
+        ("synth rep", "report"),
+    ],
+)
+def test_the_shell_completes_commands_and_options(typed, offered, monkeypatch, command):
+    monkeypatch.setenv("_SYNTH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    code, said, reported = command()
+    assert (code, reported) == (0, "")
+    assert offered in said.split()

@@ -116,7 +116,7 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
     schema.write_text(SCHEMA.to_json())
     out, paid, page = tmp_path / "release", tmp_path / "paid.json", tmp_path / "report.html"
     synth.run(table, schema=SCHEMA, epsilon=2.0, delta=1e-5, method="independent", dataset="d", out=out)
-    code, stdout, error = command(
+    code, said, error = command(
         "statistics",
         table,
         "--schema",
@@ -132,7 +132,7 @@ def test_statistics_stand_in_the_publishable_report(small, command, tmp_path):
         "--assume-public",
     )
     assert code == 0, error
-    assert "mean:age: " in stdout
+    assert "mean:age: " in said
     code, _, error = command("report", out, "--publishable", "--statistics", paid, "--out", page)
     assert code == 0, error
     words = page.read_text()

@@ -9,7 +9,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
-from synth.release.card import priors
+from synth.release.card import papers, priors
 
 CHOICES = {
     "unstated": "not stated",
@@ -28,7 +28,6 @@ VOUCHED = {
     "unconfirmed": "drafted from the rows and confirmed by nobody",
     "private": "learnt with privacy and paid for: no invariant",
 }
-DEPLOYMENT = ("name", "curators", "description", "intended_use", "region", "sector", "published", "contact")
 HAZARDS = (
     "The guarantee is about one unit's own rows. What is true of many people alike (statistics) can be learnt; that is "
     "what the table is for.",
@@ -76,14 +75,6 @@ def uncovered(card: Mapping[str, Any]) -> bool:
     return complete(card)["selection"].get("covered") is False
 
 
-def deployment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What only a steward knows of a release, checked. Errors: UsageError for a name that is no such fact."""
-    unknown = [k for k in given if k not in DEPLOYMENT]
-    if unknown:
-        raise UsageError(f"{unknown[0]} is no fact of a deployment; those are {', '.join(DEPLOYMENT)}")
-    return {k: v for k, v in given.items() if v not in (None, "", [], ())}
-
-
 def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the guarantee does not protect because it was taken as public."""
     facts = card.get("public_facts", {})
@@ -124,7 +115,7 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
         "deployment": {
             "basic": {
                 "name": own.get("name", f"Synthetic table: {about.get('dataset') or 'unnamed dataset'}"),
-                "data_curators": [{"data_curator_name": n, "data_curator_type": ""} for n in own.get("curators", [])],
+                "data_curators": [{"data_curator_name": n, "data_curator_type": ""} for n in papers.curators(own)],
                 "description": own.get(
                     "description",
                     f"A synthetic table of {rows['synthetic']:,} rows and "
@@ -171,7 +162,7 @@ def registry(card: Mapping[str, Any]) -> dict[str, Any]:
             },
             "administrative": {
                 "status": "Draft",
-                "registry_authors": list(own.get("curators", [])),
+                "registry_authors": papers.curators(own),
                 "tier": 3,
                 "evidence_sources": {},
             },

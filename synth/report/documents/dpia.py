@@ -1,9 +1,6 @@
 """The chapter of a data-protection impact assessment that a release can answer, in English and in German."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from synth.report.documents.english import ask, fact
+from synth.report.documents.english import fact
 from synth.report.documents.facts import Document, Facts, Line
 
 RELATIONS = {
@@ -38,9 +35,10 @@ def english(f: Facts) -> Document:
                     ),
                     fact("Which data?", f"Columns {', '.join(f.schema.retained().columns)}."),
                     f.stated("For which purpose?", "intended_use", "State the purpose."),
-                    f.stated("Who is responsible?", "curators", "Name the controller."),
-                    ask(
+                    f.stated("Who is responsible?", "controller", "Name the controller."),
+                    f.stated(
                         "On which legal basis?",
+                        "legal_basis",
                         "State the legal basis of making and of publishing "
                         f"{f.of('the table', 'the tables')}, and that of special categories of data.",
                     ),
@@ -49,8 +47,9 @@ def english(f: Facts) -> Document:
             (
                 "Necessity and proportionality",
                 (
-                    ask(
+                    f.stated(
                         "Why is it necessary?",
+                        "necessity",
                         "State why the purpose cannot be reached with less: tables, access on site, fewer columns.",
                     ),
                     fact(
@@ -81,7 +80,9 @@ def english(f: Facts) -> Document:
                         "Every release about the same persons adds to the risk; those of the ledger are summed there."
                         f"{f.in_all}",
                     ),
-                    ask("How grave, how likely?", "Judge severity and likelihood for the groups concerned."),
+                    f.stated(
+                        "How grave, how likely?", "severity", "Judge severity and likelihood for the groups concerned."
+                    ),
                 ),
             ),
             (
@@ -91,17 +92,16 @@ def english(f: Facts) -> Document:
                     fact("Against weak randomness", f"{a['randomness']['privacy']}."),
                     fact("Against attacks on arithmetic", str(a["floating_point"])),
                     fact("Against choosing by looking", f"Chosen among candidates: {a['selection']['in_words']}."),
-                    ask(
-                        "Organisation", "State who approved the run, who has access to the source, how long it is kept."
-                    ),
+                    f.stated("Who approved it?", "approver", "Name who approved the release, and when."),
+                    f.stated("Organisation", "access", "State who has access to the source, and how long it is kept."),
                 ),
             ),
             (
                 "Outcome",
                 (
-                    ask("Data-protection officer's advice", "To be written."),
-                    ask("Views of the persons concerned", "To be written, or why they were not sought."),
-                    ask("Residual risk", "To be judged; Article 36 if it is high."),
+                    f.stated("Data-protection officer's advice", "advice", "To be written."),
+                    f.stated("Views of the persons concerned", "views", "To be written, or why they were not sought."),
+                    f.stated("Residual risk", "residual_risk", "To be judged; Article 36 if it is high."),
                 ),
             ),
         ),
@@ -131,9 +131,10 @@ def german(f: Facts) -> Document:
                     fact("Was geschieht?", made),
                     fact("Welche Daten?", f"Spalten: {', '.join(f.schema.retained().columns)}."),
                     f.stated("Zu welchem Zweck?", "intended_use", "Den Zweck angeben."),
-                    f.stated("Wer ist verantwortlich?", "curators", "Den Verantwortlichen nennen."),
-                    ask(
+                    f.stated("Wer ist verantwortlich?", "controller", "Den Verantwortlichen nennen."),
+                    f.stated(
                         "Auf welcher Rechtsgrundlage?",
+                        "legal_basis",
                         "Rechtsgrundlage der Erzeugung und der Veröffentlichung angeben, "
                         "auch für besondere Kategorien personenbezogener Daten.",
                     ),
@@ -142,8 +143,9 @@ def german(f: Facts) -> Document:
             (
                 "Notwendigkeit und Verhältnismäßigkeit",
                 (
-                    ask(
+                    f.stated(
                         "Warum ist es notwendig?",
+                        "necessity",
                         "Begründen, warum der Zweck nicht mit weniger erreicht wird: Tabellen, "
                         "Zugang vor Ort, weniger Spalten.",
                     ),
@@ -187,19 +189,21 @@ def german(f: Facts) -> Document:
                         "Jede weitere Freigabe über dieselben Personen erhöht das Risiko; die des "
                         "Hauptbuchs werden dort summiert.",
                     ),
-                    ask(
+                    f.stated(
                         "Wie schwer, wie wahrscheinlich?",
+                        "severity",
                         "Schwere und Eintrittswahrscheinlichkeit für die betroffenen Gruppen beurteilen.",
                     ),
                 ),
             ),
-            _measures(a),
+            _measures(f),
             _outcome(f),
         ),
     )
 
 
-def _measures(a: Mapping[str, Any]) -> tuple[str, tuple[Line, ...]]:
+def _measures(f: Facts) -> tuple[str, tuple[Line, ...]]:
+    a = f.about
     return (
         "Abhilfemaßnahmen",
         (
@@ -219,10 +223,8 @@ def _measures(a: Mapping[str, Any]) -> tuple[str, tuple[Line, ...]]:
                 "das Rauschen ist auf dasselbe Raster gerundet.",
             ),
             fact("Gegen Auswahl durch Hinsehen", WAHL[a["selection"]["how"]]),
-            ask(
-                "Organisation",
-                "Angeben, wer den Lauf genehmigt hat, wer Zugang zur Quelle hat, wie lange sie aufbewahrt wird.",
-            ),
+            f.stated("Wer hat genehmigt?", "approver", "Angeben, wer die Freigabe genehmigt hat und wann."),
+            f.stated("Organisation", "access", "Angeben, wer Zugang zur Quelle hat und wie lange sie aufbewahrt wird."),
         ),
     )
 
@@ -232,8 +234,8 @@ def _outcome(f: Facts) -> tuple[str, tuple[Line, ...]]:
     return (
         "Ergebnis",
         (
-            ask("Rat des Datenschutzbeauftragten", "Zu schreiben."),
-            ask("Standpunkt der Betroffenen", "Zu schreiben, oder warum er nicht eingeholt wurde."),
-            ask("Restrisiko", f"Zu beurteilen; Artikel 36, wenn es hoch ist.{contact}"),
+            f.stated("Rat des Datenschutzbeauftragten", "advice", "Zu schreiben."),
+            f.stated("Standpunkt der Betroffenen", "views", "Zu schreiben, oder warum er nicht eingeholt wurde."),
+            f.stated("Restrisiko", "residual_risk", f"Zu beurteilen; Artikel 36, wenn es hoch ist.{contact}"),
         ),
     )

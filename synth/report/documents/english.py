@@ -11,11 +11,6 @@ def fact(question: str, answer: str) -> Line:
     return Line(question=question, answer=answer)
 
 
-def ask(question: str, wanted: str) -> Line:
-    """A line that only the steward can answer."""
-    return Line(question=question, answer=wanted, open=True)
-
-
 def nist(f: Facts) -> Document:
     """What NIST SP 800-226 asks of a differential-privacy guarantee, one question after the other."""
     a = f.about
@@ -37,8 +32,9 @@ def nist(f: Facts) -> Document:
                         f"{f.unit[0].upper()}{f.unit[1:]}. {a['relation']}: {a['relation_in_words']}.",
                     ),
                     fact("Which quantities are not protected?", f.invariants),
-                    ask(
+                    f.stated(
                         "Does one person stand in one row only?",
+                        "several_rows",
                         "State whether a person may stand in several rows, or in "
                         "other tables; where the unit is a row, a person of several rows is protected less.",
                     ),
@@ -71,8 +67,9 @@ def nist(f: Facts) -> Document:
                         "Whatever lies beyond the tables named above was not measured: the "
                         "method's model fills it in, and no released figure says how well.",
                     ),
-                    ask(
+                    f.stated(
                         "Are small groups served worse?",
+                        "small_groups",
                         "The steward's report compares groups of people with the real "
                         "rows; it may not be published. State what may be said.",
                     ),
@@ -89,12 +86,14 @@ def nist(f: Facts) -> Document:
                     fact("What of side channels?", a["side_channels"]),
                     fact("Which software?", ", ".join(f"{n} {v}" for n, v in a["versions"].items())),
                     fact("Who must be trusted?", a["trust"]),
-                    ask(
+                    f.stated(
                         "How are the private rows secured?",
+                        "security",
                         f"Describe storage, access and logging of the source {f.of('table', 'tables')}.",
                     ),
-                    ask(
+                    f.stated(
                         "How were the rows collected?",
+                        "collection",
                         "Describe collection, consent and minimisation: differential "
                         "privacy does not protect rows before the release.",
                     ),
@@ -156,8 +155,9 @@ def five_safes(f: Facts) -> Document:
             (
                 "Safe people",
                 (
-                    ask(
+                    f.stated(
                         "Who may use it?",
+                        "recipients",
                         f"State whether the {f.of('table is', 'tables are')} open, or who is admitted and how.",
                     ),
                 ),
@@ -165,8 +165,9 @@ def five_safes(f: Facts) -> Document:
             (
                 "Safe settings",
                 (
-                    ask(
+                    f.stated(
                         "Where may it be used?",
+                        "settings",
                         "State whether there are conditions on the place; the guarantee does not depend on any.",
                     ),
                 ),
@@ -210,8 +211,8 @@ def data_card(f: Facts) -> Document:
                     f.stated("Intended use", "intended_use", "State what it is meant for, and what not."),
                     f.stated("Region", "region", "State which region the source covers."),
                     f.stated("Contact", "contact", "Say whom to ask."),
-                    ask("Licence", "State the licence."),
-                    ask("Source", "Describe the source: population, time, how it was sampled."),
+                    f.stated("Licence", "licence", "State the licence."),
+                    f.stated("Source", "source", "Describe the source: population, time, how it was sampled."),
                 ),
             ),
             *columns,
@@ -258,8 +259,9 @@ def ons(f: Facts) -> Document:
                         "No: no row is copied or altered from a real one; every row is drawn from a model of "
                         "noisy answers.",
                     ),
-                    ask(
+                    f.stated(
                         "Confirmed by",
+                        "spectrum",
                         "The level is an institution's judgement: confirm it, or state another with the reason.",
                     ),
                 ),
@@ -333,8 +335,9 @@ def people(f: Facts) -> Document:
                         f"Say in a sentence why the {f.of('table was', 'tables were')} made.",
                     ),
                     f.stated("Whom can I ask?", "contact", "Name a person or an office."),
-                    ask(
+                    f.stated(
                         "Can I object?",
+                        "objection",
                         "Say what rights people have and how to use them. A table that was published "
                         "cannot be taken back.",
                     ),

@@ -6,6 +6,7 @@ from typing import Any
 
 from synth.questions import CountsRelease, LinkedRelease, Release
 from synth.questions.linked import Linked, placed
+from synth.release.card import papers
 from synth.release.card.card import odds
 from synth.release.card.limits import MADE_UP, guesses, share
 from synth.release.card.statements import complete, shares
@@ -18,10 +19,13 @@ NAME, TABLE = "synthetic-table", "synthetic.csv"
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A question with its answer. ``open``: only the steward can answer it, and has not; then it says what is asked."""
+    """A question with its answer. ``fact``: the form's name of one that only the steward can answer; ``open``: nobody
+    has, and ``answer`` says what is asked.
+    """
 
     question: str
     answer: str
+    fact: str = ""
     open: bool = False
 
 
@@ -122,8 +126,7 @@ class Facts:
     @property
     def curators(self) -> list[str]:
         """Names of who publishes; empty where nobody said."""
-        reported = self.own.get("curators") or []
-        return [reported] if isinstance(reported, str) else [str(n) for n in reported]
+        return papers.curators(self.own)
 
     @property
     def unit(self) -> str:
@@ -189,8 +192,8 @@ class Facts:
     @property
     def in_all(self) -> str:
         """What whoever is in earlier releases that this one rests on has in all; empty where there are none."""
-        told = self.about.get("in_all_releases")
-        return f" {told['statement']}" if told else ""
+        answer = self.about.get("in_all_releases")
+        return f" {answer['statement']}" if answer else ""
 
     @property
     def mechanisms(self) -> str:
@@ -201,10 +204,11 @@ class Facts:
         return "; ".join(f"{name}, {count} times" for name, count in kinds.items())
 
     def stated(self, question: str, fact: str, wanted: str) -> Line:
-        """A line that the deployment's fact answers, or that waits for the steward."""
-        reported = self.own.get(fact)
-        text = ", ".join(reported) if isinstance(reported, list | tuple) else str(reported or "")
-        return Line(question=question, answer=text or wanted, open=not text)
+        """A line that the form's fact answers, or that waits for the steward."""
+        answers = {"curators": self.curators, "controller": self.own.get("controller") or self.curators}
+        answer = papers.approval(self.own) if fact == "approver" else answers.get(fact, self.own.get(fact))
+        text = ", ".join(answer) if isinstance(answer, list | tuple) else str(answer or "")
+        return Line(question=question, answer=text or wanted, fact=fact, open=not text)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, meant, reading
 from synth.release import folder as folders
+from synth.release.card import papers as own
 from synth.release.card import verify
 from synth.report import html
 from synth.report.documents import catalogue, dpia, english
@@ -50,12 +52,49 @@ def page(document: Document) -> str:
     )
 
 
-def parts(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every document and record. ``files``: the parts that they describe."""
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A document: its format, its ``file`` in a bundle, and the form's facts that it still waits for."""
+
+    kind: str
+    file: str
+    document: Document = field(repr=False)
+    waiting: tuple[str, ...]
+
+
+def papers(stored: folders.StoredRelease, card: Mapping[str, Any]) -> list[Paper]:
+    """Every document of a release, with what of it nobody has written yet.
+
+    Privacy: released answers only.
+    """
+    facts = facts_of(stored, card, {})
+    made = {kind: make(facts) for kind, (_, make) in PAGES.items()}
+    return [
+        Paper(
+            kind=kind,
+            file=PAGES[kind][0],
+            document=document,
+            waiting=tuple(line.fact for _, lines in document.parts for line in lines if line.open),
+        )
+        for kind, document in made.items()
+    ]
+
+
+def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
+    """As ``papers``, of a release's folder and the answers of a form. Errors: as of ``export``.
+
+    Privacy: released answers only.
+    """
+    with reading(release, "release"):
+        card = verify.load(release)
+        card["deployment"] = own.checked({**card.get("deployment", {}), **stated})
+        return papers(folders.load_release(release, tree=None), card)
+
+
+def records(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Every record for catalogues. ``files``: the parts that they describe."""
     facts = facts_of(stored, card, files)
-    made = {record_name(kind, facts): make(facts) for kind, (_, make) in RECORDS.items()}
-    made |= {name: page(make(facts)) for name, make in PAGES.values()}
-    return {name: text.encode() for name, text in made.items()}
+    return {record_name(kind, facts): make(facts).encode() for kind, (_, make) in RECORDS.items()}
 
 
 def export(release: str | Path, kind: str) -> str:

@@ -9,7 +9,8 @@ from synth.errors import UsageError
 from synth.evaluate import column_numbers
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
-from synth.report import html, svg_charts
+from synth.evaluate.verdict import of_column
+from synth.report import first_page, html, svg_charts
 from synth.report.html import figure, percent
 from synth.report.steward import pairs, risks, subgroups, verdict
 
@@ -33,7 +34,10 @@ def marked(path: Path) -> Path:
 def render(examination: Examination, *, about: dict[str, Any]) -> str:
     """The page. ``about``: the release card."""
     ordered = examination.comparison.worst_first()
-    columns = [_column(one, examination.comparison.columns.index(one.column)) for one in ordered[:COLUMNS]]
+    c, fitted = examination.comparison, not examination.verdict.unsure
+    columns = [
+        _column(one, c.columns.index(one.column), of_column(c, one.column, fitted=fitted)) for one in ordered[:COLUMNS]
+    ]
     together = pairs.pairs(examination)
     anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
     return html.render(
@@ -49,8 +53,13 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         ],
         stacks=_stacks(examination),
         columns=columns,
+        first=first_page.answers(
+            about, examination.verdict, tried=examination.risks.findings if examination.risks else ()
+        ),
         verdict=verdict.data(examination, anchors=anchors),
-        more_columns=[[one.column, percent(one.distance)] for one in ordered[COLUMNS:]],
+        more_columns=[
+            [one.column, percent(one.distance), of_column(c, one.column, fitted=fitted)] for one in ordered[COLUMNS:]
+        ],
         pairs=together,
         correlations=pairs.correlations(examination),
         associations=pairs.associations(examination),
@@ -86,7 +95,7 @@ def _value(f: Figure, value: float | None) -> str:
     return percent(value) if f.name.startswith(("one_way", "two_way", "worst_pair")) else figure(value)
 
 
-def _column(one: OneWay, place: int) -> dict[str, Any]:
+def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
     words = f"{one.column}: distance {percent(one.distance)} between the real and the synthetic table"
     shown, draw = one.chart(), svg_charts.paired_bars if one.edges is None else svg_charts.overlaid_bins
     rows = [(n, percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)]
@@ -95,6 +104,7 @@ def _column(one: OneWay, place: int) -> dict[str, Any]:
         "name": one.column,
         "anchor": verdict.column_anchor(place),
         "distance": one.distance,
+        "advice": use,
         "chart": chart,
         "rows": rows,
         "rest": rows[len(shown.labels) :],

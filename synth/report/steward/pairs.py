@@ -9,6 +9,7 @@ from synth.evaluate import chart_data
 from synth.evaluate.chart_data import Matrix
 from synth.evaluate.examination import Examination
 from synth.evaluate.fidelity import Comparison
+from synth.evaluate.rating import DISTANCES, advice, rate
 from synth.report import svg_charts
 from synth.report.html import percent
 from synth.report.steward.verdict import pair_anchor
@@ -24,6 +25,7 @@ class PairDetail:
     title: str
     anchor: str
     distance: float
+    advice: str
     charts: list[Drawn]
 
 
@@ -37,7 +39,7 @@ class Pairs:
     matrix: str
     left_out: int
     worst: list[PairDetail]
-    listed: list[tuple[str, str]]
+    listed: list[tuple[str, str, str]]
 
 
 def pairs(examination: Examination) -> Pairs | None:
@@ -54,8 +56,16 @@ def pairs(examination: Examination) -> Pairs | None:
         left_out=len(c.columns) - len(shown),
         matrix=_matrix(c, {frozenset(p) for p in worst[:WORST]}),
         worst=[_pair(c, i, j) for i, j in worst[:WORST]],
-        listed=[(f"{c.columns[i]} and {c.columns[j]}", percent(c.pairs[i, j])) for i, j in worst[: 10 * WORST]],
+        listed=[
+            (f"{c.columns[i]} and {c.columns[j]}", percent(c.pairs[i, j]), of_pair(c, float(c.pairs[i, j])))
+            for i, j in worst[: 10 * WORST]
+        ],
     )
+
+
+def of_pair(c: Comparison, distance: float) -> str:
+    """What a pair's distance means for use, beside what a second real sample would show of pairs on average."""
+    return advice(rate(DISTANCES["pairs"], distance, second=c.pairs_by_chance))
 
 
 def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
@@ -88,7 +98,11 @@ def _pair(c: Comparison, i: int, j: int) -> PairDetail:
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
     return PairDetail(
-        title=f"{a} by {b}", anchor=pair_anchor(i, j), distance=both.distance, charts=[gap, real, synthetic]
+        title=f"{a} by {b}",
+        anchor=pair_anchor(i, j),
+        distance=both.distance,
+        advice=of_pair(c, both.distance),
+        charts=[gap, real, synthetic],
     )
 
 

@@ -13,7 +13,7 @@ from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.release import folder as folders
-from synth.report import html, svg_charts
+from synth.report import first_page, html, svg_charts
 from synth.report.html import percent
 from synth.report.publishable import lines
 from synth.report.related_picture import picture
@@ -126,6 +126,7 @@ def render(across: Across, schema: Dataset, *, about: dict[str, Any], pages: Seq
         about=about,
         picture=picture(schema),
         pages=pages,
+        first=first_page.answers(about, across.verdict),
         uses=lines(across.verdict),
         tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in across.rows.items()],
         numbers=[_numbers(n) for n in across.numbers],

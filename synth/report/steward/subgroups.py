@@ -5,6 +5,7 @@ from typing import Any
 
 from synth.evaluate.detection import QUANTILES
 from synth.evaluate.examination import Examination
+from synth.evaluate.rating import DISTANCES, advice, rate
 from synth.evaluate.subgroups import Subgroup
 from synth.report.html import figure, percent
 
@@ -22,7 +23,10 @@ def data(examination: Examination) -> dict[str, Any]:
 
 def _row(s: Subgroup) -> list[str]:
     shares = (s.real_share, s.synthetic_share, s.distance, s.by_chance)
-    return [s.group, f"{s.real_rows:,}", *(percent(share) for share in shares)]
+    use = "too few rows to tell"
+    if s.distance is not None and s.by_chance is not None:
+        use = advice(rate(DISTANCES["subgroups"], s.distance, second=s.by_chance))
+    return [s.group, f"{s.real_rows:,}", *(percent(share) for share in shares), use]
 
 
 def _copies(examination: Examination) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ in a cell never is, and no message repeats a cell.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -166,13 +166,23 @@ def wanted(path: Path, columns: Iterable[str] | None, dialect: Dialect | None = 
     names = header(path, dialect=dialect)
     if columns is None:
         return names
+    return known(columns, names, thing=str(path))
+
+
+def known(columns: Iterable[str], names: Sequence[str], *, thing: str) -> list[str]:
+    """The columns, each known to be among ``names``. Errors: InputError."""
     listed = list(columns)
+    if len(listed) > 1 and not {*listed} & {*names}:
+        raise InputError(
+            f"{thing}: another table: it has no column {listed[0]!r}, nor any other that is described; it has "
+            f"{', '.join(names[:20])}; name the table that the schema describes"
+        )
     for name in listed:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
             near = near or [n for n in names if n.strip().lower() == name.strip().lower()]
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
-            raise InputError(f"{path}: it has no column {name!r}; {hint}")
+            raise InputError(f"{thing}: it has no column {name!r}; {hint}")
     return listed
 
 

@@ -1,0 +1,153 @@
+"""The papers of a release: one form a dataset, what nobody has written yet, and what of it goes into the bundle."""
+
+import json
+from concurrent.futures import Future
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import synth
+from app.run import background
+from app.session import access, frame
+from app.table import work
+from synth import app_api
+from synth.app_api import jobs, looks
+from synth.language import _
+
+OWN = "papers.json"  # beside a run: the answers that its bundle was packed with
+ONE_LINE = (
+    "controller",
+    "contact",
+    "approver",
+    "approved",
+    "licence",
+    "name",
+    "curators",
+    "region",
+    "sector",
+    "published",
+)
+
+
+def store(job: jobs.Job) -> Path:
+    """The file of the form of a run's dataset, however the dataset's name is written."""
+    named = app_api.canonical(str(job.request()["dataset"]))
+    return jobs.home().parent / "papers" / f"{sha256(named.encode()).hexdigest()[:24]}.json"
+
+
+def read(job: jobs.Job) -> tuple[dict[str, Any], bool]:
+    """The answers for a run, and whether unfinished papers are wanted too.
+
+    What a reviewer has released keeps the answers that he saw; where nobody else is named, he is who approved.
+    """
+    form, mark = _json(store(job)), looks.released(job) or {}
+    answers, reviewer = dict(form.get("answers") or {}), mark.get("approved_by")
+    if reviewer:
+        answers = _json(job.path / OWN) or answers
+        if not app_api.papers.approval(answers):
+            answers |= {"approver": reviewer, "approved": str(mark.get("time"))[:10]}
+    return answers, bool(form.get("unfinished"))
+
+
+def _json(file: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        documents = json.loads(file.read_text(encoding="utf-8"))
+        return documents if isinstance(documents, dict) else {}
+    return {}
+
+
+def changed(job: jobs.Job) -> float:
+    """When the answers last changed, as a file's time; 0 before anybody wrote one."""
+    times = [f.stat().st_mtime for f in (store(job), job.path / looks.RELEASED) if f.exists()]
+    return max(times, default=0.0)
+
+
+def options(job: jobs.Job) -> list[str]:
+    """What the command line takes to pack the papers of a run."""
+    answers, unfinished = read(job)
+    text, file = json.dumps(answers, ensure_ascii=False), job.path / OWN
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        jobs.write_file(file, text)
+    return ["--papers", str(file), *(["--unfinished"] if unfinished else [])]
+
+
+def begun(job: jobs.Job, place: Path) -> Future[Any]:
+    """Each paper with what it waits for, worked out beside the page."""
+    key = ("papers", str(job.path), changed(job))
+    return background.once(
+        key, lambda: json.loads(work.answer("card", "papers", str(place), *options(job)[:2], "--json"))["papers"]
+    )
+
+
+def section(job: jobs.Job, place: Path) -> None:
+    """What is still to be written, and the form for it."""
+    documents = begun(job, place).result()
+    waiting = {name: None for paper in documents for name in paper["waiting"]}
+    finished = sum(not paper["waiting"] for paper in documents)
+    st.subheader(_("Papers"), anchor=False)
+    many = _("{finished} of {all} papers are finished").format(finished=finished, all=len(documents))
+    if waiting:
+        labels = ", ".join(_(app_api.papers.FIELDS[n].label) for n in waiting)
+        left = _("They go into the zip with what is missing marked.") if read(job)[1] else _("The others stay out.")
+        st.warning(
+            _("**{many}.** Still to be written: {labels}. {left}").format(many=many, labels=labels, left=left),
+            icon=":material/edit_note:",
+        )
+        st.button(_("Write them"), key="write_papers", icon=":material/edit:", on_click=_open)
+    else:
+        st.success(_("**{many}.** They are in the zip.").format(many=many), icon=":material/task:")
+    st.caption(_("The PDF below has card, report and papers, for whoever signs or files them."))
+    dataset = frame.escape(str(job.request()["dataset"]))
+    frame.fold(
+        _("The form, once for all releases of {dataset}").format(dataset=dataset),
+        "papers_open",
+        lambda: _form(job, waiting),
+    )
+
+
+def _open() -> None:
+    st.session_state["papers_open"] = True
+
+
+def _form(job: jobs.Job, waiting: dict[str, None]) -> None:
+    answers, unfinished = read(job)
+    with st.form("papers", border=False):
+        short, besides = st.tabs([_("In short"), _("What single papers ask besides")])
+        for tab, fields in ((short, app_api.papers.SIGNED), (besides, app_api.papers.MORE)):
+            with tab:
+                for name, field in fields.items():
+                    _ask(name, field, answers.get(name) or "", open=name in waiting)
+        st.checkbox(
+            _("Put papers into the zip too that are not finished"),
+            unfinished,
+            key="papers_unfinished",
+            help=_("What is missing is marked in them."),
+        )
+        if st.form_submit_button(_("Save the papers"), key="save_papers", type="primary", icon=":material/save:"):
+            _save(job)
+
+
+def _ask(name: str, field: Any, value: Any, *, open: bool) -> None:
+    """One question; a pencil marks what some paper waits for."""
+    text = value if isinstance(value, str) else ", ".join(value)
+    label = f"{_(field.label)} :orange[:material/edit:]" if open else _(field.label)
+    ask = st.text_input if name in ONE_LINE else st.text_area
+    ask(label, text, key=f"paper_{name}", help=_(field.wanted))
+
+
+def _save(job: jobs.Job) -> None:
+    access.allow("write_papers", job.request().get("owner"))
+    given = {n: str(st.session_state.get(f"paper_{n}") or "").strip() for n in app_api.papers.FIELDS}
+    try:
+        answers = app_api.papers.checked(given)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    place = store(job)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    record = {"answers": answers, "unfinished": bool(st.session_state.get("papers_unfinished")), "by": access.me().name}
+    jobs.write_file(place, json.dumps(record, ensure_ascii=False))
+    st.rerun()

@@ -1,0 +1,58 @@
+"""A result beside the real table, for whoever holds both in Python: the verdict, as a notebook shows it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from synth.errors import UsageError
+from synth.evaluate import examination
+from synth.evaluate.examination import Limits
+from synth.evaluate.fidelity import Comparison
+from synth.evaluate.verdict import Verdict
+from synth.report import chosen_release, html
+from synth.report.publishable import lines
+from synth.report.steward.page import MARK
+from synth.schema.dataset import Dataset
+
+if TYPE_CHECKING:
+    from synth.pipeline.result import Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """How far a synthetic table is from the real one, and what it is good for. As private as the real rows.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+
+    comparison: Comparison = field(repr=False)
+    verdict: Verdict = field(repr=False)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
+
+    def _repr_html_(self) -> str:
+        return str(html.render("compared.html", mark=MARK, uses=lines(self.verdict), unsure=self.verdict.unsure))
+
+
+def compare(result: "Result", real: str | Path | pd.DataFrame, *, ledger: str | Path | None = None) -> Compared:
+    """What a ``result`` of one table is good for beside the ``real`` table, a file or frame: done in seconds.
+
+    Where the result was written, it is noted beside the ``ledger`` that paid for it that somebody looked, as for
+    ``synth.report``. Errors: UsageError for several tables, and for another ledger; InputError for an unusable table.
+
+    **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    if isinstance(result.schema, Dataset):
+        raise UsageError("there are several tables; see `synth.report`, with `real=` their folder")
+    written = result.paths.get("synthetic")
+    made: Any = written or pd.DataFrame({n: t.to_pandas() for n, t in result.texts.items()})
+    if card := result.paths.get("card"):
+        chosen_release.look(card, ledger=ledger)
+    fit = result.card.get("fit")
+    comparison, verdict = examination.appraise(real, made, result.schema, limits=Limits(), fit=fit)
+    return Compared(comparison=comparison, verdict=verdict)
