@@ -2,12 +2,13 @@
 
     python benchmarks/mnist.py --from FOLDER [--variants conditional,parallel] [--steps 20000]
 
-FOLDER holds train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-... as published, packed by gzip or not (Fashion-
-MNIST's have the same names). Without them: `python benchmarks/embeddings.py --parts digits`. Pictures are padded to 32
-by 32 in sixteen grey levels, a row of norm at most one; the network is transposed convolutions 10-256-128-64-1, given the
-label in the latent code (conditional) or one for each label (parallel); kernels are the mean of widths 1, 2, 4, 8,
-16 in units of the pictures' norm, over 32. Accuracy is that of the text's classifier on the real test pictures. Hours: a step
-of 60 points takes about a second of one core, so 20,000 steps some six hours; the text takes 200,000.
+FOLDER holds train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-... as published, packed by gzip or not
+(Fashion-MNIST's have the same names). Without them: `python benchmarks/embeddings.py --parts digits`. Pictures are
+padded to 32 by 32 in sixteen grey levels, a row of norm at most one; the network is transposed convolutions
+10-256-128-64-1, given the label in the latent code (conditional) or one for each label (parallel); kernels are the
+mean of widths 1, 2, 4, 8, 16 in units of the pictures' norm, over 32. Accuracy is that of the text's classifier on
+the real test pictures. Hours: a step of 60 points takes about a second of one core, so 20,000 steps some six hours;
+the text takes 200,000.
 """
 
 import gzip
