@@ -42,6 +42,7 @@ ICONS = {
     "ledger": ":material/receipt_long:",
     "approve": ":material/approval:",
     "releases": ":material/inventory_2:",
+    "questions": ":material/quiz:",
 }
 
 

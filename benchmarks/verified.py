@@ -1,7 +1,7 @@
 """Verified answers: how far they are from the private table's own, how often intervals cover, what a price promises.
 
-    python benchmarks/verified.py [--parts accuracy,coverage] [--epsilons 0.1,0.2,0.5] [--releases 2] [--draws 6]
-                                  [--samples 4] [--answers 5]
+    python benchmarks/verified.py [--parts accuracy,rivals,limits,coverage] [--epsilons 0.1,0.2,0.5]
+                                  [--releases 2] [--draws 6] [--samples 4] [--answers 5]
 
 Accuracy: regressions on Adult and on NIST's excerpt of the American Community Survey, of which ``--releases`` are made
 by mixture at epsilon 1; an error is the root mean square over coefficients, in standard errors of the private table's
@@ -9,11 +9,16 @@ own estimate. Beside the answer stand the synthetic rows alone; a release that h
 Newton steps on clipped contributions, as they come; and, without a release but with both epsilons, noisy gradients from
 zero, and for a linear model AdaSSP (arXiv 1803.02596).
 
+Rivals: regressions of diffprivlib (an environment of its own, build/diffprivlib) and DP-SGD by opacus, without a
+release but with both epsilons, on columns divided by their greatest values; of three learning rates the best.
+Limits: by how much one row moves a coefficient, and the noise that hides it: what any added noise must be.
+
 Coverage: of each table of benchmarks/inference.py ``--samples`` times so many rows are drawn, a release at epsilon 1 is
 made of them and each of its questions answered ``--answers`` times; an interval covers the population's value, or does
 not. Prints Markdown; lines that the JSON, benchmarks/results/verified.json, holds are passed over.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -27,7 +32,7 @@ import numpy as np
 from markdown_tables import means
 from markdown_tables import table as table_of
 from public_tables import prepared, public
-from runner import Row, grid, measured, start
+from runner import Row, answer_of, environment, grid, measured, start
 
 import synth
 from synth.generators.base import Setting
@@ -36,6 +41,7 @@ from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.sources.table_source import place_of
+from synth.verified import language
 from synth.verified.asking import VerifiedQuestions, described
 from synth.verified.inference import solved
 from synth.verified.law import Law
@@ -46,6 +52,53 @@ DELTA = 1e-5
 ANSWER, ALONE, SUM = "verified answer", "synthetic rows alone", "all epsilon into the release"
 PLAIN, GRADIENTS, ADASSP = "two plain Newton steps", "noisy gradients, no release", "AdaSSP, no release"
 WAYS = (ANSWER, ALONE, SUM, PLAIN, GRADIENTS, ADASSP)
+DIFFPRIVLIB, OPACUS = "diffprivlib, no release", "DP-SGD by opacus, no release"
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn==1.6.1")
+INSIDE = {  # files of x (p, n) of unit length at most and y within 0 and 1; prints coefficients of each draw
+    DIFFPRIVLIB: """
+import json, sys, numpy as np
+from diffprivlib.models import LinearRegression, LogisticRegression
+place, link, epsilon, draws = sys.argv[1:]
+held = np.load(place)
+x, y, made = held["x"].T, held["y"], []
+for _ in range(int(draws)):
+    if link == "logistic":
+        model = LogisticRegression(epsilon=float(epsilon), data_norm=1.0, fit_intercept=False, max_iter=500)
+        made.append(model.fit(x, y.astype(int)).coef_[0].tolist())
+    else:
+        bounds = (np.minimum(x.min(0), 0.0), np.maximum(x.max(0), 1e-9))
+        model = LinearRegression(epsilon=float(epsilon), bounds_X=bounds, bounds_y=(0.0, 1.0), fit_intercept=False)
+        made.append(np.ravel(model.fit(x, y).coef_).tolist())
+print(json.dumps({"0": made}))
+""",
+    OPACUS: """
+import json, sys, warnings, numpy as np, torch
+warnings.filterwarnings("ignore")
+from opacus import PrivacyEngine
+from torch.utils.data import DataLoader, TensorDataset
+place, link, epsilon, draws = sys.argv[1:]
+held = np.load(place)
+x, y = (torch.tensor(held[n].T, dtype=torch.float32) for n in ("x", "y"))
+loss = torch.nn.BCEWithLogitsLoss() if link == "logistic" else torch.nn.MSELoss()
+made = {}
+for rate in (3.0, 10.0, 30.0):
+    for _ in range(int(draws)):
+        model = torch.nn.Linear(x.shape[1], 1, bias=False)
+        torch.nn.init.zeros_(model.weight)
+        step = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+        rows = DataLoader(TensorDataset(x, y), batch_size=4096)
+        model, step, rows = PrivacyEngine().make_private_with_epsilon(
+            module=model, optimizer=step, data_loader=rows, target_epsilon=float(epsilon), target_delta=1e-5,
+            epochs=10, max_grad_norm=1.0)
+        for _ in range(10):
+            for some, own in rows:
+                step.zero_grad()
+                loss(model(some)[:, 0], own).backward()
+                step.step()
+        made.setdefault(str(rate), []).append(model._module.weight.detach()[0].tolist())
+print(json.dumps(made))
+""",
+}
 ADULT = "income ~ age + Q('education-num') + Q('hours-per-week') + C(sex)"
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "Adult, gains and losses": (
@@ -63,6 +116,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 LOGISTIC = {"kind": "logistic", "positive": ">50K"}
 NUMBERS = {"PINCP": (0, 500_000), "AGEP": (0, 99), "EDU": (1, 12)}
+QUESTIONS = 67  # of each table, three tables
 GROUPS = ("SEX", "MSP", "DREM", "DPHY", "OWN_RENT")
 Positions = Mapping[str, np.ndarray]
 
@@ -191,15 +245,77 @@ def accuracy(place: Any, cell: Row, draws: int) -> Row:
     return {"error": float(np.sqrt(np.mean(((np.array(results) - truth) / error) ** 2)))}
 
 
+@contextmanager
+def private(name: str) -> Iterator[tuple[Any, ...]]:
+    """A question's sums, and the private rows; no release."""
+    which, plain = ASKED[name]
+    with table(which) as (rows, schema), TemporaryDirectory() as folder:
+        (question,) = language.read(plain if "kind" in plain else LOGISTIC | plain, schema)
+        yield question.score, positions(rows, schema), Path(folder)
+
+
+def rival(place: Any, cell: Row, draws: int) -> Row:
+    """As ``accuracy``, of a regression by another project."""
+    score, rows, folder = place
+    own = Law.of(score, rows, float(len(next(iter(rows.values())))))
+    none = np.zeros_like(own.beta)
+    truth, error = own.coefficients(none), np.sqrt((own.influences(none) ** 2) @ own.w)
+    z, y, size = scaled(own.x, own.y)
+    top = 1.0 if score.link == "logistic" else float(np.abs(y).max())
+    np.savez(folder / "rows.npz", x=z, y=y / top)
+    python = environment("diffprivlib", *PACKAGES) if cell["way"] == DIFFPRIVLIB else sys.executable
+    asked = [python, "-c", INSIDE[cell["way"]], folder / "rows.npz", score.link, 1 + cell["epsilon"], draws]
+    made = answer_of(asked, most=900.0)
+    if "failed" in made:
+        return {"error": None, "failed": made["failed"][:200]}
+    errors = [np.mean(((np.array(v) * top / size - truth) / error) ** 2) ** 0.5 for v in made.values()]
+    return {"error": float(min(errors))}
+
+
+def limits(place: Any, _cell: Row) -> list[Row]:
+    """By coefficient how far one row moves the plain analysis, in its standard errors, and the five farthest's part."""
+    score, rows, _ = place
+    own = Law.of(score, rows, float(len(next(iter(rows.values())))))
+    squares = own.influences(np.zeros_like(own.beta)) ** 2
+    variance = squares @ own.w
+    ordered = np.sort(squares, axis=1)
+    worst = int(np.argmax(ordered[:, -1] / variance))
+    farthest = float((ordered[worst, -1] / variance[worst]) ** 0.5)
+    noise = {f"noise {e:g}": farthest / calibrate(e, DELTA) for e in (0.1, 0.2, 0.5)}
+    return [{"farthest": farthest, "five": float(ordered[worst, -5:].sum() / variance[worst]), **noise}]
+
+
 def questions(name: str) -> list[dict[str, Any]]:
-    """Questions of all kinds about a table of benchmarks/inference.py."""
-    reported = estimands.TABLES[name]
-    numbers, groups, target = (
-        list(reported.numbers),
-        [g for g in reported.groups if g != reported.target],
-        reported.target,
+    """``QUESTIONS`` of all kinds about a table of benchmarks/inference.py."""
+    return [*_first(name), *_filtered(name)][:QUESTIONS]
+
+
+def _filtered(name: str) -> Iterator[dict[str, Any]]:
+    """Questions under filters, value by value of each group."""
+    table_ = estimands.TABLES[name]
+    hit, numbers, groups = (
+        {table_.target: table_.yes},
+        list(table_.numbers),
+        [g for g in table_.groups if g != table_.target],
     )
-    hit, values = {target: reported.yes}, {g: list(reported.categories[g]) for g in groups}
+    for i in range(max(len(table_.categories[g]) for g in groups)):
+        for g in groups:
+            if i >= len(table_.categories[g]):
+                continue
+            where = {g: table_.categories[g][i]}
+            yield {"kind": "count", "where": where | hit}
+            yield {"kind": "share", "of": where}
+            for n in numbers:
+                low, high = table_.numbers[n]
+                yield {"kind": "mean", "column": n, "where": where}
+                yield {"kind": "quantile", "column": n, "level": 0.4, "where": where}
+                yield {"kind": "share", "of": {n: f"{low}..{(low + high) // 2}"}, "where": where}
+
+
+def _first(name: str) -> list[dict[str, Any]]:
+    table_ = estimands.TABLES[name]
+    numbers, groups, target = list(table_.numbers), [g for g in table_.groups if g != table_.target], table_.target
+    hit, values = {target: table_.yes}, {g: list(table_.categories[g]) for g in groups}
     out: list[dict[str, Any]] = [{"kind": "count", "where": hit}, {"kind": "share", "of": hit}]
     for g in groups:
         first, second = values[g][:2]
@@ -213,10 +329,12 @@ def questions(name: str) -> list[dict[str, Any]]:
     for n in numbers:
         out += [{"kind": "mean", "column": n}, {"kind": "mean", "column": n, "where": hit}]
         out += [{"kind": "quantile", "column": n, "level": level} for level in (0.25, 0.5, 0.75)]
-    for kind, y, by in reported.fits:
+    for kind, y, by in table_.fits:
         right = " + ".join(by)
-        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": reported.yes} if y == target else {}))
-    return out
+        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": table_.yes} if y == target else {}))
+    at = [float(q) for q in np.quantile(inference.population(name)[numbers[0]], (0.25, 0.5, 0.75))]
+    event = {"kind": "survival", "time": numbers[0], "event": hit, "at": at}
+    return [*out, event, *(event | {"where": {g: values[g][0]}} for g in groups)]
 
 
 @contextmanager
@@ -314,6 +432,14 @@ def main(given) -> None:
         one = partial(accuracy, draws=given.draws)
         lines = measured(given, cells, one, prepare=case, by=("question", "seed"))
         print(markdown(lines))
+    if "rivals" in given.parts:
+        axes = {"question": list(ASKED), "epsilon": given.epsilons, "way": list(INSIDE)}
+        lines = measured(
+            given, grid(part=["accuracy"], **axes), partial(rival, draws=2), prepare=private, by=("question",)
+        )
+        print(markdown(lines))
+    if "limits" in given.parts:
+        measured(given, grid(part=["limits"], question=list(ASKED)), limits, prepare=private, by=("question",))
     if "coverage" in given.parts:
         axes = {"table": ["acs", "adult", "simulated"], "rows": given.rows, "seed": range(given.samples)}
         cells = grid(part=["coverage"], **axes, epsilon=[0.5])
@@ -325,4 +451,4 @@ def main(given) -> None:
 
 if __name__ == "__main__":
     usual = {"epsilons": [0.1, 0.2, 0.5], "releases": 2, "draws": 6, "rows": [1000, 6000], "samples": 4, "answers": 5}
-    start(main, public=True, json="verified", parts=["accuracy", "coverage"], **usual)
+    start(main, public=True, json="verified", parts=["accuracy", "rivals", "limits", "coverage"], **usual)

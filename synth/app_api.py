@@ -34,10 +34,19 @@ if TYPE_CHECKING:
     from synth.pipeline.schema_approval import alone
     from synth.pipeline.series import changes as series_changes
     from synth.pipeline.series import plan as series_plan
-    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest
+    from synth.pipeline.stored_requests import (
+        LearningRequest,
+        RefitRequest,
+        ReportRequest,
+        StatisticsRequest,
+        VerifiedRequest,
+    )
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.release.card import papers
     from synth.release.card.card import meaning, odds
+    from synth.report.answer_page import ANSWER
+    from synth.report.answer_page import answers as answers_of
+    from synth.report.answer_page import picture as answer_picture
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import look as note_look
@@ -73,6 +82,7 @@ if TYPE_CHECKING:
 # Name -> module[:name there], as in synth/__init__.py.
 _HOME = {
     "ACTIONS": "jobs.roles",
+    "ANSWER": "report.answer_page",
     "BeyondMeasured": "pipeline.combining",
     "Combined": "pipeline.combining",
     "Dataset": "schema.dataset",
@@ -82,8 +92,11 @@ _HOME = {
     "Roles": "jobs.roles",
     "RunRequest": "pipeline.request",
     "StatisticsRequest": "pipeline.stored_requests",
+    "VerifiedRequest": "pipeline.stored_requests",
     "Visitor": "jobs.roles",
     "alone": "pipeline.schema_approval",
+    "answer_picture": "report.answer_page:picture",
+    "answers_of": "report.answer_page:answers",
     "appraise": "evaluate.examination",
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",

@@ -25,7 +25,7 @@ def start(w: Wizard) -> jobs.Job:
     """
     assert w.table is not None
     rules = access.rules()
-    _may_spend(owning.allow("spend", w.table, w.source), dataset(w))
+    may_spend(owning.allow("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
     caps.first(dataset(w))
     job = jobs.create(_request(w).stored())
@@ -185,7 +185,7 @@ def counted(job: jobs.Job) -> Path:
     return job.path / jobs.COUNTS
 
 
-def _may_spend(who: Visitor, name: str) -> None:
+def may_spend(who: Visitor, name: str) -> None:
     """Errors: UsageError for a dataset whose budget is not the visitor's to spend."""
     if not access.rules().may_spend(who, name):
         raise synth.UsageError(
@@ -196,7 +196,7 @@ def _may_spend(who: Visitor, name: str) -> None:
 def _may_spend_beside(who: Visitor, name: str, epsilon: float) -> None:
     """Errors: UsageError for a spend beside a run that this visitor may not make, or not without a reviewer."""
     rules = access.rules()
-    _may_spend(who, name)
+    may_spend(who, name)
     if rules.needs_approval(name, epsilon):
         raise synth.UsageError(
             _(

@@ -27,6 +27,7 @@ TITLES = Texts(
         "releases": "Releases",
         "preview": "Preview",
         "series": "Series",
+        "questions": "Questions",
     }
 )
 

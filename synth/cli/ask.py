@@ -15,6 +15,7 @@ from synth.cli.options import (
     JsonOpt,
     LedgerOpt,
     MaxRowsOpt,
+    NamedSourceOpt,
     ReasonOpt,
     RelationOpt,
     UnitOpt,
@@ -30,7 +31,8 @@ def ask(
     release: Annotated[Path, typer.Argument(help="A release's folder.")],
     question: Annotated[Path, typer.Argument(help="A JSON file of questions, as in docs/verified.md.")],
     table: Annotated[
-        Path | None, typer.Option("--table", help="The private rows; without it only the price is told.")
+        Path | None,
+        typer.Option("--table", help="The private rows, or their table at --source; without it, only the price."),
     ] = None,
     schema: Annotated[
         Path | None, typer.Option("--schema", help="The table's schema [default: the release's].")
@@ -46,7 +48,10 @@ def ask(
     relation: RelationOpt = "add_remove",
     unit: UnitOpt = None,
     max_rows: MaxRowsOpt = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The .json file to write [default: answer.json].")] = None,
+    source: NamedSourceOpt = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The .json file to write, beside a page [default: answer.json].")
+    ] = None,
     ledger: LedgerOpt = None,
     dataset: DatasetOpt = None,
     assume_public: AssumeOpt = None,
@@ -60,6 +65,7 @@ def ask(
     Without --table, the price: widths of intervals at five epsilons. With it, the answer; charges the ledger.
     """
     from synth.pipeline.verified import Questions
+    from synth.report import answer_page
     from synth.schema import table as schemas
     from synth.verified import language
 
@@ -68,6 +74,7 @@ def ask(
     place = out or Path("answer.json")
     if table is not None:
         check_writable(place)  # before anything is spent
+        check_writable(place.with_suffix(".html"))
     asked = Questions(release, language.load(question))
     if table is None:
         _price(asked, out, delta=delta, relation=relation, max_rows=max_rows, width=width, term=term, as_json=as_json)
@@ -80,6 +87,7 @@ def ask(
         relation=relation,
         unit=unit,
         max_rows=max_rows,
+        source=source,
         ledger=ledger,
         dataset=dataset,
         assume_public=assumed(assume_public),
@@ -89,6 +97,7 @@ def ask(
         separate=separate,
         may_spend=may_spend(),
     )
+    write_text(place.with_suffix(".html"), str(answer_page.render(result.plain())))
     lines = [
         f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}"
         for one in result.answers

@@ -14,7 +14,7 @@ from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
 if TYPE_CHECKING:
     from synth.jobs.job import Job
     from synth.pipeline.request import RunRequest
-    from synth.pipeline.stored_requests import RefitRequest
+    from synth.pipeline.stored_requests import RefitRequest, VerifiedRequest
 
 
 @contextmanager
@@ -49,7 +49,14 @@ def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any],
     """Does what a job's folder asks for: the answer, and a run's card. Errors: as of the command."""
     from synth import jobs
     from synth.cli import job_report
-    from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest, read
+    from synth.pipeline.stored_requests import (
+        LearningRequest,
+        RefitRequest,
+        ReportRequest,
+        StatisticsRequest,
+        VerifiedRequest,
+        read,
+    )
 
     held = jobs.Job(folder)
     if held.status().final:
@@ -65,6 +72,8 @@ def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any],
         return _learn(request, held.path), None
     if isinstance(request, StatisticsRequest):
         return _statistics(request, held.path), None
+    if isinstance(request, VerifiedRequest):
+        return _answers(request, held.path), None
     result, _ = run(request, held.path)
     return result.plain(), result.card
 
@@ -129,6 +138,19 @@ def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
         write_text(folder / jobs.COUNTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     paths = {"statistics": str(folder / jobs.COUNTS)}
     return {"epsilon_spent": request.epsilon, "delta": request.delta, **result, "paths": paths}
+
+
+def _answers(request: "VerifiedRequest", job: Path) -> dict[str, Any]:
+    from synth.pipeline.verified import Questions
+    from synth.report import answer_page
+    from synth.schema import table as schemas
+
+    with reported(job, {}) as (report, folder):
+        known = schemas.load(str(request.schema_file))
+        asked = Questions(request.release, request.questions)
+        answer = asked.carry_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
+        paths = answer_page.write(answer, folder / answer_page.ANSWER)
+    return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": paths}
 
 
 def _shown(request: "RunRequest") -> dict[str, Any]:

@@ -43,6 +43,9 @@ def ledger_policy(
     table: Annotated[str, typer.Argument(help="The table, or any name together with --dataset.")] = "",
     max_epsilon: Annotated[float | None, typer.Option("--max-epsilon", help="Cap on the sum of epsilons.")] = None,
     max_delta: Annotated[float, typer.Option("--max-delta", help="Cap on the sum of deltas.")] = 1e-3,
+    reserve: Annotated[
+        float | None, typer.Option("--reserve", help="Part of the cap that `synth ask` alone may spend.")
+    ] = None,
     no_cap: Annotated[bool, typer.Option("--no-cap", help="Record the decision that this dataset has no cap.")] = False,
     new: Annotated[bool, typer.Option("--new", help="The dataset is new: nothing was ever charged to it.")] = False,
     relation: Annotated[str | None, typer.Option("--relation", help="The only relation allowed.")] = None,
@@ -57,6 +60,8 @@ def ledger_policy(
         raise UsageError("name the table, or the dataset with --dataset")
     if no_cap and max_epsilon is not None:
         raise UsageError("--no-cap and --max-epsilon exclude each other; choose one")
+    if reserve is not None and max_epsilon is None:
+        raise UsageError("--reserve is a part of a cap: name it with --max-epsilon")
     if max_epsilon is None and not no_cap:
         _there(ledger)
     book = Ledger(ledger)
@@ -68,7 +73,14 @@ def ledger_policy(
             f"it is right, --schema with the run's schema, or --dataset with a name that `synth ledger show` lists"
         )
     if max_epsilon is not None or no_cap:
-        book.set_policy(name, max_epsilon=max_epsilon, max_delta=max_delta, relation=relation, approved_by=approved_by)
+        book.set_policy(
+            name,
+            max_epsilon=max_epsilon,
+            max_delta=max_delta,
+            relation=relation,
+            approved_by=approved_by,
+            reserve=reserve,
+        )
     result = book.policy(name)
     if as_json:
         say({"dataset": name, "policy": asdict(result) if result else None})
@@ -81,7 +93,8 @@ def _policy_words(policy: Policy | None) -> str:
         return "no policy, nothing is capped"
     if policy.max_epsilon is None:
         return f"nothing is capped, as {policy.actor} decided on {policy.time[:10]}"
-    return f"at most epsilon {policy.max_epsilon:g} and delta {policy.max_delta:g} over all runs"
+    reserved = f", of which {policy.reserve:g} for questions" if policy.reserve else ""
+    return f"at most epsilon {policy.max_epsilon:g}{reserved} and delta {policy.max_delta:g} over all runs"
 
 
 @ledger_app.command("show")

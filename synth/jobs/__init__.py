@@ -1,6 +1,6 @@
 """Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
-from synth.jobs import looks
+from synth.jobs import asked, looks
 from synth.jobs.job import AS_ASKED, COUNTS, DESCRIPTION, LEARNT, RUN, Cancelled, Job, Status, create, home, listing
 from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.process_identity import alive, identity
@@ -24,6 +24,7 @@ __all__ = [
     "Status",
     "ahead",
     "alive",
+    "asked",
     "create",
     "give_back",
     "home",

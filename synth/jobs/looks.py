@@ -139,8 +139,8 @@ def _about(job: Job, what: str) -> str:
 
 
 def makes_rows(job: Job) -> bool:
-    """Whether a job makes a synthetic table, rather than learn facts, decide between tables or report on one."""
-    return all(_about(job, other) == str(None) for other in ("learns", "decides", "reports"))
+    """Whether a job makes a synthetic table, rather than learn facts, decide between tables, report or answer."""
+    return all(_about(job, other) == str(None) for other in ("learns", "decides", "reports", "questions"))
 
 
 def _done(job: Job) -> bool:

@@ -12,8 +12,8 @@ False
 
 from dataclasses import dataclass
 
-STEWARD, REVIEWER, ANALYST, ALONE = "steward", "reviewer", "analyst", "alone"
-ORDER = (STEWARD, REVIEWER, ANALYST)  # the first that fits an address
+STEWARD, REVIEWER, ASKER, ANALYST, ALONE = "steward", "reviewer", "asker", "analyst", "alone"
+ORDER = (STEWARD, REVIEWER, ASKER, ANALYST)  # the first that fits an address
 ROLES = (ALONE, *ORDER)
 
 NO, ANY, OWN, OTHERS = "no", "yes", "own", "others'"
@@ -25,14 +25,15 @@ class Action:
 
     words: str
     buttons: tuple[str, ...]
-    rights: tuple[str, str, str, str]
+    rights: tuple[str, str, str, str, str]
 
 
-STEWARDS = (ANY, ANY, NO, NO)  # nothing that belongs to anybody yet
-OWNERS = (ANY, OWN, NO, NO)  # a table, a run, a result of one's own
-DECIDING = (NO, NO, OTHERS, NO)  # what somebody else asked for
-READING = (ANY, ANY, ANY, NO)  # of the ledger; a steward sees his datasets alone
-SINGLE = (ANY, NO, NO, NO)  # only where nobody else uses the installation
+STEWARDS = (ANY, ANY, NO, NO, NO)  # nothing that belongs to anybody yet
+OWNERS = (ANY, OWN, NO, NO, NO)  # a table, a run, a result of one's own
+DECIDING = (NO, NO, OTHERS, NO, NO)  # what somebody else asked for
+READING = (ANY, ANY, ANY, NO, NO)  # of the ledger; a steward sees his datasets alone
+ASKING = (ANY, ANY, NO, ANY, NO)
+SINGLE = (ANY, NO, NO, NO, NO)  # only where nobody else uses the installation
 
 ACTIONS: dict[str, Action] = {
     "open_data": Action("open the page Data", (), STEWARDS),
@@ -42,8 +43,9 @@ ACTIONS: dict[str, Action] = {
     "open_run": Action("open the page Run", (), STEWARDS),
     "open_review": Action("open the page Review", (), STEWARDS),
     "open_release": Action("open the page Release", (), STEWARDS),
-    "open_approve": Action("open the page Approve", (), (NO, NO, ANY, NO)),
-    "open_releases": Action("open the page Releases", (), (NO, NO, ANY, ANY)),
+    "open_approve": Action("open the page Approve", (), (NO, NO, ANY, NO, NO)),
+    "open_releases": Action("open the page Releases", (), (NO, NO, ANY, ANY, ANY)),
+    "open_questions": Action("open the page Questions", (), (ANY, ANY, ANY, ANY, NO)),
     "open_preview": Action("open the page Preview", (), STEWARDS),
     "open_series": Action("open the page Series", (), STEWARDS),
     "open_ledger": Action("open the page Ledger", (), READING),
@@ -94,16 +96,24 @@ ACTIONS: dict[str, Action] = {
     "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),
     "state_choice": Action("say how a run was chosen", ("choose", "counted"), OWNERS),
     "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
-    "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO)),
+    "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO, NO)),
     "take_result": Action("download a released result of one's own", ("get_zip", "get_all", "get_"), OWNERS),
     "write_papers": Action("write the papers of a dataset", ("write_papers", "save_papers"), OWNERS),
     "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
     "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),
     "approve_spend": Action("approve a spend", ("approve_",), DECIDING),
     "refuse_spend": Action("refuse a spend", ("refuse_",), DECIDING),
-    "take_released": Action("download any released bundle", ("take_",), (ANY, NO, ANY, ANY)),
+    "take_released": Action("download any released bundle", ("take_",), (ANY, NO, ANY, ANY, ANY)),
+    "ask_question": Action("ask a question about a release", ("ask_question", "add_question"), ASKING),
+    "withdraw_question": Action("withdraw a question", ("withdraw_",), (ANY, OWN, NO, OWN, NO)),
+    "read_answer": Action(
+        "download an answer to one's own question", ("get_answer_", "get_page_"), (ANY, OWN, NO, OWN, NO)
+    ),
+    "answer_question": Action("answer a question about a release of one's own", ("answer_",), OWNERS),
+    "decline_question": Action("refuse a question about a release of one's own", ("decline_",), OWNERS),
+    "set_reserve": Action("keep a part of a cap for questions", ("reserve_set",), STEWARDS),
     "read_ledger": Action("read lines of the ledger", ("export_ledger",), READING),
-    "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO)),
+    "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO, NO)),
     "compose": Action("add up the runs on a dataset", ("compose",), READING),
     "verify_ledger": Action("check the ledger's seals", ("verify",), READING),
 }

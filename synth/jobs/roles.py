@@ -6,6 +6,7 @@ The file is TOML::
     [roles]
     steward = ["ann@example.org"]     # uploads, spends, sees the comparison with the real rows
     reviewer = ["bob@example.org"]    # approves larger spends, and releases
+    asker = ["eve@example.edu"]       # asks questions about what was released, and downloads it
     analyst = ["*@example.org"]       # downloads what was released
 
     [approval]
@@ -157,6 +158,7 @@ def place() -> Path | None:
 class _People(toml_files.KnownTable):
     steward: list[str] | None = None
     reviewer: list[str] | None = None
+    asker: list[str] | None = None
     analyst: list[str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a job's folder asks for beside a run: learning, statistics, another fit, a report; each a stored model."""
+"""What a job's folder asks for beside a run: learning, statistics, answers, another fit, a report: stored models."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -29,6 +29,23 @@ class StatisticsRequest(RunRequest):
 
     task: Literal["statistics"] = "statistics"
     decides: tuple[str, ...] = ()
+    device: str = "cpu"
+
+
+class VerifiedRequest(RunRequest):
+    """Questions about the table behind ``release``; ``questions``: JSON data, as docs/verified.md has it.
+
+    ``asks``: the name of the stored question that it answers, ``asked_by``, ``why``: as that says.
+    Errors: UsageError. Privacy: public only.
+    """
+
+    task: Literal["verified"] = "verified"
+    method: str = "verified"
+    release: str
+    questions: dict[str, Any] | tuple[Any, ...]
+    asks: str | None = None
+    asked_by: str | None = None
+    why: str = ""
     device: str = "cpu"
 
 
@@ -115,6 +132,7 @@ TASKS: dict[str, type[Request]] = {
     "run": RunRequest,
     "learn": LearningRequest,
     "statistics": StatisticsRequest,
+    "verified": VerifiedRequest,
     "refit": RefitRequest,
     "report": ReportRequest,
 }

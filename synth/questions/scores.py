@@ -10,7 +10,8 @@ from synth.questions.encoding import Block
 from synth.questions.features import Rows, distinct, looked_up
 
 LINEAR, LOGISTIC, POISSON, QUANTILE, COUNT = "linear", "logistic", "poisson", "quantile", "count"
-LINKS = (LINEAR, LOGISTIC, POISSON, QUANTILE, COUNT)
+SURVIVAL = "survival"
+LINKS = (LINEAR, LOGISTIC, POISSON, QUANTILE, COUNT, SURVIVAL)
 FAR = {LOGISTIC: (-30.0, 30.0), POISSON: (-30.0, 25.0)}  # the linear predictor is held within these
 MOST = 1e140  # of a row's sums, whose squares are finite
 FINE = 256  # points to a unit of the linear predictor at which a mean is tabled
@@ -24,7 +25,7 @@ class Score:
     by position; no number makes a constant 1. ``y``: the product of the tables of width one in ``outcome``.
     ``present``: tables of ones and zeros whose product says whether a row takes part. ``link``: ``linear``,
     ``logistic``, ``poisson``; ``quantile``, where level - (y <= coefficients . x) stands for the difference; ``count``,
-    where 1 does. ``whitening``: (q, p).
+    where 1 does; ``survival``, the same, of terms that have either sign. ``whitening``: (q, p).
 
     All arithmetic is element by element, in operations that IEEE 754 rounds in one way (means are tabled, with straight
     lines between): a row's numbers do not depend on the rows beside it.
@@ -121,7 +122,7 @@ class Score:
 
     def residuals(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """What stands for y - mean, (n,)."""
-        if self.link == COUNT:
+        if self.link in (COUNT, SURVIVAL):
             return np.ones_like(y)
         eta = _summed(self.coefficients, x)
         return self.level - (y <= eta) if self.link == QUANTILE else y - mean(self.link, eta)

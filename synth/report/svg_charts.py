@@ -24,7 +24,7 @@ class Rows:
     labels: list[Shape]
 
 
-def _rows(labels: Sequence[str], pitch: float) -> Rows:
+def rows_of(labels: Sequence[str], pitch: float) -> Rows:
     """Labels beside the bars, or above them where one needs more room than there is; none is cut.
 
     ``pitch``: height of a bar with its gap.
@@ -46,7 +46,7 @@ def _rows(labels: Sequence[str], pitch: float) -> Rows:
 
 def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of categories in two tables, side by side."""
-    top, rows = max(float(np.max([real, synthetic])), 1e-9), _rows(labels, 22)
+    top, rows = max(float(np.max([real, synthetic])), 1e-9), rows_of(labels, 22)
     scale, shapes = (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y = rows.tops[i]
@@ -125,7 +125,7 @@ def intervals(
     labels: Sequence[str], noisy: np.ndarray, half: np.ndarray, synthetic: np.ndarray, *, words: str, level: str
 ) -> Markup:
     """Released values as dots with their intervals, the synthetic table's as bars."""
-    top, rows = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9), _rows(labels, 19)
+    top, rows = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9), rows_of(labels, 19)
     left, scale, shapes = rows.left, (WIDE - rows.left - 12) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y, low, high = rows.tops[i], max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
@@ -138,7 +138,7 @@ def intervals(
 
 def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: np.ndarray, *, words: str) -> Markup:
     """Shares before and after: what was known as grey bars, the noisy answer as dots, the synthetic table as bars."""
-    top, rows = max(float(np.max([known, released, made])), 1e-9), _rows(labels, 24)
+    top, rows = max(float(np.max([known, released, made])), 1e-9), rows_of(labels, 24)
     left, scale, shapes = rows.left, (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y = rows.tops[i]

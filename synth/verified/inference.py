@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synth.questions import Score
-from synth.questions.scores import COUNT, LINEAR, QUANTILE
-from synth.verified.law import FAREST, Law
+from synth.questions.scores import COUNT, LINEAR, QUANTILE, SURVIVAL
+from synth.verified.law import FAREST, WHOLE, Law
+from synth.verified.survival import SurvivalLaw
 
 # How far the synthetic rows may misjudge what clipping cuts off (docs/verified.md): a part of its sum, and so many
 # deviations of a sum of as many independent rows.
 MISFIT, SPREAD = 0.1, 1.2
 ROUGH = 30.0  # rows by which the number of those that tell of a coefficient may be off, in a release at epsilon 1
-WHOLE = 1e100  # a clip that cuts nothing off
+AnyLaw = Law | SurvivalLaw
 ROUNDS, HALVINGS, CLOSE = 25, 6, 1e-3
 
 
@@ -50,12 +51,30 @@ class Estimate:
         return self.noise + self.sampling + self.clipping
 
 
-def solved(law: Law, measured: Sequence[Measured]) -> Estimate:
-    """The bent law whose predicted sums are closest to the measured ones, and how sure that is.
+def solved(law: AnyLaw, measured: Sequence[Measured]) -> Estimate:
+    """The bent law whose predicted sums are closest to the measured ones, and how sure that is."""
+    shift, moves, converged = _nearest(law, measured)
+    last = Moments.of(law, measured[-1].score, shift)
+    asked = [(replace(last, move=m), own.sigma) for m, own in zip(moves, measured, strict=True)]
+    estimate = expected(law, asked, shift, slope=law.slope(shift), converged=converged)
+    if law.template.link in (COUNT, SURVIVAL):
+        return estimate
+    last_move = estimate.values - measured[-1].score.coefficients
+    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) * last_move
+    return replace(estimate, clipping=estimate.clipping + off**2, within=estimate.within + off**2)
+
+
+def pointed(law: AnyLaw, measured: Sequence[Measured]) -> np.ndarray:
+    """The coefficients of the bent law whose predicted sums are closest to the measured ones, (p,)."""
+    return law.coefficients(_nearest(law, measured)[0])
+
+
+def _nearest(law: AnyLaw, measured: Sequence[Measured]) -> tuple[np.ndarray, tuple[np.ndarray, ...], bool]:
+    """The shift, how each score's sums move with it there, and whether the search came to an end.
 
     Steps of Gauss and Newton, each halved until the distance falls.
     """
-    shift, prior, results = np.zeros_like(law.beta), law.prior(), False
+    shift, prior, converged = np.zeros_like(law.beta), law.prior(), False
     here = _Fit.at(law, measured, shift, prior)
     for _ in range(ROUNDS):
         move, scale = _inverse(here.left) @ here.right, np.sqrt(np.maximum(np.diag(_inverse(here.left)), 1e-300))
@@ -64,20 +83,13 @@ def solved(law: Law, measured: Sequence[Measured]) -> Estimate:
             if there.distance <= here.distance:
                 break
             move = move / 2
-        results = bool(np.all(np.abs(move) <= CLOSE * scale))
+        converged = bool(np.all(np.abs(move) <= CLOSE * scale))
         if there.distance > here.distance:
             break
         shift, here = _held(law, shift + move), there
-        if results:
+        if converged:
             break
-    last = Moments.of(law, measured[-1].score, shift)
-    asked = [(replace(last, move=m), own.sigma) for m, own in zip(here.moves, measured, strict=True)]
-    estimate = expected(law, asked, shift, slope=law.slope(shift), converged=results)
-    if law.template.link == COUNT:
-        return estimate
-    last_move = estimate.values - measured[-1].score.coefficients
-    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) * last_move
-    return replace(estimate, clipping=estimate.clipping + off**2, within=estimate.within + off**2)
+    return shift, here.moves, converged
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,7 +102,7 @@ class _Fit:
     moves: tuple[np.ndarray, ...]
 
     @classmethod
-    def at(cls, law: Law, measured: Sequence[Measured], shift: np.ndarray, prior: np.ndarray) -> "_Fit":
+    def at(cls, law: AnyLaw, measured: Sequence[Measured], shift: np.ndarray, prior: np.ndarray) -> "_Fit":
         distance, left, right, moves = float(shift @ prior @ shift), prior, -prior @ shift, []
         for m in measured:
             released, move = law.predicted(m.score, shift)
@@ -122,7 +134,7 @@ class Moments:
     telling: np.ndarray
 
     @classmethod
-    def of(cls, law: Law, score: Score, shift: np.ndarray) -> "Moments":
+    def of(cls, law: AnyLaw, score: Score, shift: np.ndarray) -> "Moments":
         """Over the law's rows."""
         released, w = law.contributions(score, shift)
         plain = law.influences(shift)
@@ -143,7 +155,7 @@ class Moments:
 
 
 def expected(
-    law: Law,
+    law: AnyLaw,
     asked: Sequence[tuple[Moments, float]],
     shift: np.ndarray,
     *,
@@ -179,7 +191,7 @@ def expected(
     )
 
 
-def _held(law: Law, shift: np.ndarray) -> np.ndarray:
+def _held(law: AnyLaw, shift: np.ndarray) -> np.ndarray:
     if law.template.link in (LINEAR, COUNT):
         return shift
     return np.clip(shift, -FAREST, FAREST)

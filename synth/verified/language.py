@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from synth.errors import UsageError, meant
 from synth.questions import Bins, Block, Score
-from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE
+from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.schema import codec, regular_files
 from synth.schema.table import Column, Schema
 from synth.verified import formula
@@ -25,9 +26,10 @@ FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "quantile": (("column", "level"), ()),
     "difference": (("by", "groups"), ("column", "of")),
     **dict.fromkeys(REGRESSIONS, (("formula",), ("positive",))),
+    SURVIVAL: (("time", "event", "at"), ()),
     "within": (("question", "mine", "by"), ()),
 }
-MOST_CONDITIONS, MOST_QUESTIONS = 3, 50
+MOST_CONDITIONS, MOST_QUESTIONS, MOST_TIMES = 3, 50, 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -230,6 +232,31 @@ def _regression(plain: Mapping[str, Any], schema: Schema, place: str, present: t
     return Question(plain=plain, names=made.names, score=score, shown=dict(zip(made.names, made.names, strict=True)))
 
 
+def _survival(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:
+    outcome, there = _numbers(plain["time"], schema, place)
+    event, known = _share_of(plain["event"], schema, place)
+    column, times = schema.columns[plain["time"]], plain["at"]
+    times = times if isinstance(times, Sequence) and not isinstance(times, str) else [times]
+    at = [_number(t, f'{place}: "at"') for t in times]
+    low, high = _ends(column)
+    rising = all(a < b for a, b in pairwise(at))
+    if not (1 <= len(at) <= MOST_TIMES and rising and low <= at[0] and at[-1] <= high):
+        raise UsageError(f'{place}: "at" are 1 to {MOST_TIMES} times from {low:g} to {high:g}, in rising order')
+    if len(event) != 1 or low < 0:
+        raise UsageError(f"{place}: survival needs an event in one column, and times from 0 on")
+    values, bins = outcome.table[:, 0], outcome.bins
+    inside = np.diff([(values <= t).astype(float) for t in at], axis=0, prepend=0.0).T
+    score = _score(
+        (*present, there, *known),
+        (),
+        SURVIVAL,
+        terms=(*(((0, k), (2, 0)) for k in range(len(at))), *(((1, k),) for k in range(len(at)))),
+        factors=(Block(bins=bins, table=inside), Block(bins=bins, table=np.zeros_like(inside)), event[0]),
+    )
+    names = tuple(f"survival at {t:g}" for t in at)
+    return Question(plain=plain, names=names, score=score, shown={n: n for n in names}, ends=(0.0, 1.0))
+
+
 def _within(plain: Mapping[str, Any], schema: Schema, place: str) -> Question:
     inner = _one(plain["question"], schema, f"{place}: question")
     mine, by = plain["mine"], plain["by"]
@@ -268,4 +295,5 @@ _KINDS = {
     "quantile": _quantile,
     "difference": _difference,
     **dict.fromkeys(REGRESSIONS, _regression),
+    SURVIVAL: _survival,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from synth.questions.scores import COUNT, LINEAR, QUANTILE, mean
 
 STEPS, LIFT, ALIKE = 60, 1e-10, 1e-7
 PLAUSIBLE = 2.0  # deviation beforehand of by how much a logarithm of odds or means differs from the synthetic rows'
+WHOLE = 1e100  # a clip that cuts nothing off
 FAREST = 4.0  # of a coefficient on columns of unit size, for links whose rows are reweighted
 
 
@@ -72,6 +74,10 @@ class Law:
         fitted, bent = mean(link, at @ self.z), mean(link, (self.beta + shift) @ self.z)
         cross = (self.z * (w * (self.y - fitted) * (self.y - bent))) @ self.z.T
         return self.turn.T @ _solve(self._curvature(w, fitted), cross)
+
+    def score(self, values: np.ndarray, clip: float, whitening: np.ndarray) -> Score:
+        """The sum that is asked for at these coefficients."""
+        return replace(self.template, coefficients=values, clip=clip, whitening=whitening)
 
     def predicted(self, score: Score, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The exact sums that a table of the bent law would have, (dim,), and how they move with the shift."""
@@ -169,9 +175,14 @@ class Law:
         """The outcome at the level that ``shift`` moves the question's to."""
         level = self.template.level
         shifted = 1 / (1 + np.exp(-(np.log(level / (1 - level)) - shift)))
+        rank, y = self._ranked
+        return float(y[min(int(np.searchsorted(rank, shifted)), len(y) - 1)]) if len(y) else 0.0
+
+    @cached_property
+    def _ranked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The outcomes in order, and which share of the rows is up to each."""
         order = np.argsort(self.y, kind="stable")
-        rank = np.cumsum(self.w[order]) / max(self.mass, 1e-9)
-        return float(self.y[order][min(int(np.searchsorted(rank, shifted)), len(order) - 1)]) if len(order) else 0.0
+        return np.cumsum(self.w[order]) / max(self.mass, 1e-9), self.y[order]
 
     def _rise(self, shift: float) -> float:
         """By how much the quantile falls with the shift: over a step that is long enough for it to change."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.questions import Embedding, EmbeddingRelease, Score
-from synth.questions.scores import COUNT, QUANTILE
-from synth.verified.inference import SPREAD, Estimate, Measured, Moments, expected, solved
+from synth.questions.scores import COUNT, QUANTILE, SURVIVAL
+from synth.verified.inference import SPREAD, AnyLaw, Estimate, Measured, Moments, expected, pointed
 from synth.verified.language import Question
 from synth.verified.law import Law, free
+from synth.verified.survival import SurvivalLaw
 
 STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where the first one points
 CLIPS = np.geomspace(1.5, 40.0, 16)  # in deviations of one number of a row's whitened contribution
@@ -26,14 +27,16 @@ class Planned:
 
     question: Question
     retained: tuple[int, ...]
-    law: Law
-    small: Law
+    law: AnyLaw
+    small: AnyLaw
     clips: dict[float, float] = field(default_factory=dict)
     looked: dict[float, Moments] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
         """Errors: UsageError where hardly a synthetic row takes part."""
+        if question.score.link == SURVIVAL:
+            return cls._of_survival(question, rows, total)
         remaining = tuple(free(question.score, rows))
         here = question.score.design(rows)[2]
         if question.score.link != COUNT and (not remaining or here.sum() < FEWEST):
@@ -47,6 +50,15 @@ class Planned:
         law = Law.of(score, rows, total)
         small = Law.of(score, few, total) if len(free(score, few)) == len(remaining) else law
         return cls(question=question, retained=remaining, law=law, small=small)
+
+    @classmethod
+    def _of_survival(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
+        law = SurvivalLaw.of(question.score, rows, total)
+        if law.fewest_at_risk() < FEWEST:
+            raise UsageError(
+                "question: hardly any synthetic row is left before the last time; ask of earlier times, or of more rows"
+            )
+        return cls(question=question, retained=tuple(range(len(question.names))), law=law, small=law)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,12 +120,12 @@ class Planned:
 
     def score(self, coefficients: np.ndarray, clip: float, whitening: np.ndarray) -> Score:
         """The sum that is asked for at these coefficients."""
-        return replace(self.law.template, coefficients=coefficients, clip=clip, whitening=whitening)
+        return self.law.score(coefficients, clip, whitening)
 
     def next_question(self, measured: list[Measured], sigma: float, step: int, purpose: str) -> Embedding:
         """What is asked after so many steps; ``sigma``: noise of one question that took the whole share."""
         none = np.zeros_like(self.law.beta)
-        result = solved(self.law, measured).values if measured else self.law.coefficients(none)
+        result = pointed(self.law, measured) if measured else self.law.coefficients(none)
         at = result if np.isfinite(result).all() else self.law.coefficients(none)
         score = self.score(at, self.clip(sigma), self.whitening)
         return Embedding(purpose=purpose, features=score, sigma=sigma / self.shares()[step] ** 0.5)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import comparison, deciding, export, more, outlet, releasing, whole
+from app.result import asking, comparison, deciding, export, more, outlet, releasing, whole
 from app.run import caps, datasets, forecast, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
@@ -20,12 +20,18 @@ from tests.app.elements import SCHEMA, said
 
 pytestmark = pytest.mark.xdist_group("app")
 APP = Path(access.__file__).parents[1]
-TRIED = 371  # calls beyond a role
-PEOPLE = {"steward": "ann@example.org", "reviewer": "bob@example.org", "analyst": "carl@example.org"}
+TRIED = 523  # calls beyond a role
+PEOPLE = {
+    "steward": "ann@example.org",
+    "reviewer": "bob@example.org",
+    "asker": "dora@example.org",
+    "analyst": "carl@example.org",
+}
 FILE = """
 [roles]
 steward = ["ann@example.org", "eve@example.org"]
 reviewer = ["bob@example.org"]
+asker = ["dora@example.org"]
 analyst = ["carl@example.org"]
 [approval]
 epsilon_above = 5.0
@@ -79,6 +85,13 @@ def run_of(owner: str, w: Wizard, *, state: str = "done", asked: str = "") -> jo
     return job
 
 
+def question_of(job: jobs.Job):
+    """A question about this run, asked by whoever made it; the same one each time."""
+    held = [a for a in jobs.asked.listing() if a.job == job.path.name]
+    by = job.request()["owner"]
+    return held[0] if held else jobs.asked.ask(by=by, why="x", job=job, questions={"kind": "count"}, epsilon=0.1)
+
+
 def reported(w: Wizard) -> dict:
     return json.loads((w.place / "wizard.json").read_text())
 
@@ -95,6 +108,7 @@ class Upload:
 def deeds(w: Wizard, job: jobs.Job) -> dict:
     """The functions behind the buttons, for each action, on somebody's table and run."""
     place, path = job.path / "release", str(job.path)
+    question = question_of(job)
     return {
         **{f"open_{page}": partial(frame.head, page, "") for page in TITLES},
         "take_sample": intake.sample,
@@ -128,6 +142,12 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "approve_spend": lambda: runs.approve(job),
         "refuse_spend": lambda: runs.refuse(job),
         "take_released": lambda: export.packed(job, place, "take_released"),
+        "ask_question": lambda: asking.ask(job, {"kind": "count"}, epsilon=0.1, why="x"),
+        "withdraw_question": lambda: asking.withdraw(question),
+        "read_answer": lambda: asking.part(question, "answer.json"),
+        "answer_question": lambda: asking.answer(question, epsilon=0.1),
+        "decline_question": lambda: asking.decline(question, "x"),
+        "set_reserve": lambda: asking.reserve("club", 0.1),
         "read_ledger": lambda: datasets.seen(["club"]),
         "read_any_dataset": partial(access.allow, "read_any_dataset"),
         "compose": partial(access.allow, "compose"),
@@ -149,7 +169,7 @@ def traces(home: Path) -> set:
 
 
 def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkeypatch):
-    """All actions of the table x (nobody, stranger, three roles) x (own things, others' things), called directly."""
+    """All actions of the table x (nobody, stranger, four roles) x (own things, others' things), called directly."""
     offered = home / "tables"
     offered.mkdir()
     (offered / "offered.csv").write_text("age\n20\n")

@@ -56,6 +56,16 @@ MAPS = {
     "linear": score("linear", 0.5),
     "poisson": score("poisson", 0.5),
     "quantile": score("quantile", 0.6, level=0.3),
+    "survival": Score(
+        factors=(Block(bins=C, table=np.eye(3)[:, :2]), Block(bins=C, table=[[0.2, 0.0], [0.2, 0.5], [0.2, 0.6]]), YES),
+        terms=(((0, 0), (2, 0)), ((0, 1), (2, 0)), ((1, 0),), ((1, 1),)),
+        present=(HERE,),
+        outcome=(),
+        link="survival",
+        coefficients=np.zeros(4),
+        whitening=np.hstack([[[1.0, 0.0], [0.4, 2.0]], [[-1.0, 0.0], [-0.4, -2.0]]]),
+        clip=0.7,
+    ),
     "counted": Score(
         factors=(),
         terms=((),),

@@ -92,15 +92,17 @@ class Ledger:
         unit: str | None = None,
         actor: str | None = None,
         approved_by: str | None = None,
+        reserve: float | None = None,
     ) -> Policy:
         """Records the cap that holds for the dataset from now on, earlier spends included.
 
         A cap below what is spent is allowed: then nothing remains. ``max_epsilon=None`` records the decision that
-        nothing caps the dataset (neither epsilon nor delta), by whom and when. Errors: UsageError for a figure out
-        of range, or a relation or unit that recorded spends contradict (they could not be added up).
+        nothing caps the dataset (neither epsilon nor delta), by whom and when. ``reserve``: the part of
+        ``max_epsilon`` for verified answers; None leaves it as it is, as far as the cap allows. Errors: UsageError
+        for a figure out of range, or a relation or unit that recorded spends contradict (they could not be added up).
         """
         dataset = name(dataset, "dataset")
-        caps = ledger_policy.caps(max_epsilon, max_delta)
+        caps = ledger_policy.caps(max_epsilon, max_delta, reserve or 0.0)
         facts = _named(relation=relation, unit=unit)
         people = _named(actor=actor or user(), approved_by=approved_by)
         with sqlite.writing(self.path) as db:
@@ -109,6 +111,9 @@ class Ledger:
                 raise UsageError(reason)
             if reason := ledger_policy.contradiction(db, account, facts):
                 raise UsageError(reason)
+            before = ledger_policy.newest(db, account)
+            if reserve is None and before is not None and max_epsilon is not None:
+                caps = ledger_policy.caps(max_epsilon, max_delta, min(before.reserve, max_epsilon))
             reported = {**caps, ledger_policy.EVERY: True} if len(account.spellings) > 1 else caps
             held = next(iter(account.spellings), dataset)
             line = entries.append(

@@ -41,14 +41,20 @@ def figure(value: float, what: str, *, below: float | None = None) -> float:
     return number
 
 
-def caps(max_epsilon: float | None, max_delta: float) -> dict[str, float | None]:
+RESERVE, VERIFIED = "reserve_epsilon", "verified"  # in a policy's line; the method of a question's spend
+
+
+def caps(max_epsilon: float | None, max_delta: float, reserve: float = 0.0) -> dict[str, float | None]:
     """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
+    reserve = figure(reserve, "reserve")
+    if reserve > (max_epsilon or 0.0):
+        raise UsageError(f"reserve {reserve:g}: must be a part of the cap `max_epsilon=`; choose a smaller one")
     if max_epsilon is None:
         return {"max_epsilon": None, "max_delta": None}
     result = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
     if result["max_epsilon"] == 0:
         raise UsageError("max_epsilon 0: must be above 0")
-    return {**result}
+    return {**result, **({RESERVE: reserve} if reserve else {})}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +92,8 @@ class Spend:
 class Policy:
     """The cap on all spends of a dataset; relation and unit None mean those of its first spend.
 
-    ``max_epsilon`` and ``max_delta`` are None where somebody decided that nothing caps the dataset.
+    ``max_epsilon`` and ``max_delta`` are None where somebody decided that nothing caps the dataset. ``reserve``: the
+    part of ``max_epsilon`` that verified answers alone may spend, and no more than it; 0 where they share the cap.
     """
 
     dataset: str
@@ -97,6 +104,7 @@ class Policy:
     actor: str | None
     approved_by: str | None
     time: str
+    reserve: float = 0.0
 
     @property
     def uncapped(self) -> bool:
@@ -107,7 +115,8 @@ class Policy:
     def of(line: Entry) -> "Policy":
         """The policy that a line of kind ``policy`` records."""
         caps: list[Any] = [line.question.get(what, -1) for what in ("max_epsilon", "max_delta")]
-        whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in caps)
+        part = line.question.get(RESERVE, 0.0)
+        whole = all(isinstance(cap, int | float) and 0 <= cap < inf for cap in (*caps, part))
         if not whole and caps != [None, None]:
             raise InputError(f"ledger: line {line.number} was altered; check it with `synth.Ledger.verify`")
         return Policy(
@@ -119,6 +128,7 @@ class Policy:
             actor=line.actor,
             approved_by=line.approved_by,
             time=line.time,
+            reserve=float(part) if whole else 0.0,
         )
 
 
@@ -127,7 +137,8 @@ class Total:
     """What a dataset has spent in all and, under a policy, what remains (at least 0).
 
     ``spellings``: all ways in which its name stands in the ledger; their spends are added up. ``mu2``: the sum of
-    its runs' mu**2, for the exact composite; None where they do not compose.
+    its runs' mu**2, for the exact composite; None where they do not compose. ``remaining_reserve``: what verified
+    answers have left of their reserve, None where there is none.
     """
 
     dataset: str
@@ -139,6 +150,7 @@ class Total:
     remaining_delta: float | None
     spellings: tuple[str, ...] = ()
     mu2: float | None = None
+    remaining_reserve: float | None = None
 
 
 def exact(figures: Iterable[float]) -> Decimal:
@@ -194,6 +206,7 @@ def _stricter(one: Policy, other: Policy) -> Policy:
         max_delta=least(one.max_delta, other.max_delta),
         relation=one.relation or other.relation,
         unit=one.unit or other.unit,
+        reserve=max(one.reserve, other.reserve),
     )
 
 
@@ -210,7 +223,20 @@ def total(db: sqlite3.Connection, account: Account) -> Total:
         remaining_delta=_left(policy.max_delta, account.delta) if policy else None,
         spellings=account.spellings,
         mu2=account.mu2,
+        remaining_reserve=_left(policy.reserve, _answers(db, account)) if policy and policy.reserve else None,
     )
+
+
+def is_answer(question: dict[str, Any]) -> bool:
+    """Whether a spend bought verified answers."""
+    return question.get("method") == VERIFIED
+
+
+def _answers(db: sqlite3.Connection, account: Account) -> Decimal:
+    """What verified answers have spent of the account."""
+    spends = entries.matching(db, dataset=account.spellings, kind="spend")
+    lines = [entries.entry(line) for line in spends]
+    return exact(line.epsilon for line in lines if is_answer(line.question))
 
 
 def _left(cap: float | None, spent: Decimal) -> float | None:
@@ -263,10 +289,26 @@ def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required:
                 f"dataset {spend.dataset!r}: requested under {what} {asked!r}, but its budget is kept under"
                 f" {rule!r} and the two do not add up; ask with {what} {rule!r}"
             )
+    if policy.reserve and (reason := _beyond_reserve(db, account, spend, policy)):
+        return reason
     for what, cap in (("epsilon", policy.max_epsilon), ("delta", policy.max_delta)):
         asked = exact([getattr(spend, what)])
         if cap is not None and (excess := _excess(what, asked=asked, spent=getattr(account, what), cap=cap)):
             return f"dataset {spend.dataset!r}: {excess}; lower `{what}=` or have the policy raised"
+    return None
+
+
+def _beyond_reserve(db: sqlite3.Connection, account: Account, spend: Spend, policy: Policy) -> str | None:
+    """Why a spend is more than its part of the cap: answers have the reserve, all else has the rest."""
+    answers, asked = _answers(db, account), exact([spend.epsilon])
+    if is_answer(spend.question):
+        spent, cap, whose = answers, policy.reserve, "the reserve for questions"
+    else:
+        spent = EXACT.subtract(account.epsilon, answers)
+        cap = float(EXACT.subtract(exact([policy.max_epsilon or 0.0]), exact([policy.reserve])))
+        whose = "what the reserve for questions leaves"
+    if excess := _excess("epsilon", asked=asked, spent=spent, cap=cap):
+        return f"dataset {spend.dataset!r}: {excess}, of {whose}; lower `epsilon=` or have the policy changed"
     return None
 
 

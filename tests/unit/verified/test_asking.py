@@ -8,6 +8,10 @@ import pytest
 
 import synth
 from synth.pipeline.verified import Questions
+from synth.privacy.noise import SystemNoise
+from synth.verified import language
+from synth.verified.inference import Measured, pointed, solved
+from synth.verified.plan import Planned
 from tests.conftest import small_frame
 
 SCHEMA = {
@@ -42,6 +46,7 @@ ASKED = [
     {"kind": "logistic", "formula": "ill ~ age * sex", "positive": "yes"},
     {"kind": "poisson", "formula": "age ~ C(ill) + sex"},
     {"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": 50, "by": 10},
+    {"kind": "survival", "time": "age", "event": {"ill": "yes"}, "at": [40, 60]},
 ]
 
 
@@ -92,14 +97,74 @@ def test_with_hardly_any_noise_answers_are_the_tables_own(place, tmp_path):
             term = reported["terms"][name]
             assert abs(term["estimate"] - value) <= 4 * (term["table_high"] - term["table_low"]), reported
             assert term["table_high"] - term["table_low"] < 0.1 * abs(value) + 2.1, reported
-    rows = frame().assign(age=lambda t: t.age.astype(int), income=lambda t: pd.to_numeric(t.income))
-    rows = rows[rows.income > 0]
+    rows0 = frame().assign(age=lambda t: t.age.astype(int), income=lambda t: pd.to_numeric(t.income))
+    rows = rows0[rows0.income > 0]
     x = np.column_stack([np.ones(len(rows)), rows.age, rows.sex == "m"]).astype(float)
     beta = np.linalg.lstsq(x, np.log(rows.income), rcond=None)[0]
     terms = result.answers[6]["terms"]
     assert list(terms) == ["Intercept", "age", "C(sex)[T.m]"]
     assert np.allclose([t["estimate"] for t in terms.values()], beta, atol=0.05)
     assert result.answers[9]["within"]["mean"]["within"]
+    curve = result.answers[10]["terms"]
+    for at, own in zip((40, 60), kaplan_meier(rows0.age, rows0.ill == "yes", (40, 60)), strict=True):
+        term = curve[f"survival at {at}"]
+        assert abs(term["estimate"] - own) <= 4 * (term["table_high"] - term["table_low"])
+        assert term["table_high"] - term["table_low"] < 0.05
+
+
+def kaplan_meier(time, event, at):
+    """Survival at these times, by its definition."""
+    left_at = []
+    for end in at:
+        left = 1.0
+        for t in range(end + 1):
+            left *= 1 - ((time == t) & event).sum() / max((time >= t).sum(), 1)
+        left_at.append(left)
+    return left_at
+
+
+@pytest.mark.parametrize(("scale", "shape"), [(50, 1.3), (40, 1.3), (70, 1.3)])
+def test_survival_bends_the_releases_curve_to_the_tables_own(scale, shape):
+    """Without noise or clipping: the sums of another table lead from the synthetic curve to that table's."""
+    schema = synth.Schema.parse(
+        {
+            "columns": {
+                "t": {"type": "integer", "min": 0, "max": 120},
+                "d": {"type": "categorical", "categories": ["0", "1"]},
+            }
+        }
+    )
+    rng, at = np.random.default_rng(4), [12, 36, 60]
+
+    def rows(n, scale):
+        ends, leaves = np.floor(scale * rng.weibull(shape, n)), np.floor(rng.uniform(0, 130, n))
+        seen = np.minimum(np.minimum(ends, leaves), 120).astype(np.int64)
+        return {"t": seen, "d": ((ends <= leaves) & (ends <= 120)).astype(np.int64)}
+
+    (question,) = language.read({"kind": "survival", "time": "t", "event": {"d": "1"}, "at": at}, schema)
+    planned, own = Planned.of(question, rows(20_000, 50), 20_000.0), rows(20_000, scale)
+    asked, done = planned.law.coefficients(planned.law.beta), []
+    for _ in range(2):
+        score = planned.score(asked, 1e6, planned.whitening)
+        done.append(Measured(score=score, values=score.of(own).sum(0), sigma=1e-7))
+        asked = pointed(planned.law, done)
+    result = solved(planned.law, done)
+    truth = kaplan_meier(own["t"], own["d"] == 1, at)
+    assert result.converged
+    assert (np.abs(result.values - truth) < 5 * np.sqrt(result.within)).all()
+    assert (np.sqrt(result.within) < np.sqrt(result.sampling) / 2).all()
+    assert np.allclose(planned.law.coefficients(np.zeros(3)), kaplan_meier_of(planned), atol=1e-9)
+
+
+def kaplan_meier_of(planned):
+    """The synthetic rows' own curve, from the law's cells."""
+    law, left_at = planned.law, []
+    for end in (12, 36, 60):
+        left = 1.0
+        for t in range(end + 1):
+            left *= 1 - law.w[(law.at == t) & (law.event == 1)].sum() / law.w[law.at >= t].sum()
+        left_at.append(left)
+    return left_at
 
 
 def test_a_price_is_free_and_reads_no_row(place, command):
@@ -159,6 +224,11 @@ REFUSED = [
     ({"kind": "linear", "formula": "age"}, "OUTCOME"),
     ({"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": {"x": 1}, "by": 1}, "mine"),
     ({"kind": "within", "question": {"kind": "mean", "column": "age"}, "mine": 1, "by": -1}, "above 0"),
+    ({"kind": "survival", "time": "age", "event": {"ill": "yes"}, "at": [60, 40]}, "rising"),
+    ({"kind": "survival", "time": "age", "event": {"ill": "yes"}, "at": [200]}, "from 18 to 90"),
+    ({"kind": "survival", "time": "age", "event": {"ill": "yes", "sex": "f"}, "at": [40]}, "one column"),
+    ({"kind": "survival", "time": "ill", "event": {"ill": "yes"}, "at": [40]}, "numbers"),
+    ({"kind": "survival", "time": "age", "event": {"ill": "yes"}, "at": [90]}, "earlier times"),
     ({"questions": [{"kind": "count"}], "release": "another"}, "another release"),
     ([], "1 to"),
     ("x", "kind"),
@@ -221,6 +291,7 @@ def test_errors_are_answers_like_any_other(place, command, tmp_path, kind):
         ["Intercept", "age", "sex[T.m]", "age:sex[T.m]"],
         ["Intercept", "C(ill)[T.yes]", "sex[T.m]"],
         ["mean"],
+        ["survival at 40", "survival at 60"],
     ]
     for one in parsed["answers"]:
         for term in one["terms"].values():
@@ -228,6 +299,47 @@ def test_errors_are_answers_like_any_other(place, command, tmp_path, kind):
             assert one["settled"] == (term["estimate"] is not None)
     assert len(said.splitlines()) == 1
     assert shape(parsed["card"]) == shape(json.loads(out.read_text())["card"])
+
+
+class Silent(SystemNoise):
+    """No noise at all, so that what engines count can be compared."""
+
+    name = "none"
+
+    def gaussian_counts(self, shape, *, sigma):  # noqa: ARG002
+        return np.zeros(shape, dtype=np.int64)
+
+
+def test_every_engine_has_the_same_sums(place, tmp_path):
+    """Files, DuckDB and SQLite tables, frames: the sums of every kind of question are equal to the last bit."""
+    duckdb, rows = pytest.importorskip("duckdb"), frame()
+    rows.to_parquet(tmp_path / "people.parquet")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as db:
+        db.execute("CREATE TABLE people AS SELECT * FROM rows")
+    sources = {
+        "csv": (place / "people.csv", None),
+        "parquet": (tmp_path / "people.parquet", None),
+        "frame": (rows, None),
+        "duckdb": ("people", f"duckdb:///{tmp_path}/d.duckdb"),
+    }
+    terms = {
+        name: [
+            one["terms"]
+            for one in Questions(place / "release", ASKED)
+            .answer(
+                table,
+                source=source,
+                epsilon=1.0,
+                dataset=name,
+                separate=True,
+                noise=Silent(),
+                ledger=tmp_path / "ledger.sqlite",
+            )
+            .answers
+        ]
+        for name, (table, source) in sources.items()
+    }
+    assert all(own == terms["csv"] for own in terms.values())
 
 
 def test_a_schema_with_other_facts_is_refused(place, tmp_path):

@@ -1,0 +1,407 @@
+"""Questions about the real table behind a release: asked, priced for nothing, decided on, answered under noise."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import synth
+from app.result import asking, question_form
+from app.run import recent, runs
+from app.session import access, frame, labels, words
+from synth import app_api
+from synth.app_api import jobs
+from synth.language import Texts, _
+
+STATES = Texts(
+    {
+        "waits": "waits for the steward's decision",
+        "refused": "refused",
+        "withdrawn": "withdrawn",
+        "held": "answered by the steward; waits for a reviewer's signature",
+        "queued": "waits in line",
+        "running": "is being answered",
+        "done": "answered",
+        "failed": "failed",
+        "cancelled": "refused by a reviewer",
+        "gone": "its answer was removed",
+    }
+)
+LEVELS, USUAL = ("0.05", "0.1", "0.2", "0.5", "1"), 0.2
+MOST_SHOWN = 20
+
+
+def page() -> None:
+    """Asking, what waits for a decision, and what was answered."""
+    frame.head(
+        "questions",
+        _(
+            "Does the real table say the same as its synthetic one? A question is priced for nothing, and answered "
+            "under noise where its steward agrees."
+        ),
+    )
+    if access.me().may("ask_question"):
+        _ask()
+    result = asking.seen()
+    waiting = [a for a in result if asking.decides(a) and a.state() in ("waits", *jobs.asked.AGAIN)]
+    if waiting:
+        st.subheader(_("For you to decide"), anchor=False)
+        for a in waiting[:MOST_SHOWN]:
+            _decision(a)
+    _reserve()
+    st.subheader(_("Questions and answers"), anchor=False)
+    if not result:
+        st.info(_("Nothing was asked yet."), icon=":material/info:")
+    for a in result[:MOST_SHOWN]:
+        _asked(a)
+
+
+def _ask() -> None:
+    """A new question: about which release, what, at which price, why."""
+    st.subheader(_("Ask"), anchor=False)
+    held = asking.releases()
+    if not held:
+        st.info(
+            _("There is no release to ask about yet. A steward makes a table, and a reviewer releases it."),
+            icon=":material/info:",
+        )
+        return
+    with st.container(border=True):
+        i = st.selectbox(
+            _("About which release"),
+            range(len(held)),
+            key="q_release",
+            format_func=lambda n: f"{held[n].request()['dataset']}: {recent.named(held[n])}",
+            help=_("The question is tried on its synthetic rows; the answer comes from the real ones."),
+        )
+        job = held[i]
+        place = runs.release(job)
+        way = st.radio(
+            _("Write it"),
+            ("form", "json"),
+            key="q_way",
+            horizontal=True,
+            format_func={"form": _("in a form"), "json": _("as JSON")}.__getitem__,
+            help=_("A file of questions for the command line can be used as it is."),
+        )
+        plain = question_form.form(place) if way == "form" else _written()
+        several = st.session_state.setdefault("q_several", [])
+        if several:
+            st.caption(_("Asked together, sharing one epsilon evenly:"))
+            for one in several:
+                st.markdown(f"- {frame.escape(question_form.in_words(one))}")
+        request = _together(several, plain)
+        if way == "form" and st.button(
+            _("Ask another one with it"), key="add_question", help=_("Questions of one request share its epsilon.")
+        ):
+            synth.Release(place).question(plain)  # is refused here, before another one is written
+            several.append(plain)
+            st.rerun()
+        epsilon = _epsilon("q_epsilon", USUAL)
+        if not _price(place, request, job, epsilon):
+            return
+        why = st.text_area(
+            _("Why it is asked"),
+            key="q_why",
+            help=_("The steward reads it, and so does whoever signs."),
+            max_chars=2000,
+        )
+        if st.button(_("Ask the steward"), key="ask_question", type="primary", icon=":material/send:"):
+            asking.ask(job, request, epsilon=epsilon, why=why)
+            st.session_state["q_several"] = []
+            st.rerun()
+
+
+def _epsilon(key: str, usual: float) -> float:
+    return float(
+        st.number_input(
+            _("Epsilon of the answer"),
+            min_value=0.001,
+            max_value=10.0,
+            value=usual,
+            step=0.05,
+            format="%g",
+            key=key,
+            help=_("All questions of the request share it. Smaller protects better, and widens the intervals."),
+        )
+    )
+
+
+def _together(several: list[Any], plain: Any) -> Any:
+    return {"questions": [*several, plain]} if several else plain
+
+
+def _written() -> Any:
+    """Questions as JSON data, written or from a file. Errors: UsageError."""
+    sent = st.file_uploader(
+        _("File of questions"), type="json", key="q_file", help=_("As for `synth ask`; it holds no program.")
+    )
+    text = st.text_area(
+        _("Questions as JSON"),
+        value='{"kind": "count"}',
+        key="q_json",
+        help=_("An object, a list of them, or an object with a list of questions."),
+    )
+    try:
+        return json.loads(sent.getvalue() if sent is not None else text)
+    except (ValueError, RecursionError):
+        raise synth.UsageError(
+            _("the questions are no JSON; write for instance {example}").format(
+                example='{"kind": "mean", "column": "age"}'
+            )
+        ) from None
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def _priced(place: str, plain: str, relation: str, epsilon: float, _changed: float) -> dict[str, Any]:
+    """The price, from the release alone: it is the same for everybody who may see the release."""
+    levels = sorted({*(float(e) for e in LEVELS), epsilon})
+    asked = synth.Release(place).question(json.loads(plain))
+    return asked.price(delta=asking.DELTA, relation=relation, epsilons=levels)
+
+
+def _price(place: Path, request: Any, job: jobs.Job, epsilon: float) -> bool:
+    """What an answer would look like, from the synthetic rows alone; whether the question can be asked."""
+    try:
+        with st.spinner(_("Trying it on the synthetic rows ...")):
+            price = _priced(
+                str(place),
+                json.dumps(request),
+                job.request()["relation"],
+                epsilon,
+                (place / "release.json").stat().st_mtime,
+            )
+    except synth.SynthError as error:
+        st.info(frame.escape(frame.message_of(error)), icon=":material/edit:")
+        return False
+    st.caption(
+        _(
+            "Expected width of the 95 % interval by epsilon, beside the width that sampling alone has. It comes from "
+            "the synthetic rows, and costs nothing."
+        )
+    )
+    _table(price)
+    return True
+
+
+def _table(price: dict[str, Any]) -> None:
+    rows = []
+    for i, one in enumerate(price.get("prices", [price]), 1):
+        for name, term in one["terms"].items():
+            of = {_("question"): i} if "prices" in price else {}
+            wide = {_("epsilon {e}").format(e=e): w for e, w in term["widths"].items()}
+            rows.append(
+                {
+                    **of,
+                    _("term"): name,
+                    _("synthetic"): term["synthetic"],
+                    **wide,
+                    _("sampling"): term["sampling_width"],
+                }
+            )
+    _frame(rows)
+
+
+def _frame(rows: list[dict[str, Any]]) -> None:
+    """Figures in four digits; a dash where there is none."""
+    table = pd.DataFrame(rows)
+    for name in table.columns:
+        if table[name].dtype == float or table[name].dtype == object:
+            table[name] = [f"{v:.4g}" if isinstance(v, float) and v == v else v for v in table[name]]
+    st.dataframe(table.fillna("-"), hide_index=True)
+
+
+def _about(a: asking.Asked) -> None:
+    """Who asks what about which release, and why."""
+    about = a.run.request()
+    st.markdown(
+        _("**{dataset}**, {run}: asked by {who}, {when}").format(
+            dataset=frame.escape(str(about["dataset"])),
+            run=frame.escape(recent.named(a.run)),
+            who=frame.escape(a.by or _("the only user")),
+            when=a.time[:16].replace("T", " "),
+        )
+    )
+    for one in _listed(a.questions):
+        st.markdown(f"- {frame.escape(question_form.in_words(one))}")
+    if a.why:
+        st.caption(_("Why: {why}").format(why=frame.escape(a.why)))
+
+
+def _listed(plain: Any) -> list[Any]:
+    listed = plain.get("questions", plain) if isinstance(plain, dict) else plain
+    return listed if isinstance(listed, list) else [listed]
+
+
+def _decision(a: asking.Asked) -> None:
+    """What the steward decides on: the question, its price, what is left."""
+    with st.container(border=True):
+        _about(a)
+        about = a.run.request()
+        name = str(about["dataset"])
+        st.caption(_("Epsilon {epsilon:g} was asked for. {left}").format(epsilon=a.epsilon, left=_left(name)))
+        if a.state() in jobs.asked.AGAIN:
+            st.warning(_ended(a), icon=":material/warning:")
+        epsilon = _epsilon(f"grant_{a.name}", a.epsilon)
+        st.caption(
+            _("It means: {meaning}.").format(meaning=frame.escape(app_api.meaning(epsilon, relation=about["relation"])))
+        )
+        _price(runs.release(a.run), a.questions, a.run, epsilon)
+        reviewed = access.rules().needs_approval(name, epsilon)
+        why = st.text_input(
+            _("Reason of a refusal"),
+            key=f"reason_{a.name}",
+            help=_("Whoever asked reads it. A refusal spends nothing."),
+        )
+        with st.container(horizontal=True):
+            if st.button(
+                _("Ask a reviewer to sign") if reviewed else _("Spend and answer"),
+                key=f"answer_{a.name}",
+                type="primary",
+                icon=":material/check:",
+            ):
+                asking.answer(a, epsilon=epsilon)
+                st.rerun()
+            if st.button(_("Refuse"), key=f"decline_{a.name}", icon=":material/close:"):
+                asking.decline(a, why)
+                st.rerun()
+
+
+def _left(name: str) -> str:
+    total = next(iter(synth.Ledger().summary(name)), None)
+    budget = access.rules().budget(name)
+    if budget is not None and (total is None or total.policy is None):
+        left = budget[0] - (total.epsilon if total else 0.0)
+        return _("Of the cap in the file of roles {left:g} is left.").format(left=max(left, 0.0))
+    if total is None or total.remaining_epsilon is None:
+        return _("No cap holds for {name}.").format(name=frame.escape(name))
+    if total.remaining_reserve is None:
+        return _("Of the cap {left:g} is left; nothing of it is kept for questions.").format(
+            left=total.remaining_epsilon
+        )
+    return _("Of the reserve for questions {left:g} is left, of the whole cap {all:g}.").format(
+        left=total.remaining_reserve, all=total.remaining_epsilon
+    )
+
+
+def _reserve() -> None:
+    """A part of the cap that questions alone may spend."""
+    who = access.me()
+    if not who.may("set_reserve"):
+        return
+    mine = {
+        str(j.request()["dataset"]) for j in asking.releases() if who.may("answer_question", j.request().get("owner"))
+    }
+    capped = {t.dataset: t.policy for t in synth.Ledger().summary() if t.dataset in mine and t.policy is not None}
+    capped = {n: p for n, p in capped.items() if p.max_epsilon and access.rules().may_spend(who, n)}
+    if not capped:
+        return
+    with st.expander(_("Reserve for questions")):
+        st.caption(
+            _("A part of the cap that answers alone may spend, and no more than it: neither takes the other's share.")
+        )
+        name = st.selectbox(_("Dataset"), list(capped), key="reserve_of", help=_("Whose cap it is a part of."))
+        cap = float(capped[name].max_epsilon or 0.0)
+        value = st.number_input(
+            _("Reserve, of a cap of {cap:g}").format(cap=cap),
+            min_value=0.0,
+            max_value=cap,
+            value=capped[name].reserve,
+            step=0.1,
+            format="%g",
+            key=f"reserve_{name}",
+            help=_("0: questions and runs share the cap."),
+        )
+        if st.button(_("Keep this much"), key="reserve_set"):
+            asking.reserve(name, float(value))
+            st.rerun()
+
+
+def _asked(a: asking.Asked) -> None:
+    """A question and what became of it."""
+    state = a.state()
+    with st.container(border=True):
+        try:
+            _about(a)
+        except synth.SynthError:
+            st.markdown(_("The release that this question was about is gone."))
+        st.markdown(_("**{state}**").format(state=STATES[state]))
+        decision = a.decision or {}
+        if state == "refused" and decision.get("why"):
+            st.caption(_("Reason: {why}").format(why=frame.escape(decision["why"])))
+        if state in ("failed", "cancelled"):
+            st.caption(_ended(a))
+        if (
+            state == "waits"
+            and access.me().may("withdraw_question", a.by)
+            and st.button(_("Withdraw it"), key=f"withdraw_{a.name}", icon=":material/undo:")
+        ):
+            asking.withdraw(a)
+            st.rerun()
+        if state == "done" and (asking.decides(a) or access.me().may("read_answer", a.by)):
+            _answer(a)
+
+
+def _ended(a: asking.Asked) -> str:
+    """Why the answer did not come, in the worker's words: public ones."""
+    try:
+        status = a.answer.status() if a.answer else None
+    except synth.SynthError:
+        status = None
+    said = status.message if status and status.message else STATES[a.state()]
+    return frame.escape(frame.sentence(labels.plain(said)))
+
+
+def _answer(a: asking.Asked) -> None:
+    """Figures, a picture, and the files."""
+    result = json.loads(asking.part(a, app_api.ANSWER))
+    for one in app_api.answers_of(result):
+        st.html(str(app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")))
+        rows = [
+            {
+                _("term"): name,
+                _("synthetic"): t["synthetic"],
+                _("verified"): t["estimate"],
+                _("low"): t["low"],
+                _("high"): t["high"],
+            }
+            for name, t in one["terms"].items()
+        ]
+        _frame(rows)
+        for name, said in one.get("within", {}).items():
+            st.markdown(_within(name, said))
+    card = result["card"]
+    st.caption(
+        _(
+            "Dot: verified, line: its 95 % interval, box: the interval of the private table itself, bar: synthetic. "
+            "Guarantee: epsilon {epsilon:g}, delta {delta}; it may be published."
+        ).format(epsilon=card["epsilon"], delta=words.small(card["delta"]))
+    )
+    page_ = app_api.ANSWER.replace(".json", ".html")
+    with st.container(horizontal=True):
+        for key, name, kind, label in (
+            ("get_answer_", app_api.ANSWER, "application/json", _("Answer with its card (.json)")),
+            ("get_page_", page_, "text/html", _("Page (.html)")),
+        ):
+            st.download_button(
+                label,
+                access.later(asking.part, a, name),
+                name,
+                kind,
+                key=f"{key}{a.name}",
+                on_click="ignore",
+                icon=":material/download:",
+                help=_("Noisy figures alone: it may be shared."),
+            )
+
+
+def _within(name: str, said: dict[str, Any]) -> str:
+    if said["within"] is None:
+        return _("{name}: the noise does not settle it.").format(name=frame.escape(name))
+    text = _("{name}: yours is within.") if said["within"] else _("{name}: yours is not within.")
+    return text.format(name=frame.escape(name)) + " " + _("Wrong with chance {error:.2g}.").format(error=said["error"])
+
+
+page()

@@ -1,0 +1,136 @@
+"""Verified answers for people: a page with a picture of synthetic and verified values, and the files beside it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from synth.report import html
+from synth.report.svg import dot, draw, label, line, rect
+from synth.report.svg_charts import WIDE, rows_of
+from synth.schema import whole_files
+
+ANSWER = "answer.json"
+STEP = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """One question as the page shows it: ``words`` as it was asked, rows of figures, and their picture."""
+
+    words: str
+    rows: Sequence[tuple[str, ...]]
+    picture: Markup
+    settled: bool
+
+
+def write(answer: Mapping[str, Any], place: Path) -> dict[str, str]:
+    """Writes an answer as JSON at ``place`` and, beside it, as a page; the paths of both.
+
+    Privacy: released answers only.
+    """
+    page = place.with_suffix(".html")
+    whole_files.write(place, json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+    whole_files.write(page, str(render(answer)))
+    return {"answer": str(place), "page": str(page)}
+
+
+def render(answer: Mapping[str, Any]) -> Markup:
+    """The page of an ``answer.json``; it needs no network.
+
+    Privacy: released answers only.
+    """
+    card, level = answer["card"], f"{100 * answer['level']:g} %"
+    return html.render(
+        "answer.html",
+        title="Verified answers",
+        mark=None if card.get("exportable", True) else "Made with seeded noise: protects nothing",
+        card=card,
+        release=answer["release"],
+        level=level,
+        parts=[_part(one, level) for one in answers(answer)],
+    )
+
+
+def answers(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Each question's answer; one that was asked alone stands at the top of the file.
+
+    Privacy: released answers only.
+    """
+    return list(answer.get("answers", [answer]))
+
+
+def _part(one: Mapping[str, Any], level: str) -> _Part:
+    rows = [
+        (
+            name,
+            number(t["synthetic"]),
+            number(t["estimate"]),
+            _span(t, "low", "high"),
+            _span(t, "table_low", "table_high"),
+        )
+        for name, t in one["terms"].items()
+    ]
+    rows += [(f"yours of {n}", "", _yes(said), "", "") for n, said in one.get("within", {}).items()]
+    words = json.dumps(one["question"], ensure_ascii=False)
+    return _Part(words=words, rows=rows, picture=picture(one["terms"], level=level), settled=bool(one["settled"]))
+
+
+def _yes(said: Mapping[str, Any]) -> str:
+    if said["within"] is None:
+        return "not to be told"
+    return f"{'within' if said['within'] else 'not within'}, wrong with chance {said['error']:.2g}"
+
+
+def _span(term: Mapping[str, Any], low: str, high: str) -> str:
+    return "-" if term[low] is None else f"{number(term[low])} to {number(term[high])}"
+
+
+def number(value: float | None) -> str:
+    """A figure in five digits, a dash for none.
+
+    >>> number(1234.5678), number(None)
+    ('1234.6', '-')
+    """
+    return "-" if value is None else f"{value:.5g}"
+
+
+def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
+    """Each term on a scale of its own: interval of the population, within it the table's, and the synthetic value.
+
+    ``terms``: of one answer; ``level``: of its intervals, in words.
+
+    Privacy: released answers only.
+    """
+    rows = rows_of(list(terms), STEP)
+    shapes, left = list(rows.labels), rows.left
+    for top, (name, term) in zip(rows.tops, terms.items(), strict=True):
+        y = top + 8
+        ends = [term[n] for n in ("low", "high", "synthetic") if term[n] is not None]
+        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        wide = (WIDE - left - 20) / max(high - low, 1e-300)
+
+        def at(value: float, low: float = low, wide: float = wide) -> float:
+            return left + 8 + (value - low) * wide
+
+        if term["estimate"] is None:
+            shapes.append(label(left + 8, y + 4, "not settled", anchor="start", kind="dim"))
+            continue
+        title = f"{name}: {number(term['estimate'])} ({level}: {_span(term, 'low', 'high')})"
+        shapes.append(line(at(term["low"]), at(term["high"]), y, y, "whisker", title=title))
+        inner = (max(term["table_low"], term["low"]), min(term["table_high"], term["high"]))
+        shapes.append(rect(at(inner[0]), y - 4, (inner[1] - inner[0]) * wide, 8, "real", opacity=0.4, title=title))
+        shapes.append(dot(at(term["estimate"]), y, title=title))
+        if term["synthetic"] is not None:
+            here = at(term["synthetic"])
+            shapes.append(
+                rect(here - 1.5, y - 8, 3, 16, "synthetic", title=f"{name}: synthetic {number(term['synthetic'])}")
+            )
+    words = "; ".join(
+        f"{n}: verified {number(t['estimate'])}, {level} {_span(t, 'low', 'high')}, synthetic {number(t['synthetic'])}"
+        for n, t in terms.items()
+    )
+    return draw(shapes, wide=WIDE, tall=rows.tall + 4, words=words, kind="answer")
