@@ -1,4 +1,4 @@
-"""The tables of related.py: patients and their stays, accounts and their orders, with their schemas."""
+"""Public related tables with their schemas: patients and stays, accounts and orders, accounts and their persons."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -78,6 +78,29 @@ def bank() -> Case:
     orders = orders[["order_id", "account_id", "bank_to", "amount", "k_symbol"]]
     tables = {"accounts": accounts, "orders": orders}
     return _case("bank", tables, {"amount": (0, 15000)}, ["account_id", "order_id"], columns=["account_id"])
+
+
+def persons() -> Case:
+    """Accounts and the one or two persons who hold them, as households: role, sex, year of birth, district."""
+    how = {"dtype": str, "sep": None, "engine": "python", "keep_default_na": False}
+    folder = SHARED / "data" / "relational_bank"
+    accounts, clients, held = (pd.read_csv(folder / f"{n}.csv", **how) for n in ("account", "client", "disp"))
+    accounts["year"] = accounts["date"].str.replace("-", "").str[-6:].str[:2]
+    accounts = accounts[["account_id", "district_id", "frequency", "year"]]
+    people = held.merge(clients.rename(columns={"district_id": "home"}), on="client_id")
+    people["born"] = people["birth_date"].str[:4]
+    people = people[["client_id", "account_id", "type", "gender", "born", "home"]]
+    tables = {"accounts": accounts, "persons": people}
+    return _case("persons", tables, {"born": (1905, 1990)}, ["account_id", "client_id"], columns=["account_id"])
+
+
+def some_roots(case: Case, roots: int, seed: int) -> Case:
+    """The case with so many of its roots, drawn at random, and all below them."""
+    parent, child, (column,) = case.key["parent"], case.key["child"], case.key["columns"]
+    upper, lower = case.tables[parent], case.tables[child]
+    chosen = upper.sample(roots, random_state=seed).reset_index(drop=True)
+    below = lower[lower[column].isin(chosen[column])].reset_index(drop=True)
+    return Case(case.name, {parent: chosen, child: below}, case.schema)
 
 
 def _case(name: str, tables: dict[str, pd.DataFrame], numbers: dict, keys: list[str], **key) -> Case:

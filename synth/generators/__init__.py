@@ -24,6 +24,7 @@ from synth.generators.gradients.private_set import PrivateSet
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.independent import IndependentChildren
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
@@ -62,9 +63,10 @@ ALL: tuple[type[Any], ...] = (
     Mwem,
     SmallDb,
     Nested,
+    IndependentChildren,
 )
 GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "one"}
-TREES: dict[str, Nested] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "tree"}
+TREES: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "tree"}
 
 
 def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset | None = None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
+from synth.questions.linked import Linked
 from synth.questions.tables import Bins
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
@@ -92,6 +93,32 @@ class PublicRows(Protocol):
         ...
 
 
+class PublicTrees(Protocol):
+    """Public related tables, encoded under the private ones' schema.
+
+    Privacy: public only.
+    """
+
+    @property
+    def name(self) -> str:
+        """What they are called on the card."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """The digest of their files."""
+        ...
+
+    @property
+    def num_rows(self) -> int:
+        """Roots that they have."""
+        ...
+
+    def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
+        """Their counts, of each marginal's shape (A, B), in roots, and the places that they lack, which have zeros."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """The public circumstances of a run; all a generator may base its choices on besides releases.
@@ -119,7 +146,7 @@ class Setting:
     epsilon: float = 0.0
     slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
     step_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
-    priors: Sequence[PublicRows] = field(default=(), compare=False, repr=False)
+    priors: Sequence[Any] = field(default=(), compare=False, repr=False)  # PublicRows; PublicTrees of related tables
 
     def sigma(self, share: float, *, signed: bool = False) -> float:
         """Noise of one table of counts (or sum of vectors) that takes this share of mu**2, rounded up."""

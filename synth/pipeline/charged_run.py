@@ -16,7 +16,7 @@ from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
 from synth.pipeline.prepare import prepare
-from synth.pipeline.priors import PriorRows, encoded
+from synth.pipeline.priors import Encoded, encoded
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.read_rows import RowReader
 from synth.pipeline.reporting import Quiet, Reporter
@@ -50,7 +50,7 @@ class ChargedRun:
         self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
         self.schema = plan.schema
         self.line: Entry | None = None
-        self.priors: tuple[PriorRows, ...] = ()  # once they are encoded
+        self.priors: tuple[Encoded, ...] = ()  # once they are encoded
         self._sessions: list[Curator] = []
 
     @property

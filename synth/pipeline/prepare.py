@@ -69,7 +69,7 @@ def prepare(
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)
     for one in plan.priors:
-        if isinstance(one, priors.PriorRows) and one.lost:
+        if isinstance(one, priors.Encoded) and one.lost:
             note(priors.LOST.format(one.name, one.lost))
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
@@ -82,8 +82,8 @@ def prepare(
     for name, table in plan.rows.items():
         with allowed_empty(plan.schema, name):
             table.check_form()
-        if may_spend(plan.dataset):
-            priors.check_apart(known, table, plan.book.row_key())
+    if known and may_spend(plan.dataset):
+        priors.check_apart(known, plan.rows, plan.schema, plan.book.row_key())
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):

@@ -4,22 +4,24 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
-from synth.pipeline import same_rows
+from synth.pipeline import related_priors, same_rows
 from synth.pipeline.private_rows import PrivateRows
+from synth.pipeline.related_priors import PriorTrees, RelatedPrior
 from synth.privacy.noise import SeededNoise
 from synth.release import folder
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.regular_files import is_folder
 from synth.schema.table import Schema
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import files
+from synth.sources.related_tables import text_columns
 from synth.sources.rows.encoded import parts
 from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FramePlace, ParquetPlace, Place, place_of
@@ -128,22 +130,57 @@ class PriorRows:
         }
 
 
-def encoded(priors: Sequence[Prior | PriorRows], schema: Schema | Dataset) -> tuple[PriorRows, ...]:
-    """Their rows, under a complete schema of one table."""
-    assert isinstance(schema, Schema) or not priors
-    return tuple(p.encoded(schema) if isinstance(p, Prior) else p for p in priors)  # type: ignore[arg-type]
+AnyPrior = Prior | RelatedPrior
+Encoded = PriorRows | PriorTrees
+TOLD = 3  # measured columns of a table by which its rows alone are known again
 
 
+@overload
+def encoded(priors: Sequence[Prior | PriorRows], schema: Schema) -> tuple[PriorRows, ...]: ...
+@overload
+def encoded(priors: Sequence[AnyPrior | Encoded], schema: Schema | Dataset) -> tuple[Encoded, ...]: ...
+def encoded(priors: Sequence[AnyPrior | Encoded], schema: Schema | Dataset) -> tuple[Encoded, ...]:
+    """Their rows, under a complete schema."""
+    return tuple(p.encoded(schema) if isinstance(p, AnyPrior) else p for p in priors)  # type: ignore[arg-type]
+
+
+@overload
+def stated(
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema, questions: Questions
+) -> tuple[Prior, ...]: ...
+@overload
 def stated(
     paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Questions
-) -> tuple[Prior, ...]:
+) -> tuple[AnyPrior, ...]: ...
+def stated(
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Questions
+) -> tuple[AnyPrior, ...]:
     """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
     if paths and not getattr(questions, "takes_priors", False):
         raise UsageError(NO_METHOD.format(questions.name))
-    if not isinstance(schema, Schema):
-        return ()
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
-    return tuple(_stated(Path(path), why, schema) for path, why in zip(paths, said, strict=True))
+    return tuple(
+        _related(Path(path), why, schema) if isinstance(schema, Dataset) else _stated(Path(path), why, schema)
+        for path, why in zip(paths, said, strict=True)
+    )
+
+
+def _related(path: Path, reason: str | None, schema: Dataset) -> RelatedPrior:
+    release = is_folder(path) and (path / CARD).exists()
+    if not release and not (reason or "").strip():
+        raise UsageError(NO_REASON.format(path.name))
+    places, columns = related_priors.located(path, schema, release=release)
+    card = folder.load_release(path, tree=True).card if release else {}
+    lying = [path / f"{t}.csv" for t in places] if release else [getattr(p, "path", path) for p in places.values()]
+    return RelatedPrior(
+        path=path,
+        release=release,
+        reason=BEFORE.format(**card) if release else str(reason).strip(),
+        places=places,
+        columns=columns,
+        digest=hashlib.sha256("".join(_digest(p) for p in lying).encode()).hexdigest(),
+        cards=(card,) if release else (),
+    )
 
 
 def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
@@ -177,14 +214,30 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
     )
 
 
-def check_apart(priors: Sequence[Prior], rows: PrivateRows, key: bytes) -> None:
-    """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them."""
-    for prior in priors:
-        common = list(prior.columns)
-        if not prior.release and same_rows.alike(
-            PrivateRows(place=rows.place, columns=common), PrivateRows(place=prior.place, columns=common), key
-        ):
+def check_apart(
+    priors: Sequence[AnyPrior], rows: Mapping[str, PrivateRows], schema: Schema | Dataset, key: bytes
+) -> None:
+    """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them.
+
+    Related tables are known again by one table of ``TOLD`` columns or more, or by all of them with their keys.
+    """
+    for prior in (p for p in priors if not p.release):
+        if isinstance(prior, Prior):
+            held = _alike(rows[ONE], prior.place, prior.columns, key)
+        else:
+            assert isinstance(schema, Dataset)
+            of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= TOLD]
+            with_keys = {t: (*columns, *text_columns(schema, t)) for t, columns in prior.columns.items()}
+            held = any(_alike(rows[t], prior.places[t], prior.columns[t], key) for t in of_its_own) or all(
+                _alike(rows[t], prior.places[t], columns, key) for t, columns in with_keys.items()
+            )
+        if held:
             raise UsageError(SHARED.format(prior.name))
+
+
+def _alike(rows: PrivateRows, place: Place, columns: Sequence[str], key: bytes) -> bool:
+    common = list(columns)
+    return same_rows.alike(PrivateRows(place=rows.place, columns=common), PrivateRows(place=place, columns=common), key)
 
 
 def _only(schema: Schema, columns: Sequence[str]) -> Schema:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
-from synth.generators.base import Enough, PublicRows, Questions
+from synth.generators.base import Enough, Questions
 from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -70,7 +70,7 @@ def check(
     grant: Grant,
     *,
     learnt: tuple[Grant, float] | None = None,
-    priors: Sequence[PublicRows] = (),
+    priors: Sequence[Any] = (),
 ) -> None:
     """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
 
@@ -89,7 +89,7 @@ def rehearse(
     grant: Grant,
     *,
     rows: int = ROWS,
-    priors: Sequence[PublicRows] = (),
+    priors: Sequence[Any] = (),
 ) -> tuple[Asked, tuple[Event, ...]]:
     """The questions that the method would ask of about ``rows`` rows, each with its answer's cells; what they cost.
 

@@ -136,8 +136,8 @@ def _asked(releases: Sequence[LinkedRelease]) -> list[AskedTables]:
         AskedTables(
             table=table,
             about=about,
-            tables=len(parts),
-            cells=sum(m.cells for m, _ in parts),
+            tables=len({m.columns for m, _ in parts}),  # answers decide which of them are asked twice
+            cells=sum({m.columns: m.cells for m, _ in parts}.values()),
             sigma_least=min(m.sigma for m, _ in parts),
             sigma_most=max(m.sigma for m, _ in parts),
             error=float(np.mean([_error(m, total) for m, total in parts])),

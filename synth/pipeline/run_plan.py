@@ -9,7 +9,7 @@ from synth.generators.base import Generator, Questions
 from synth.mechanisms import counts
 from synth.pipeline import rehearsal
 from synth.pipeline.methods import is_gaussian
-from synth.pipeline.priors import Prior, PriorRows
+from synth.pipeline.priors import AnyPrior, Encoded
 from synth.pipeline.private_rows import PrivateRows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
@@ -37,7 +37,7 @@ class RunPlan:
     device: str
     book: Ledger
     public: Mapping[str, Table] = field(default_factory=dict)
-    priors: tuple[Prior | PriorRows, ...] = ()
+    priors: tuple[AnyPrior | Encoded, ...] = ()
     preview: Mapping[str, Any] | None = None
 
     @property
@@ -57,7 +57,7 @@ class RunPlan:
         if share > 0:
             learnt = rehearsal.share(self.grant, share, failures=True, alone=alone), self.grant.mu * sqrt(share)
         measured = rehearsal.share(self.grant, 1 - share, failures=False, alone=alone)
-        priors = tuple(p for p in self.priors if isinstance(p, PriorRows))
+        priors = tuple(p for p in self.priors if isinstance(p, Encoded))
         asked = self.questions if share < 1 else None
         rehearsal.check(asked, self.schema, measured, learnt=learnt, priors=priors)
 

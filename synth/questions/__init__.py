@@ -9,7 +9,7 @@ from synth.questions.gradients import Descent, DescentRelease, Step, StepRelease
 from synth.questions.kernels import GaussianKernel, ProductKernel
 from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
-from synth.questions.public import PublicCounts
+from synth.questions.public import PublicCounts, PublicLinked
 from synth.questions.pulls import Pulls, PullsRelease
 from synth.questions.scores import Score
 from synth.questions.search import Search, SearchRelease
@@ -52,6 +52,7 @@ Release = (
     | TaughtRelease
     | NearestRelease
     | PublicCounts
+    | PublicLinked
     | PullsRelease
     | WeightedCountsRelease
 )
@@ -82,6 +83,7 @@ __all__ = [
     "NearestRelease",
     "ProductKernel",
     "PublicCounts",
+    "PublicLinked",
     "Pulls",
     "PullsRelease",
     "Question",

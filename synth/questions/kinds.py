@@ -5,6 +5,7 @@ from collections.abc import Iterable
 ON_CARDS = {
     "functional": "path",
     "publiccounts": "public counts",
+    "publiclinked": "public counts",
     "weightedcounts": "weighted counts",
 }  # the first was named after cards were written
 

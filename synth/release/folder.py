@@ -18,7 +18,7 @@ from synth.errors import EmptyTableError, InputError, UsageError
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
 from synth.generators.product_mixture import check_state
-from synth.questions import LinkedRelease, Release
+from synth.questions import LinkedRelease, PublicLinked, Release
 from synth.questions.linked import placed
 from synth.release import dialect_copy, store
 from synth.schema import codec, csv_injection, whole_files
@@ -295,7 +295,7 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
     check_state.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     try:
-        if isinstance(schema, Dataset) and not all(isinstance(r, LinkedRelease) for r in releases):
+        if isinstance(schema, Dataset) and not all(isinstance(r, LinkedRelease | PublicLinked) for r in releases):
             raise TypeError
         for release in releases:
             _check_columns(store.bins_of(release), schema, what="release")

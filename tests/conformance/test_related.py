@@ -9,8 +9,10 @@ import pytest
 
 import synth
 from synth.errors import BudgetError
+from synth.generators import TREES
 from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.independent import IndependentChildren
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 from synth.pipeline.sample import sample_to
@@ -19,6 +21,7 @@ from synth.release.card import verify
 from synth.report import bundle
 
 SMALL = Nested(options=Options(roots=6, children=12, steps=20))
+METHODS = {m.name: m for m in (SMALL, IndependentChildren())}
 KEY = {"type": "identifier"}
 LETTER = {"type": "categorical", "categories": ["a", "b", "c"]}
 WIDE = {"type": "float", "min": 0, "max": 1e6, "decimals": 2, "nullable": True}
@@ -81,15 +84,16 @@ def rows(shape, roots=60):
     return frames
 
 
+@pytest.mark.parametrize("method", list(METHODS))
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "zero_out"])
 @pytest.mark.parametrize("shape", list(SHAPES))
-def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
+def test_a_release_of_every_shape_is_sound(shape, relation, method, tmp_path):
     """Charged once and within; every cell known, every key found, bounds kept; drawn again from what is stored."""
     tables, keys = SHAPES[shape]
     schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})
     out = tmp_path / "release"
     request = RunRequest(epsilon=2.0, delta=1e-5, relation=relation, out=out, num_rows=30)
-    result = carry_out(request, schema=schema, rows=rows(shape), questions=SMALL)
+    result = carry_out(request, schema=schema, rows=rows(shape), questions=METHODS[method])
     (spend,) = [e for e in Ledger().entries("shape") if e.kind == "spend"]
     assert (spend.epsilon, spend.relation, spend.unit) == (2.0, relation, "a")
     assert verify.check(verify.load(out)).epsilon_derived <= 2.0
@@ -107,6 +111,10 @@ def test_a_release_of_every_shape_is_sound(shape, relation, tmp_path):
     for k in ordered:
         known = again[k["child"]].query("day != '?'")
         assert all(days.is_monotonic_increasing for _, days in known.groupby(k["columns"][0]).day)
+
+
+def test_every_method_of_related_tables_is_held_to_this():
+    assert METHODS.keys() == TREES.keys()
 
 
 def test_a_root_may_be_called_as_the_unit_of_single_tables():

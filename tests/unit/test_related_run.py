@@ -15,6 +15,7 @@ from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
 from synth.privacy.ledger.ledger import Ledger
 from synth.release.card.verify import problems
+from synth.release.folder import load_release
 from synth.sources.formats import files
 
 KEY = {"type": "identifier"}
@@ -139,7 +140,7 @@ def test_a_folder_becomes_a_release_with_one_spend_and_one_card(command, folder,
     assert (code, (tmp_path / "several").exists()) == (2, False), "it was passed over, and one sample drawn"
     assert "--multiple is for a release of a single table" in stderr
     same_words(card)
-    forecast(command, folder, card)
+    forecast(command, folder, card, out)
     more = tmp_path / "more"
     code, _, stderr = command("sample", out, "--num-roots", "40", "--where", "patients.sex=f", "--out", more)
     assert code == 0, stderr
@@ -160,15 +161,16 @@ def same_words(card):
     assert list(problems(card | other)) == ["its unit in words is not that of its keys"]
 
 
-def forecast(command, folder, card):
-    """It asks what the run asked, up to tables that answers decide on, and with about the same noise."""
+def forecast(command, folder, card, out):
+    """It asks for the run's tables, of which answers decide which are asked twice, and with about the same noise."""
     asked = ["--rows", "400", "--epsilon", "8", "--json"]
     code, said, stderr = command("plan", "--schema", folder.parent / "schema.json", *asked)
     assert code == 0, stderr
     plain = json.loads(said)
     assert plain["unit"] == card["unit_in_words"]
     assert plain["rehearsed"]["done"] == ["read", "measure", "fit", "sample", "write"]
-    tables = sum(m["count"] for m in card["mechanisms"])
+    questions = [r.question for r in load_release(out, tree=True).releases]
+    tables = len({(q.table, q.view, m.columns) for q in questions for m in q.marginals})
     assert abs(sum(a["tables"] for a in plain["asked"]) - tables) < 0.1 * tables
     most = max(m["sigma"] for m in card["mechanisms"])
     assert max(a["sigma_most"] for a in plain["asked"]) == pytest.approx(most, rel=0.1)

@@ -18,8 +18,10 @@ from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
 from synth.generators.nested_mixture.mutual_information import dependence
 from synth.generators.nested_mixture.options import Options
+from synth.generators.nested_mixture.public import Place
 from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.roughness import Roughness
+from synth.generators.nested_mixture.shrunk import Sure
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset
@@ -44,7 +46,8 @@ class NestedMatrix:
 
     ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
     matrix' columns, the table itself where it is of one table. ``fold`` (G, F): bins into the fewer ones of a table
-    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``counted.py``).
+    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``counted.py``). ``cells``: how
+    many cells' worth of noise is in ``y``.
     """
 
     table: str
@@ -54,6 +57,7 @@ class NestedMatrix:
     precision: torch.Tensor
     fold: torch.Tensor | None = None
     counted: bool = False
+    cells: float = 0.0
 
 
 _Place = tuple[str, str, str, bool, bool]  # of a block: table, view, above, whether folded, whether counted
@@ -65,13 +69,24 @@ def blocks(
     known: Mapping[str, Known],
     columns: Mapping[str, Columns],
     device: str,
+    sure: Mapping[Place, Sure],
 ) -> list[NestedMatrix]:
-    """All that was measured, one matrix for each view of each pair of tables."""
+    """All that was measured, one matrix for each view of each pair of tables; ``sure``: of moved tables."""
     total = known[schema.root].total
     folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
     result: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
+    noisy: dict[_Place, float] = {}
 
-    def lay(key: _Place, rows: slice, cols: slice, values: np.ndarray, sigma: Any, *, part: float = 1.0) -> None:
+    def lay(
+        key: _Place,
+        rows: slice,
+        cols: slice,
+        values: np.ndarray,
+        sigma: Any,
+        *,
+        part: float = 1.0,
+        cells: float | None = None,
+    ) -> None:
         table, view, above, folded, _ = key
         size = folds[table].columns.size if folded else columns[table].size
         shape = (1 if view in ("one-way", "first") else size, size if folded else columns[above].size)
@@ -79,6 +94,7 @@ def blocks(
         y, precision = result.setdefault(key, (np.zeros(shape), np.zeros(shape)))
         y[rows, cols] = values / total
         precision[rows, cols] = part * (total / sigma) ** 2
+        noisy[key] = noisy.get(key, 0.0) + part * (values.size if cells is None else cells)
 
     single, numbers = slice(0, 1), ByNumber(schema, releases, PURPOSE)
     for table in schema.downwards:
@@ -92,21 +108,30 @@ def blocks(
             lay((table, view, table, False, False), single, columns[table].slices[first], values, marginal.sigma)
             continue
         above, second, _ = rest[0]
+        own = sure.get((table, view, marginal.columns), Sure(part=1.0, cells=float(marginal.cells)))
+        cells, sigma = own.cells, marginal.sigma * own.part
         if view == "steps" and above != table:  # by the number of siblings
             key = (table, BY_NUMBER[other], above, False, False)
-            lay(key, columns[table].slices[first], slice(0, values.shape[1]), values, marginal.sigma)
+            lay(key, columns[table].slices[first], slice(0, values.shape[1]), values, sigma, cells=cells)
             continue
         folded = coarsely(view, *places)
         low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
         at, plain = (low.slices[first], high.slices[second]), numbers.counted(view, marginal, values)
         part = 0.0 if plain is None else COUNTED[view]
-        lay((table, view, above, folded, False), *at, values, marginal.sigma, part=1 - part)
+        lay((table, view, above, folded, False), *at, values, sigma, part=1 - part, cells=cells)
         if plain is not None:
-            lay((table, view, above, folded, True), *at, plain.values, plain.sigma, part=part)
+            lay((table, view, above, folded, True), *at, plain.values, plain.sigma * own.part, part=part, cells=cells)
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
     return [
         NestedMatrix(
-            table=t, view=v, above=a, y=real(y), precision=real(p), fold=real(folds[t].matrix) if f else None, counted=c
+            table=t,
+            view=v,
+            above=a,
+            y=real(y),
+            precision=real(p),
+            fold=real(folds[t].matrix) if f else None,
+            counted=c,
+            cells=noisy[t, v, a, f, c],
         )
         for (t, v, a, f, c), (y, p) in result.items()
     ]
@@ -271,7 +296,7 @@ def fit(
     total, uneven = known[schema.root].total, Roughness.of(schema, known, columns, device)
     variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
     adam = [Adam(v) for v in variables]
-    cells = torch.tensor([float((b.precision > 0).sum()) for b in measured], device=device)
+    cells = torch.tensor([b.cells for b in measured], device=device)
     few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
     softened = [soft(b, chance=options.chance, total=total) for b in measured]
     for step in range(options.steps):

@@ -15,14 +15,16 @@ from synth.generators.method import Method
 from synth.generators.nested_mixture import fit as fitting
 from synth.generators.nested_mixture import measure as asking
 from synth.generators.nested_mixture.closed_form import Below, Level, levels
+from synth.generators.nested_mixture.evidence import pooled
 from synth.generators.nested_mixture.joined import joined
 from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.nested_mixture.options import Options
+from synth.generators.nested_mixture.shrunk import shrunk
 from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
-from synth.questions import CountsRelease, LinkedRelease
+from synth.questions import CountsRelease, LinkedRelease, PublicLinked
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset
 from synth.schema.lazy import Lazy
@@ -44,7 +46,8 @@ class Nested(Method):
     barrier: str = "before the fit"
     summary: str = "noisy weighted tables of related tables, fitted by a mixture over roots"
     tables: ClassVar[str] = "tree"
-    reads: ClassVar[tuple[type, ...]] = (LinkedRelease,)
+    takes_priors: ClassVar[bool] = True
+    reads: ClassVar[tuple[type, ...]] = (LinkedRelease, PublicLinked)
     relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
     plan: asking.TreePlan = field(default_factory=asking.TreePlan)
     options: Options = field(default_factory=Options)
@@ -53,13 +56,13 @@ class Nested(Method):
         """The same with a fit of a moment, for rehearsals."""
         return replace(self, options=replace(self.options, fits=2, steps=3))
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease | PublicLinked]:
         """All questions of a run; see ``measure.measure``."""
         return asking.measure(ask, _tree(setting), setting, self.plan, progress=progress)
 
     def fit(
         self,
-        releases: Sequence[LinkedRelease],
+        releases: Sequence[LinkedRelease | PublicLinked],
         setting: Setting,
         *,
         rng: np.random.Generator,
@@ -71,9 +74,12 @@ class Nested(Method):
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
         schema = _tree(setting)
-        result = _as_measured(releases, schema, setting, self.plan)
+        publics = [r for r in releases if isinstance(r, PublicLinked)]
+        counted = pooled([r for r in releases if isinstance(r, LinkedRelease)], asking.PURPOSE)
+        result = _as_measured(counted, publics, schema, setting, self.plan)
         columns = {t: Columns.of(k) for t, k in result.items()}
-        measured = fitting.blocks(releases, schema, result, columns, device)
+        moved, sure = shrunk(counted, publics, schema, result, asking.PURPOSE)
+        measured = fitting.blocks(moved, schema, result, columns, device, sure)
 
         def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
             def released(progress: Progress) -> NestedMixture:
@@ -123,10 +129,14 @@ def _model(
 
 
 def _as_measured(
-    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, plan: asking.TreePlan
+    releases: Sequence[LinkedRelease],
+    publics: Sequence[PublicLinked],
+    schema: Dataset,
+    setting: Setting,
+    plan: asking.TreePlan,
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
-    result = known(releases, schema, setting, noise=0.0, grain=plan.grain)
+    result = known([*releases, *publics], schema, setting, noise=0.0, grain=plan.grain)
     sharp = {t: sharpen(k.histograms, _pairs_within(releases, t), k.total) for t, k in result.items()}
     groups: dict[str, dict[str, np.ndarray]] = {t: {} for t in result}
     for release in releases:

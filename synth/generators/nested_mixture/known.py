@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals import histogram
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.merging import merge, merge_bins
-from synth.questions import Bins, Counts, CountsRelease, LinkedRelease, Marginal
+from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicCounts, PublicLinked
 from synth.questions.linked import place, placed
 from synth.schema.dataset import Dataset, number_of
 
@@ -51,18 +52,40 @@ class Grain:
     pairs: int = 24
 
 
-def one_ways(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
+def one_ways(releases: Sequence[LinkedRelease | PublicLinked], table: str) -> list[CountsRelease]:
     """The table's one-way answers, as those of a single table."""
-    own = [r for r in releases if r.question.table == table and r.question.view == "rows"]
+    counted = (r for r in releases if isinstance(r, LinkedRelease))
+    own = [r for r in counted if r.question.table == table and r.question.view == "rows"]
     return [plain(r) for r in own if r.question.purpose.startswith(histogram.PURPOSE)]
+
+
+def _public(releases: Sequence[LinkedRelease | PublicLinked], table: str) -> list[PublicCounts]:
+    """What public tables say of the table's columns, as of a single table."""
+    own = (r for r in releases if isinstance(r, PublicLinked) and r.question.table == table)
+    return [
+        PublicCounts(
+            question=_single(r.question),
+            values=r.values,
+            name=r.name,
+            sha256=r.sha256,
+            num_rows=r.num_rows,
+            missing=tuple(placed(n)[1] for n in r.missing if placed(n)[0] == table),
+        )
+        for r in own
+        if r.question.purpose == histogram.LEAVES
+    ]
 
 
 def plain(release: LinkedRelease) -> CountsRelease:
     """An answer about one table's columns, as that of a single table."""
+    return CountsRelease(question=_single(release.question), values=release.values)
+
+
+def _single(question: Linked) -> Counts:
     marginals = tuple(
-        replace(m, bins=tuple(_renamed(b, placed(b.column)[1]) for b in m.bins)) for m in release.question.marginals
+        replace(m, bins=tuple(_renamed(b, placed(b.column)[1]) for b in m.bins)) for m in question.marginals
     )
-    return CountsRelease(question=Counts(purpose=release.question.purpose, marginals=marginals), values=release.values)
+    return Counts(purpose=question.purpose, marginals=marginals)
 
 
 def of_table(marginal: Marginal, table: str) -> Marginal:
@@ -75,13 +98,14 @@ def _renamed(bins: Bins, name: str) -> Bins:
 
 
 def known(
-    releases: Sequence[LinkedRelease], schema: Dataset, setting: Setting, *, noise: float, grain: Grain
+    releases: Sequence[LinkedRelease | PublicLinked], schema: Dataset, setting: Setting, *, noise: float, grain: Grain
 ) -> dict[str, Known]:
     """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
     result = {}
     for table in schema.downwards:
         own = replace(setting, schema=schema.as_measured(table), public_rows=None)
-        total, histograms = histogram.estimate(one_ways(releases, table), own)
+        asked: list[Any] = [*one_ways(releases, table), *_public(releases, table)]
+        total, histograms = histogram.estimate(asked, own)
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {
             n: np.arange(len(h.mass)) if n in numbers else _groups(h, own, total, noise, grain)

@@ -6,16 +6,18 @@ from itertools import combinations, product
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Progress, Setting, part
 from synth.generators.marginals import oneway_queries
+from synth.generators.nested_mixture import public, scout
 from synth.generators.nested_mixture.counted import pairs_by_number
 from synth.generators.nested_mixture.known import Grain, Known, known, of_table, one_ways
-from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal
+from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset, number_of
 
 PURPOSE = "tables"
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+LEFT = 1e-4  # of the budget: less is not worth another question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,31 +56,80 @@ class WantedTable:
     weight: float
 
 
-def measure(ask: Ask, schema: Dataset, setting: Setting, plan: TreePlan, *, progress: Progress) -> list[LinkedRelease]:
+def measure(
+    ask: Ask, schema: Dataset, setting: Setting, plan: TreePlan, *, progress: Progress
+) -> list[LinkedRelease | PublicLinked]:
     """One-way counts of every table, then tables of two columns on bins merged by these counts.
 
     **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
+    """
+    releases = measure_columns(ask, schema, setting, plan, progress=part(progress, 0.0, 0.5))
+    columns = known(releases, schema, setting, noise=0.0, grain=plan.grain)
+    publics = public.of_columns(setting.priors, schema, columns)
+    left = _left(releases, setting)
+    many = len(wanted(schema, columns, plan))
+    noise = setting.sigma(left) * np.sqrt(max(many, 1))
+    result = known([*releases, *publics], schema, setting, noise=noise, grain=plan.grain)
+    asked = questions(schema, wanted(schema, result, plan), setting, plan, share=left)
+    publics += [public.counted(p, q) for p in setting.priors for q in asked]
+    clear = scout.clearness(many, result[schema.root].total, setting) if asked else 1.0
+    if clear < 1:
+        first, then = parted(asked, scout.SCOUT), parted(asked, 1 - scout.SCOUT)
+        scouted = [ask(q) for q in first]
+        seen = scout.evidence(scouted, schema, result, part=scout.SCOUT)
+        asked = scout.second(then, schema, seen, clear=clear)
+        releases += scouted
+    releases += [ask(q) for q in asked]
+    left = _left(releases, setting)
+    if left > LEFT:  # what relations beneath the noise leave counts columns again
+        parts = _lacking(schema, releases, plan, setting)
+        for table in schema.downwards:
+            own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+            before = one_ways(releases, table)
+            oneway_queries.again(_as_single(ask, schema, table, releases), own, before, left * parts[table])
+    progress(1.0)
+    return [*releases, *publics]
+
+
+def measure_columns(
+    ask: Ask, schema: Dataset, setting: Setting, plan: TreePlan, *, progress: Progress
+) -> list[LinkedRelease]:
+    """One-way counts of every table, with the plan's share for them.
+
+    **Guarantee**: as ``measure``.
     """
     releases: list[LinkedRelease] = []
     weights = _weights(schema, plan)
     for i, table in enumerate(schema.downwards):
         own = replace(setting, schema=schema.as_measured(table), public_rows=None)
-        share = SAFE * plan.oneway * weights[table] / sum(weights.values())
-        oneway_queries.measure(_as_single(ask, schema, table, releases), own, share=share)
-        progress(0.5 * (i + 1) / len(schema.tables))
-    left = SAFE * (1 - sum(setting.share(m.sigma) for r in releases for m in r.question.marginals))
-    many = len(wanted(schema, known(releases, schema, setting, noise=0.0, grain=plan.grain), plan))
-    noise = setting.sigma(left) * np.sqrt(max(many, 1))
-    result = known(releases, schema, setting, noise=noise, grain=plan.grain)
-    asked = questions(schema, wanted(schema, result, plan), setting, plan, share=left)
-    releases += [ask(q) for q in asked]
-    if not asked:  # of so few roots no column has two bins beside the noise of pairs: what is left counts columns again
-        for table in schema.downwards:
-            own = replace(setting, schema=schema.as_measured(table), public_rows=None)
-            share, before = left * weights[table] / sum(weights.values()), one_ways(releases, table)
-            oneway_queries.again(_as_single(ask, schema, table, releases), own, before, share)
-    progress(1.0)
+        share, whole = SAFE * plan.oneway * weights[table], plan.oneway == 1
+        oneway_queries.measure(_as_single(ask, schema, table, releases), own, share=share, whole=whole)
+        progress((i + 1) / len(schema.tables))
     return releases
+
+
+def parted(asked: Sequence[Linked], part: float) -> list[Linked]:
+    """The questions with so much of their budget."""
+    scale = float(np.sqrt(1 / part))
+    return [
+        replace(q, marginals=tuple(replace(m, sigma=m.sigma * scale * (1 + 1e-12)) for m in q.marginals)) for q in asked
+    ]
+
+
+def _lacking(schema: Dataset, releases: Sequence[LinkedRelease], plan: TreePlan, setting: Setting) -> dict[str, float]:
+    """Parts by which tables' columns are counted again: those that a run for columns alone would have given more."""
+    weights = _weights(schema, plan)
+    spent = dict.fromkeys(weights, 0.0)
+    for release in releases:
+        if release.question.view == "rows":
+            spent[release.question.table] += sum(setting.share(m.sigma) for m in release.question.marginals)
+    lack = {t: max(w - spent[t], LEFT) for t, w in weights.items()}
+    return {t: one / sum(lack.values()) for t, one in lack.items()}
+
+
+def _left(releases: Sequence[LinkedRelease], setting: Setting) -> float:
+    """The share of mu**2 that is left."""
+    return SAFE * (1 - sum(setting.share(m.sigma) for r in releases for m in r.question.marginals))
 
 
 def _as_single(
@@ -108,7 +159,7 @@ def _weights(schema: Dataset, plan: TreePlan) -> dict[str, float]:
         result[table] = float(sum(c ** (2 / 3) for c in cells))
     others = sum(result.values()) - result[schema.root]
     result[schema.root] = max(result[schema.root], others * plan.root / (1 - plan.root))
-    return result
+    return {t: one / sum(result.values()) for t, one in result.items()}
 
 
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
@@ -174,9 +225,9 @@ def questions(
     _at_least(weight, root & ~np.array([_about_number(schema, w) for w in asked]), root, plan.own)
     _at_least(weight, root, np.ones_like(root), plan.root)
     result: dict[tuple[str, View], list[Marginal]] = {}
-    for one, part in zip(asked, share * weight / weight.sum(), strict=True):
+    for one, own in zip(asked, share * weight / weight.sum(), strict=True):
         if one.weight > 0:
-            marginal = Marginal(bins=one.bins, sigma=setting.sigma(part))
+            marginal = Marginal(bins=one.bins, sigma=setting.sigma(own))
             result.setdefault((one.table, one.view), []).append(marginal)
     return [
         Linked(purpose=PURPOSE, table=table, view=view, most=most_entries(schema, table, view), marginals=tuple(m))

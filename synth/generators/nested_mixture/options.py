@@ -12,7 +12,8 @@ class Options:
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
     times ``mutual_information.dependence`` (its ``half``), twice that where there are half the components or fewer, and
     ``smooth`` times the roots times ``Roughness``. While the first is below the part ``stop`` of the cells, where a
-    fit begins to follow the noise, only the others are followed; of few roots it does so sooner, by up to ``sooner``.
+    fit begins to follow the noise, only the others are followed; of few roots that part is greater by up to
+    ``sooner``: less where it is negative, for their tables are shrunk to independence before.
     ``spread``: deviation of the starting logits around the one-ways; ``mixing``: of those of a child's components given
     its parent's. ``root``: how many times over the few tables of the root alone count, on which all others rest, until
     they are met. ``chance``: of the variance that the rows themselves have, as draws from a law, how much is added to
@@ -31,7 +32,7 @@ class Options:
     spread: float = 1.0
     mixing: float = 3.0
     stop: float = 0.6
-    sooner: float = 0.1
+    sooner: float = -0.2
     pull: float = 0.02
     half: float = 1.0
     root: float = 4.0

@@ -28,7 +28,7 @@ def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[Nes
     answers only.
     """
     own = [b for b in measured if b.table == root and b.view in ("rows", "one-way")]
-    cells = sum(float((b.precision > 0).sum()) for b in own)
+    cells = sum(b.cells for b in own)
     variable = given.columns.requires_grad_()
     mover = Adam(variable)
     for step in range(LAST_STEPS):

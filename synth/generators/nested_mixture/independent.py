@@ -1,0 +1,61 @@
+"""`independent` for related tables: single columns and numbers of children; the floor that every relation must beat."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from synth.generators.base import Ask, Progress, Setting
+from synth.generators.marginals.mixture import axis
+from synth.generators.method import Method
+from synth.generators.nested_mixture.known import Grain, known
+from synth.generators.nested_mixture.measure import TreePlan, measure_columns
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.product_mixture.model import Product
+from synth.questions import LinkedRelease
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentChildren(Method):
+    """Every column drawn by itself, every root's number of children too: a nested mixture of one component a table.
+
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name: str = "independent"
+    barrier: str = "before the fit"
+    summary: str = (
+        "noisy counts of each column and of numbers of children; no relations between columns, rows or tables"
+    )
+    tables: ClassVar[str] = "tree"
+    reads: ClassVar[tuple[type, ...]] = (LinkedRelease,)
+    relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
+    by_torch: ClassVar[bool] = False
+
+    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
+        """One-way counts of every table, with the whole budget."""
+        assert setting.tree is not None
+        return measure_columns(ask, setting.tree, setting, TreePlan(oneway=1.0), progress=progress)
+
+    def fit(
+        self,
+        releases: Sequence[LinkedRelease],
+        setting: Setting,
+        *,
+        rng: np.random.Generator,  # noqa: ARG002
+        device: str,  # noqa: ARG002
+        progress: Progress,
+    ) -> NestedMixture:
+        """The product of all columns' estimated distributions; ``rng`` and ``device`` are not needed."""
+        schema = setting.tree
+        assert schema is not None
+        tables = {}
+        for table, found in known(releases, schema, setting, noise=0.0, grain=Grain()).items():
+            axes = []
+            for histogram in found.histograms.values():
+                leaves, mass = np.arange(len(histogram.mass)), histogram.mass[None, :]
+                axes.append(axis(histogram, leaves, mass / max(mass.sum(), 1e-9)))
+            tables[table] = Product(total=found.total, weights=np.ones(1), axes=tuple(axes))
+        progress(1.0)
+        return NestedMixture(schema=schema, tables=tables, states={t: np.ones((1, 1)) for t in schema.downwards[1:]})

@@ -1,0 +1,174 @@
+"""Public related tables, or an earlier release of some, that a run of related tables takes as prior knowledge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synth.errors import InputError
+from synth.mechanisms import linked
+from synth.privacy.noise import SeededNoise
+from synth.questions import Linked
+from synth.questions.linked import place, placed
+from synth.release import folder
+from synth.schema.dataset import Dataset, number_of
+from synth.schema.table import Schema
+from synth.sources.formats import files
+from synth.sources.related_tables import places, read, text_columns
+from synth.sources.rows.forest import Forest
+from synth.sources.rows.linking import TableRows, link
+from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
+
+NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together; add it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelatedPrior:
+    """A folder of public related tables, or of an earlier release. ``places``, ``columns``: of each table where it
+    lies, and the measured columns that the schema has too."""
+
+    path: Path
+    release: bool
+    reason: str
+    places: Mapping[str, Place]
+    columns: Mapping[str, tuple[str, ...]]
+    digest: str
+    cards: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, for a card tells no folders; of a release whose it is, and its day."""
+        if not self.cards:
+            return self.path.name
+        return f"release of {self.cards[0].get('dataset') or self.path.name}, {str(self.cards[0]['created'])[:10]}"
+
+    def encoded(self, schema: Dataset) -> "PriorTrees":
+        """Its rows as trees under the private tables' schema."""
+        opened: dict[str, TableRows] = {}
+        lost, noise, own = 0, SeededNoise(0), _only(schema, self.columns)
+        for name, there in self.places.items():
+            found = read(there.under(own.tables[name]), own.tables[name], text_columns(own, name), noise, key=bytes(32))
+            opened[name] = found.rows
+            lost += sum(found.encoded.unreadable.values())
+        return PriorTrees(
+            name=self.name,
+            sha256=self.digest,
+            trees=link(own, opened, noise),
+            root=schema.root,
+            reason=self.reason,
+            cards=self.cards,
+            lost=lost,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriorTrees:
+    """Public related tables, encoded; fields as of ``priors.PriorRows``."""
+
+    name: str
+    sha256: str
+    trees: Forest
+    root: str
+    reason: str
+    cards: tuple[Mapping[str, Any], ...] = ()
+    lost: int = 0
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it has, by TABLE.COLUMN; numbers of children are none."""
+        return frozenset(
+            f"{t}.{n}" for t, b in self.trees.items() for n in b.columns if n not in map(number_of, self.trees)
+        )
+
+    @property
+    def num_rows(self) -> int:
+        """Roots that it has."""
+        return len(self.trees[self.root].parts)
+
+    def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
+        """Its counts at a question's cells, in roots, and the places that it lacks, whose tables are zeros."""
+        known = {place(t, n) for t, b in self.trees.items() for n in b.columns}
+
+        def lacks(column: str) -> bool:
+            table, name, _ = placed(column)
+            return place(table, name) not in known
+
+        names = {c for m in question.marginals for c in m.columns}
+        there = [not any(lacks(c) for c in m.columns) for m in question.marginals]
+        asked = [m for m, has in zip(question.marginals, there, strict=True) if has]
+        exact = iter(linked.exact(_asking(question, asked), self.trees) if asked else [])
+        values = tuple(
+            next(exact).reshape(m.shape) / linked.UNIT if has else np.zeros(m.shape)
+            for m, has in zip(question.marginals, there, strict=True)
+        )
+        return values, tuple(sorted(c for c in names if lacks(c)))
+
+    def on_card(self) -> dict[str, Any]:
+        """What the card says of it."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "rows": self.num_rows,
+            "columns": sorted(self.columns),
+            "reason": self.reason,
+            **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
+        }
+
+
+def _asking(question: Linked, marginals: list) -> Linked:
+    return Linked(
+        purpose=question.purpose,
+        table=question.table,
+        view=question.view,
+        most=question.most,
+        marginals=tuple(marginals),
+    )
+
+
+def located(path: Path, schema: Dataset, *, release: bool) -> tuple[dict[str, Place], dict[str, tuple[str, ...]]]:
+    """Where a prior's tables lie, and the measured columns of the schema that each has. Errors: InputError."""
+    there, columns = _released(path, schema) if release else _public(path, schema)
+    for table, held in columns.items():
+        if absent := [n for n in text_columns(schema, table) if n not in held]:
+            raise InputError(NO_KEY.format(path.name, table, absent[0]))
+    known = {t: tuple(n for n in schema.tables[t].measured() if n in held) for t, held in columns.items()}
+    if not any(known.values()):
+        raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
+    own = _only(schema, known)
+    for table, one in there.items():
+        one.under(own.tables[table]).check_form([*known[table], *text_columns(schema, table)])
+    return there, known
+
+
+def _released(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, set[str]]]:
+    stored = folder.load_release(path, tree=True).schema
+    if absent := [t for t in schema.tables if t not in stored.tables]:
+        raise InputError(f"prior {path.name}: it has no table {absent[0]}; take a release of the same tables")
+    frames = {t: folder.read_texts(path / f"{t}.csv", stored.tables[t]) for t in schema.tables}
+    there: dict[str, Place] = {
+        t: FramePlace(pd.DataFrame({n: a.to_pandas() for n, a in texts.items()})) for t, texts in frames.items()
+    }
+    return there, {t: set(texts) for t, texts in frames.items()}
+
+
+def _public(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, set[str]]]:
+    there = places(path, schema)
+    held = {}
+    for table, one in there.items():
+        first = one.paths[0] if isinstance(one, ParquetPlace) else one.path if isinstance(one, FilePlace) else path
+        dialect = schema.tables[table].dialect if one.delimited else None
+        held[table] = set(files.header(first, dialect=dialect))
+    return there, held
+
+
+def _only(schema: Dataset, columns: Mapping[str, tuple[str, ...]]) -> Dataset:
+    """The schema of these measured columns, and of all identifiers."""
+    tables = {}
+    for name, one in schema.tables.items():
+        dropped = set(one.measured()) - set(columns[name])
+        kept = {n: c for n, c in one.columns.items() if n not in dropped}
+        tables[name] = Schema.model_construct(dialect=one.dialect, columns=kept)
+    return Dataset.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, public=schema.public)
