@@ -6,12 +6,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from synth.evaluate.examination import Limits
 from synth.pipeline.preview_run import RELEASE, TWIN, Previewed, run_preview
 from synth.report import card_page, publish
 from synth.report.steward import page as steward
 from synth.report.steward.write import about, examine
 from synth.schema import whole_files
 from synth.schema.table import Schema
+
+COMPARED = 5_000  # rows of either table that the comparison takes: a preview is to be quick
 
 
 def preview(
@@ -40,6 +43,6 @@ def preview(
     pages = {"card_page": place / "card.html", "report": place / "report.html", "comparison": place / "comparison.html"}
     whole_files.write(pages["card_page"], card_page.render_html(card))
     publish.write(place / RELEASE, pages["report"])
-    compared = examine(place / RELEASE, real=place / TWIN)
+    compared = examine(place / RELEASE, real=place / TWIN, limits=Limits(rows=COMPARED))
     whole_files.write(pages["comparison"], steward.render(compared, about=card))
     return replace(made, paths={**made.paths, **{n: str(p) for n, p in pages.items()}})
