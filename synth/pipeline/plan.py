@@ -21,7 +21,6 @@ from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
-from synth.pipeline.priors import NO_METHOD
 from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
@@ -83,7 +82,7 @@ def plan(
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):
         if prior:
-            raise UsageError(f"related tables: {NO_METHOD.format(method)}")
+            raise UsageError("`prior=`: the forecast of related tables knows no priors yet; leave them out")
         return forecast(facts, generator, grant, roots=rows)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
