@@ -35,6 +35,7 @@ LATER = (
     "synth.pipeline.reached",
 )
 AT_EASE = 1.5  # seconds in which the first page is drawn, before anything is loaded for later ones
+ABOUT_A_RUN = ("review", "release")  # whose table may be another than the one that was opened last
 BEFORE_RUN = STEPS[: STEPS.index("run")]  # the pages that forecast, or lead to one that does
 ICONS = {
     "preview": ":material/preview:",
@@ -116,7 +117,8 @@ def _page(who: Visitor) -> None:
         w.edition += 1  # the grid's edits are in the state by now; it starts anew from there
     with st.sidebar:
         if steps:
-            label = w.label or recent.label(w.job)
+            of_run = recent.label(w.job) if name in ABOUT_A_RUN else ""
+            label = of_run or w.label or recent.label(w.job)
             st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
         tongue.choice()

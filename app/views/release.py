@@ -28,6 +28,11 @@ def page() -> None:
     if job is None:
         return
     place, together = runs.release(job), runs.is_several(job)
+    st.markdown(
+        _("**This run:** {table}, {run}").format(
+            table=frame.escape(recent.label(job.path)), run=frame.escape(recent.named(job))
+        )
+    )
     wanted: list[Future[Any]] = [*export.begun(job), standing.begun(place), papers.begun(job, place)]
     claims, whole = st.empty(), background.over(wanted, patience=0.0)
     if not whole:

@@ -97,7 +97,7 @@ ACTIONS: dict[str, Action] = {
     "state_choice": Action("say how a run was chosen", ("choose", "counted"), OWNERS),
     "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
     "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO, NO)),
-    "take_result": Action("download a released result of one's own", ("get_zip", "get_all", "get_"), OWNERS),
+    "take_result": Action("download a released result of one's own", ("get_zip", "get_all", "get_pdf", "get_"), OWNERS),
     "write_papers": Action("write the papers of a dataset", ("write_papers", "save_papers"), OWNERS),
     "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
     "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),

@@ -32,8 +32,9 @@ def answers(card: Mapping[str, Any], said: Uses, *, tried: Iterable[Any] = ()) -
 
 
 def _what(card: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
-    tables = card["rows"].get("tables")
-    rows = f"{card['rows']['synthetic']:,} made-up rows" if tables is None else "made-up tables that belong together"
+    many = card.get("rows") or {}
+    tables = many.get("tables")
+    rows = f"{many.get('synthetic', 0):,} made-up rows" if tables is None else "made-up tables that belong together"
     if tables:
         rows += f" ({', '.join(f'{t}: {n:,} rows' for t, n in tables.items())})"
     of = f" in place of the private data “{card['dataset']}”" if card.get("dataset") else ""

@@ -25,7 +25,7 @@ class Shape:
 
 def draw(shapes: Iterable[Shape], *, wide: float, tall: float, words: str, kind: str = "") -> Markup:
     """The picture. ``words``: what it shows, for whoever cannot see it; ``kind``: a class of the style."""
-    return html.render("chart.svg", shapes=shapes, wide=wide, tall=tall, words=words, kind=kind)
+    return html.render("chart.svg", shapes=list(shapes), wide=wide, tall=tall, words=words, kind=kind)
 
 
 def room(labels: Iterable[str]) -> float:

@@ -100,3 +100,18 @@ def test_a_person_with_several_rows_is_named_at_the_question_before_the_spend_an
     at.switch_page(view("release")).run()
     assert offer in said(at)
     assert "load two files that share this column" in said(at)
+
+
+def test_a_release_that_is_opened_again_has_its_tables_name(done, start, people):
+    """Also where another table was opened meanwhile."""
+    again = start()
+    again.button(key="open_latest").click().run()
+    assert again.title[0].value == "Release"
+    assert "**This run:** people.csv" in said(again)
+    assert "Table: people.csv" in said(again)
+    other = upload(start(), people, SCHEMA, name="others.csv")
+    assert "Table: others.csv" in said(other)
+    other.session_state["wizard"].job = done.session_state["wizard"].job
+    other.switch_page(view("release")).run()
+    assert "Table: people.csv" in said(other)
+    assert "others.csv" not in said(other)
