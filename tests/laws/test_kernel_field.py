@@ -69,7 +69,7 @@ def test_a_rows_whitened_gradient_is_no_longer_than_one_before_any_clip(labelled
     for seed in range(10):
         plan = descent(labelled, widths, points=12)
         weights = at(plan, spread=spread, seed=seed)
-        many = mechanism.Gradients(plan)
+        many = mechanism.PerExampleGradients(plan)
         many.at(weights)
         lengths = np.linalg.norm(many.of(EVERY if labelled else EVERY[:, :2], np.zeros((128, 0))).numpy(), axis=1)
         assert lengths.max() <= 1 + 1e-9
