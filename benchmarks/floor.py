@@ -57,7 +57,7 @@ def beyond(worse: list[float], better: list[float]) -> bool:
 
 def exceptions(rows: list[Row]) -> list[str]:
     """Where a floor is missing, and where a larger budget makes it worse."""
-    found = []
+    results = []
     for name, size in dict.fromkeys((r["table"], r["rows"]) for r in rows):
         own = [r for r in rows if (r["table"], r["rows"]) == (name, size)]
         epsilons = sorted(each(own, "epsilon"))
@@ -68,15 +68,15 @@ def exceptions(rows: list[Row]) -> list[str]:
                 for e in epsilons
             }
             here = f"- {name}, {size:,} rows, {what}: "
-            found += [
+            results += [
                 f"{here}worse than `independent` at {e:g}" for e in epsilons if beyond(*(runs[m, e] for m in METHODS))
             ]
-            found += [
+            results += [
                 f"{here}worse at {b:g} than at {a:g}"
                 for a, b in pairwise(epsilons)
                 if beyond(runs["mixture", b], runs["mixture", a])
             ]
-    return found
+    return results
 
 
 def markdown(rows: list[Row]) -> str:

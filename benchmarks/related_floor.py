@@ -48,8 +48,8 @@ def place(name: str):
 def cases(given) -> list[Row]:
     """As many roots as the tables have, each method."""
     methods = ["mixture", "independent", *(["dpsynth"] if given.rival_python else [])]
-    found = grid(table=given.tables, roots=given.roots, seed=range(given.seeds), method=methods)
-    return [c for c in found if c["table"] == "hospital" or c["roots"] <= 4500]
+    result = grid(table=given.tables, roots=given.roots, seed=range(given.seeds), method=methods)
+    return [c for c in result if c["table"] == "hospital" or c["roots"] <= 4500]
 
 
 def judge(given):
@@ -60,8 +60,8 @@ def judge(given):
         coder = Coder(case)
         real = coded(case, case.tables, coder)
         if cell["method"] == "dpsynth":
-            found = Rival("dpsynth", given.rival_python, "mst").measured(case, coder, real, given.epsilon)["scores"]
-            return {what: found[name]["error"] for what, name in KINDS.items() if name in found}
+            results = Rival("dpsynth", given.rival_python, "mst").measured(case, coder, real, given.epsilon)["scores"]
+            return {what: results[name]["error"] for what, name in KINDS.items() if name in results}
         schema = synth.app_api.parse_related(case.schema)
         with TemporaryDirectory() as folder:
             how = {"ledger": Path(folder) / "ledger.sqlite", "separate": True, "method": cell["method"]}
@@ -69,8 +69,8 @@ def judge(given):
         roots = min(max(12 * cell["roots"], LEAST), MOST)
         drawn = DrawnTables(result.model, roots, rng=np.random.default_rng(0))
         made = {t: pd.DataFrame({n: a.to_pandas() for n, a in whole(drawn.blocks(t)).items()}) for t in case.tables}
-        found = scores(real, coded(case, made, coder))
-        return {what: found[name]["error"] for what, name in KINDS.items() if name in found} | {
+        results = scores(real, coded(case, made, coder))
+        return {what: results[name]["error"] for what, name in KINDS.items() if name in results} | {
             "seconds": result.seconds_total
         }
 
@@ -84,8 +84,8 @@ def markdown(rows: list[Row]) -> str:
         some = [r for r in rows if (r["table"], r["roots"]) == (name, roots)]
 
         def mean(method: str, what: str, some: list[Row] = some) -> float | None:
-            found = [r[what] for r in some if r["method"] == method and what in r]
-            return float(np.mean(found)) if found else None
+            results = [r[what] for r in some if r["method"] == method and what in r]
+            return float(np.mean(results)) if results else None
 
         pairs = {w: (mean("mixture", w), mean("independent", w), mean("dpsynth", w)) for w in KINDS}
         worst = max((o / i for o, i, _ in pairs.values() if o is not None and i), default=float("nan"))

@@ -66,8 +66,8 @@ def one(case: Case, cell: Row) -> Row:
             )
         drawn = DrawnTables(result.model, LEAST, rng=rng)
         made = {t: pd.DataFrame({n: a.to_pandas() for n, a in whole(drawn.blocks(t)).items()}) for t in case.tables}
-    found = scores(real, coded(private, made, coder))
-    return {what: found[name]["error"] for what, name in KINDS.items()}
+    results = scores(real, coded(private, made, coder))
+    return {what: results[name]["error"] for what, name in KINDS.items()}
 
 
 def cases(given) -> list[Row]:

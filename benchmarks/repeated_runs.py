@@ -66,8 +66,8 @@ def one(folder: Path, cell: Row, *, every: bool = False) -> Row:
     words = command(folder, cell | {"delta": 1e-9}, "--relation", "replace_one", "--assume-public")
     cost, said = spent(*words, cwd=ROOT)
     run = loads(said)
-    found = {"seconds": run["seconds_total"], "cpu_seconds": cost["cpu_seconds"], "rows": run["num_rows"]}
-    return found | {"loss over noise's": run["fit"]["ratio"]} | scores(folder, every=every)
+    result = {"seconds": run["seconds_total"], "cpu_seconds": cost["cpu_seconds"], "rows": run["num_rows"]}
+    return result | {"loss over noise's": run["fit"]["ratio"]} | scores(folder, every=every)
 
 
 def spread(rows: list[Row], name: str, digits: int) -> str:

@@ -36,28 +36,28 @@ def section(job: jobs.Job, place: Path, card: dict[str, Any]) -> None:
     background.then([wanted], st.container(), lambda: _shown(wanted.result()), about=_("Comparing with what was known"))
 
 
-def _shown(found: list[Any]) -> None:
-    if not found:
+def _shown(result: list[Any]) -> None:
+    if not result:
         st.caption(_("It shares no table with what was asked of the rows, so nothing was taken from it."))
         return
-    wrong = [e for e in found if e.corrected]
+    wrong = [e for e in result if e.corrected]
     st.markdown(
         _(
             "Right, as far as noise lets one see, in **{right} of {all}** columns and pairs; corrected by the rows in "
             "{wrong}."
-        ).format(right=len(found) - len(wrong), all=len(found), wrong=len(wrong))
+        ).format(right=len(result) - len(wrong), all=len(result), wrong=len(wrong))
     )
     st.dataframe(
         {
-            _("Columns"): [", ".join(e.columns) for e in found],
-            _("Prior"): [e.prior for e in found],
-            _("Off the answers"): [100 * e.off for e in found],
-            _("by noise and chance"): [100 * e.by_chance for e in found],
-            _("It counted for"): [100 * e.weight for e in found],
-            _("Verdict"): [_("corrected") if e.corrected else _("right") for e in found],
+            _("Columns"): [", ".join(e.columns) for e in result],
+            _("Prior"): [e.prior for e in result],
+            _("Off the answers"): [100 * e.off for e in result],
+            _("by noise and chance"): [100 * e.by_chance for e in result],
+            _("It counted for"): [100 * e.weight for e in result],
+            _("Verdict"): [_("corrected") if e.corrected else _("right") for e in result],
         },
         hide_index=True,
-        height=min(38 + 35 * len(found), 300),
+        height=min(38 + 35 * len(result), 300),
         column_config={
             n: st.column_config.NumberColumn(format="%.1f %%")
             for n in (_("Off the answers"), _("by noise and chance"), _("It counted for"))
@@ -65,12 +65,12 @@ def _shown(found: list[Any]) -> None:
     )
     at = st.selectbox(
         _("Column or pair"),
-        range(len(found)),
+        range(len(result)),
         key="evidence_of",
-        format_func=lambda i: f"{', '.join(found[i].columns)} ({found[i].prior})",
+        format_func=lambda i: f"{', '.join(result[i].columns)} ({result[i].prior})",
         help=_("Those that the prior was farthest off first."),
     )
-    one = found[at]
+    one = result[at]
     if len(one.columns) == 1:
         st.altair_chart(column(one), key="evidence")
     else:

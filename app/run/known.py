@@ -53,12 +53,12 @@ def add_file(w: Wizard, upload: Any, *, why: str, who: str) -> None:
     access.allow("add_prior")
     place = _room(w)
     try:
-        kept = work.keep(upload, upload.name, place)
-        if kept.suffix == ".zip":
-            _unpacked(kept, place)
+        retained = work.keep(upload, upload.name, place)
+        if retained.suffix == ".zip":
+            _unpacked(retained, place)
             _take(w, place, upload.name, why="", who="")
         else:
-            _take(w, kept, upload.name, why=why, who=who)
+            _take(w, retained, upload.name, why=why, who=who)
     except synth.SynthError:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -95,15 +95,15 @@ def drop(w: Wizard, at: int) -> None:
 
 def own_releases(w: Wizard) -> list[jobs.Job]:
     """Releases of one table that the visitor made here, those of the same dataset first, the newest before others."""
-    found = []
+    results = []
     for job in jobs.listing():
         try:
             made = job.status().state == "done" and jobs.looks.makes_rows(job) and access.mine(job)
             if made and not isinstance(job.result().get("num_rows"), dict) and place(job).is_dir():
-                found.append(job)
+                results.append(job)
         except synth.SynthError:
             continue
-    return sorted(found, key=lambda job: job.request().get("dataset") != dataset(w))
+    return sorted(results, key=lambda job: job.request().get("dataset") != dataset(w))
 
 
 def named(job: jobs.Job) -> str:
@@ -116,10 +116,10 @@ def named(job: jobs.Job) -> str:
 
 def looked(w: Wizard) -> Future[Any] | None:
     """What each prior covers and lacks, under way or known; None while the description is not complete."""
-    found, _problem = facts(w)
-    if found is None or not w.priors or several(w):
+    result, _problem = facts(w)
+    if result is None or not w.priors or several(w):
         return None
-    about, text = asked(w), found.to_json()
+    about, text = asked(w), result.to_json()
     paths, why = list(about["prior"]), list(about["prior_reason"])
     key = ("prior_look", access.me().name, text, *paths, *why)
     return background.once(key, lambda: worker.ask("prior_look", text, paths, seconds=PATIENCE, prior_reason=why))
@@ -127,16 +127,16 @@ def looked(w: Wizard) -> Future[Any] | None:
 
 def worth(w: Wizard) -> Future[Any] | None:
     """What the priors are worth around the chosen epsilon, under way or known; None where there is nothing to say."""
-    found, _problem = facts(w)
-    if found is None or not w.priors or several(w) or not w.rows or barred(w):
+    result, _problem = facts(w)
+    if result is None or not w.priors or several(w) or not w.rows or barred(w):
         return None
     who, about, stops = access.allow("forecast").name, asked(w), _around(w.epsilon)
     asked_for = {**about, "rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}
-    key = ("prior_worth", who, found.to_json(), json.dumps(asked_for))
+    key = ("prior_worth", who, result.to_json(), json.dumps(asked_for))
 
     def work_out() -> Any:
         try:
-            return worker.ask("prior_worth", found.to_json(), seconds=PATIENCE, keep=False, **asked_for)
+            return worker.ask("prior_worth", result.to_json(), seconds=PATIENCE, keep=False, **asked_for)
         except TooLongError:
             return None
 
@@ -145,8 +145,8 @@ def worth(w: Wizard) -> Future[Any] | None:
 
 def preview(w: Wizard) -> Future[Any]:
     """The whole way on public rows, begun or done: the comparison, and the folder. Errors: UsageError, InputError."""
-    who, (found, problem) = access.allow("preview").name, facts(w)
-    if found is None:
+    who, (results, problem) = access.allow("preview").name, facts(w)
+    if results is None:
         raise synth.InputError(problem)
     assert w.place is not None
     out = w.place / PREVIEW
@@ -159,12 +159,12 @@ def preview(w: Wizard) -> Future[Any]:
         "method": w.method,
         "options": w.options,
     }
-    key = ("preview", who, found.to_json(), json.dumps(asked_for))
+    key = ("preview", who, results.to_json(), json.dumps(asked_for))
 
     def make() -> Any:
         shutil.rmtree(out, ignore_errors=True)
         try:
-            return worker.ask("previewed", found.to_json(), str(out), seconds=PATIENCE, keep=False, **asked_for)
+            return worker.ask("previewed", results.to_json(), str(out), seconds=PATIENCE, keep=False, **asked_for)
         except TooLongError:
             raise synth.InputError(_("the preview takes too long here; use `synth preview`")) from None
 

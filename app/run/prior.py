@@ -112,8 +112,8 @@ def _look(look: Any) -> None:
 
 def _names(names: Any) -> str:
     more = len(names) - SHOWN
-    told = frame.escape(", ".join(names[:SHOWN]))
-    return told + ngettext(" and {n} more", " and {n} more", more) if more > 0 else told
+    reported = frame.escape(", ".join(names[:SHOWN]))
+    return reported + ngettext(" and {n} more", " and {n} more", more) if more > 0 else reported
 
 
 def _form(w: Wizard) -> None:

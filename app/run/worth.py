@@ -53,12 +53,12 @@ def later(place: Any) -> None:
     )
 
 
-def _shown(w: Wizard, found: Any) -> None:
-    if not found:
+def _shown(w: Wizard, result: Any) -> None:
+    if not result:
         st.info(_("The rehearsal takes too long here. The run can be made all the same."), icon=":material/info:")
         return
-    errors, like = {n: between(found, n, w.epsilon) for n in ORDER}, found[0].like
-    what = _("tables of two columns") if found[0].without.pairs is not None else _("single columns")
+    errors, like = {n: between(result, n, w.epsilon) for n in ORDER}, result[0].like
+    what = _("tables of two columns") if result[0].without.pairs is not None else _("single columns")
     st.markdown(
         _(
             "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
@@ -75,9 +75,9 @@ def _shown(w: Wizard, found: Any) -> None:
     )
 
 
-def between(found: Any, name: str, epsilon: float) -> float:
+def between(result: Any, name: str, epsilon: float) -> float:
     """The error at an epsilon between two that were rehearsed, on logarithmic scales; at an end that end's."""
-    first, last = found[0], found[-1]
+    first, last = result[0], result[-1]
     low, high = (max(getattr(f, name).last, 1e-9) for f in (first, last))
     if first.epsilon == last.epsilon:
         return low
@@ -90,7 +90,7 @@ def chart(errors: dict[str, float], what: str) -> Any:
     labels = {"without": _("without it"), "beside": _("with it"), "alone": _("public table alone")}
     rows = pd.DataFrame({"run": [labels[n] for n in ORDER], "error": [errors[n] for n in ORDER]})
     colours = alt.Scale(domain=list(rows["run"]), range=["#8793a6", "#2a9d8f", "#e0b12f"])
-    told = "; ".join(f"{r} {100 * e:.2g} %" for r, e in zip(rows["run"], rows["error"], strict=True))
+    message = "; ".join(f"{r} {100 * e:.2g} %" for r, e in zip(rows["run"], rows["error"], strict=True))
     return (
         alt.Chart(rows)
         .mark_bar()
@@ -100,5 +100,7 @@ def chart(errors: dict[str, float], what: str) -> Any:
             color=alt.Color("run:N", scale=colours, legend=None),
             tooltip=[alt.Tooltip("run:N", title=_("run")), alt.Tooltip("error:Q", title=_("error"), format=".2%")],
         )
-        .properties(height=190, description=_("Expected error of {what}: {figures}.").format(what=what, figures=told))
+        .properties(
+            height=190, description=_("Expected error of {what}: {figures}.").format(what=what, figures=message)
+        )
     )

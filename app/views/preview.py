@@ -75,20 +75,20 @@ def _remember(choices: str) -> None:
     st.session_state["previewed"] = choices
 
 
-def _shown(found: Any, out: str) -> None:
+def _shown(result: Any, out: str) -> None:
     """What Review would show, and the pages."""
     st.markdown(
         _("Rows in the wrong place: single columns **{columns:.2g} %**, pairs **{pairs:.2g} %** on average.").format(
-            columns=100 * found.one_way_mean, pairs=100 * found.pairs_mean
+            columns=100 * result.one_way_mean, pairs=100 * result.pairs_mean
         )
     )
     st.caption(_("“Real” below are the public rows that stand in for your table."))
     with charts.marked(_(MARK)):
         first, second, third = st.tabs([_("Columns"), _("Pairs"), _("First rows")])
         with first:
-            columns.grid(found.worst_first(), "previewed")
+            columns.grid(result.worst_first(), "previewed")
         with second:
-            together.pairs(found)
+            together.pairs(result)
         with third:
             rows = Path(out) / "release" / "synthetic.csv"
             st.dataframe(pd.read_csv(rows, dtype=str, keep_default_na=False, nrows=50), hide_index=True)

@@ -131,8 +131,10 @@ def _taken(card: dict[str, Any]) -> str:
 
 
 def _in_all(card: dict[str, Any]) -> str:
-    told = card.get("in_all_releases") or card
-    return _("epsilon {epsilon:g}, delta {delta}").format(epsilon=told["epsilon"], delta=words.small(told["delta"]))
+    reported = card.get("in_all_releases") or card
+    return _("epsilon {epsilon:g}, delta {delta}").format(
+        epsilon=reported["epsilon"], delta=words.small(reported["delta"])
+    )
 
 
 def _changes(waves: list[Any]) -> None:
@@ -162,18 +164,18 @@ def _changes(waves: list[Any]) -> None:
         st.info(_("Choose two different releases."), icon=":material/info:")
         return
     try:
-        found = app_api.series_changes(known.place(waves[before]), known.place(waves[after]))
+        result = app_api.series_changes(known.place(waves[before]), known.place(waves[after]))
     except synth.SynthError as error:
         frame.tell(error)
         return
-    sure = [row for row in found if row["sure"]]
+    sure = [row for row in result if row["sure"]]
     st.markdown(
         _("**{sure} of {all} shares** changed by more than noise and chance explain, at 95 % each.").format(
-            sure=len(sure), all=len(found)
+            sure=len(sure), all=len(result)
         )
     )
-    if found:
-        st.altair_chart(picture(found[:SHOWN]), key="changes")
+    if result:
+        st.altair_chart(picture(result[:SHOWN]), key="changes")
         st.caption(
             _(
                 "Changes of shares of rows, the largest first, with their intervals: grey ones may be noise and "
@@ -217,10 +219,10 @@ def picture(rows: list[dict[str, Any]]) -> Any:
     )
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(x="change:Q", y=y, color=colour, tooltip=tips)
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(strokeDash=[4, 4], color="#8793a6").encode(x="change:Q")
-    told = "; ".join(f"{r['column']} {r['value']} {100 * r['change']:+.1f} %" for r in rows[:3])
+    message = "; ".join(f"{r['column']} {r['value']} {100 * r['change']:+.1f} %" for r in rows[:3])
     return alt.layer(zero, spans, dots).properties(
         height=24 * len(rows) + 90,
-        description=_("Changes of shares with their intervals, the largest: {largest}.").format(largest=told),
+        description=_("Changes of shares with their intervals, the largest: {largest}.").format(largest=message),
     )
 
 

@@ -42,7 +42,7 @@ def preview(
     from synth.schema import table as schemas
 
     facts, why = schemas.load(schema), one_or_each(prior_reason)
-    found = previewed(
+    result = previewed(
         facts,
         out,
         prior=prior or (),
@@ -57,10 +57,10 @@ def preview(
     )
     looks = look(prior or (), schema=facts, prior_reason=why, relation=relation)
     if as_json:
-        say({**found.plain(), "priors": [one.plain() for one in looks]})
+        say({**result.plain(), "priors": [one.plain() for one in looks]})
         return
-    print(found.statement)
+    print(result.statement)
     for one in looks:
         print(one.in_words())
     for name in ("comparison", "report", "card_page"):
-        print(found.paths[name])
+        print(result.paths[name])

@@ -44,12 +44,12 @@ class PriorLook:
         """A line or two."""
         if self.refused:
             return self.refused
-        told = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
-        told += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
-        told += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
-        told += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]
-        told += [f"{n}: {many:,} cells hold none of the schema's values" for n, many in self.lost.items()]
-        return "; ".join(told)
+        reported = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
+        reported += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
+        reported += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        reported += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]
+        reported += [f"{n}: {many:,} cells hold none of the schema's values" for n, many in self.lost.items()]
+        return "; ".join(reported)
 
 
 def look(

@@ -63,10 +63,15 @@ def worth(
     for epsilon in epsilons:
         grant = granted(epsilon, delta, adjacency, learning=False)
         scaled = replace(grant, mu=grant.mu * rows / size)  # the same noise in parts of the rows
-        told = [_errors(private, _made(generator, schema, scaled, private, p), schema, names) for p in ((), beside)]
+        reported = [_errors(private, _made(generator, schema, scaled, private, p), schema, names) for p in ((), beside)]
         out.append(
             PriorWorth(
-                epsilon=epsilon, like=twin.name, columns=len(names), without=told[0], beside=told[1], alone=alone
+                epsilon=epsilon,
+                like=twin.name,
+                columns=len(names),
+                without=reported[0],
+                beside=reported[1],
+                alone=alone,
             )
         )
     return out

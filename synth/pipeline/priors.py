@@ -132,7 +132,7 @@ class PriorRows:
 
 AnyPrior = Prior | RelatedPrior
 Encoded = PriorRows | PriorTrees
-TOLD = 3  # measured columns of a table by which its rows alone are known again
+REPORTED = 3  # measured columns of a table by which its rows alone are known again
 
 
 @overload
@@ -226,7 +226,7 @@ def check_apart(
             held = _alike(rows[ONE], prior.place, prior.columns, key)
         else:
             assert isinstance(schema, Dataset)
-            of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= TOLD]
+            of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= REPORTED]
             with_keys = {t: (*columns, *text_columns(schema, t)) for t, columns in prior.columns.items()}
             held = any(_alike(rows[t], prior.places[t], prior.columns[t], key) for t in of_its_own) or all(
                 _alike(rows[t], prior.places[t], columns, key) for t, columns in with_keys.items()

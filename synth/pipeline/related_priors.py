@@ -50,9 +50,11 @@ class RelatedPrior:
         opened: dict[str, TableRows] = {}
         lost, noise, own = 0, SeededNoise(0), _only(schema, self.columns)
         for name, there in self.places.items():
-            found = read(there.under(own.tables[name]), own.tables[name], text_columns(own, name), noise, key=bytes(32))
-            opened[name] = found.rows
-            lost += sum(found.encoded.unreadable.values())
+            result = read(
+                there.under(own.tables[name]), own.tables[name], text_columns(own, name), noise, key=bytes(32)
+            )
+            opened[name] = result.rows
+            lost += sum(result.encoded.unreadable.values())
         return PriorTrees(
             name=self.name,
             sha256=self.digest,
@@ -169,6 +171,6 @@ def _only(schema: Dataset, columns: Mapping[str, tuple[str, ...]]) -> Dataset:
     tables = {}
     for name, one in schema.tables.items():
         dropped = set(one.measured()) - set(columns[name])
-        kept = {n: c for n, c in one.columns.items() if n not in dropped}
-        tables[name] = Schema.model_construct(dialect=one.dialect, columns=kept)
+        retained = {n: c for n, c in one.columns.items() if n not in dropped}
+        tables[name] = Schema.model_construct(dialect=one.dialect, columns=retained)
     return Dataset.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, public=schema.public)

@@ -119,8 +119,8 @@ class RunRequest(BaseModel):
         check_seed(self.seed)
         dialect_copy.check_choice(self.dialect)
         for name in TEXTS:
-            told = getattr(self, name)
-            for text in (told,) if isinstance(told, str) else told or ():
+            reported = getattr(self, name)
+            for text in (reported,) if isinstance(reported, str) else reported or ():
                 if not is_text(text):
                     raise UsageError(f"`{name}=`: holds half a character (a lone surrogate); write it again")
         if isinstance(self.prior_reason, tuple) and len(self.prior_reason) != len(self.prior):

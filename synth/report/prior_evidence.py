@@ -71,8 +71,8 @@ class PriorEvidence:
 
     def plain(self) -> dict[str, Any]:
         """As JSON data, without the cells."""
-        told = {n: float(getattr(self, n)) for n in ("off", "by_chance", "rest", "weight")}
-        return {"prior": self.prior, "columns": list(self.columns), **told, "corrected": self.corrected}
+        reported = {n: float(getattr(self, n)) for n in ("off", "by_chance", "rest", "weight")}
+        return {"prior": self.prior, "columns": list(self.columns), **reported, "corrected": self.corrected}
 
 
 def prior_evidence(release: str | Path) -> list[PriorEvidence]:
@@ -100,11 +100,11 @@ def prior_evidence(release: str | Path) -> list[PriorEvidence]:
     return sorted(out, key=lambda e: (len(e.columns), -e.off + e.by_chance))
 
 
-def section(found: Sequence[PriorEvidence]) -> dict[str, Any] | None:
+def section(prior_evidences: Sequence[PriorEvidence]) -> dict[str, Any] | None:
     """The part of the publishable report about priors; None without any."""
-    if not found:
+    if not prior_evidences:
         return None
-    charts = [e for e in found if len(e.columns) == 1 and len(e.labels[0]) <= LONGEST][:SHOWN]
+    charts = [e for e in prior_evidences if len(e.columns) == 1 and len(e.labels[0]) <= LONGEST][:SHOWN]
     return {
         "charts": [
             {
@@ -116,7 +116,7 @@ def section(found: Sequence[PriorEvidence]) -> dict[str, Any] | None:
         ],
         "rows": [
             [", ".join(e.columns), e.prior, *(percent(x) for x in (e.off, e.by_chance, e.rest, e.weight)), verdict(e)]
-            for e in found
+            for e in prior_evidences
         ],
     }
 

@@ -258,8 +258,8 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     unfold(page, "Name something public (optional)")
     page.locator("input[type=file]").first.set_input_files(older)
     page.get_by_text("yearbook.csv").first.wait_for()
-    for name, told in (("Why is it public?", "printed in the yearbook"), ("Who vouches for it?", "the office")):
-        page.get_by_role("textbox", name=name).fill(told)
+    for name, reported in (("Why is it public?", "printed in the yearbook"), ("Who vouches for it?", "the office")):
+        page.get_by_role("textbox", name=name).fill(reported)
         page.keyboard.press("Tab")
         page.wait_for_function(IDLE, polling=100)
     page.get_by_role("button", name="Use it as prior knowledge").click()

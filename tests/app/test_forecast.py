@@ -144,9 +144,9 @@ def test_what_failed_is_not_tried_anew_by_the_page_that_waited_for_it(monkeypatc
     assert len(tries) == 2
 
 
-@pytest.mark.parametrize(("method", "told"), [("mixture", True), ("independent", True), ("dp_ctgan", False)])
-def test_a_promised_time_holds_the_fit_of_every_method_that_counts(method, told):
+@pytest.mark.parametrize(("method", "reported"), [("mixture", True), ("independent", True), ("dp_ctgan", False)])
+def test_a_promised_time_holds_the_fit_of_every_method_that_counts(method, reported):
     """The recommended one among them: the sample's run was announced as training of unknown length."""
-    assert forecast.timed(method) is told
+    assert forecast.timed(method) is reported
     needs = next(m["reads"] for m in synth.methods() if m["name"] == method)
-    assert told is (set(needs) <= {"counts", "public counts", "search"})
+    assert reported is (set(needs) <= {"counts", "public counts", "search"})

@@ -88,9 +88,9 @@ def test_caution_grows_with_epsilon_in_words(start):
     at.radio(key="cap_kind").set_value("none")
     for epsilon, kind, words in CAUTIONS:
         at.number_input(key="epsilon_number").set_value(epsilon).run()
-        told = [e.value for e in getattr(at, kind) if "**Epsilon " in e.value]
-        assert told, epsilon
-        assert words in told[0]
+        reported = [e.value for e in getattr(at, kind) if "**Epsilon " in e.value]
+        assert reported, epsilon
+        assert words in reported[0]
         assert "onward" in keys(at)  # caution is no refusal
 
 

@@ -39,22 +39,22 @@ def test_nothing_public_is_the_answer_until_somebody_names_it_and_vouches(at):
     assert at.button(key="add_prior").disabled
     all_helped(at.main)
     at = named(at)
-    told = said(at)
-    assert f"older.csv: {WHY}; vouched for by {WHO}" in told.replace("**", "")
-    assert "150 rows; **2 of 3 columns**: age, team" in told
-    assert "Not in it: city" in told
-    assert "Left out, for the description has no such column: town" in told
-    assert "another spelling than the description's, which tell nothing (team: 50)" in told
+    reported = said(at)
+    assert f"older.csv: {WHY}; vouched for by {WHO}" in reported.replace("**", "")
+    assert "150 rows; **2 of 3 columns**: age, team" in reported
+    assert "Not in it: city" in reported
+    assert "Left out, for the description has no such column: town" in reported
+    assert "another spelling than the description's, which tell nothing (team: 50)" in reported
     assert not synth.Ledger().entries()
 
 
 def test_what_a_run_would_refuse_is_said_at_once_and_can_be_taken_out(at):
     at = named(at, b"x\n1\n", "strange.csv")
     assert "A run would refuse it: prior strange.csv: it has none of the schema's columns" in said(at)
-    (kept,) = [Path(one["path"]) for one in at.session_state["wizard"].priors]
-    assert kept.exists()
+    (retained,) = [Path(one["path"]) for one in at.session_state["wizard"].priors]
+    assert retained.exists()
     at.button(key="drop_prior_0").click().run()
-    assert not kept.exists()
+    assert not retained.exists()
     assert "Nothing is named" in said(at)
 
 
@@ -80,9 +80,9 @@ def test_a_zip_that_is_no_release_is_refused_and_nothing_is_kept(at):
 def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_nothing(at):
     named(at, (OLDER.replace("town", "city")).encode())
     at.switch_page(view("budget")).run()
-    told = said(at)
-    assert "of the rows will be in the wrong place, not" in told
-    assert "if your table is like older.csv" in told
+    reported = said(at)
+    assert "of the rows will be in the wrong place, not" in reported
+    assert "if your table is like older.csv" in reported
     at.button(key="to_preview").click().run()
     assert at.title[0].value == "Preview"
     assert "made of public rows only" in at.warning[0].value

@@ -123,8 +123,8 @@ def test_drawn_records_are_every_subset_and_order_alike():
     """Which of three records are released, in which order: six pairs alike; a twin that favours one is caught."""
     asked = Slices(purpose="t", encoding=THREE, sigma=2.0**-10, groups=None, drawn=(2, 3))
     noise, table = SystemNoise(), {"x": np.arange(3)}
-    told = [slices.answer(asked, table, noise).values.argmax(1) for _ in range(3000)]
-    seen = np.bincount([3 * a + b for a, b in told], minlength=9)
+    reported = [slices.answer(asked, table, noise).values.argmax(1) for _ in range(3000)]
+    seen = np.bincount([3 * a + b for a, b in reported], minlength=9)
     assert not seen[[0, 4, 8]].any(), "a record is drawn once at most"
     pairs = seen[[1, 2, 3, 5, 6, 7]]
     assert stats.chisquare(pairs).pvalue > 1e-6

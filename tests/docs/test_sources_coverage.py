@@ -24,26 +24,26 @@ def rows(source: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
 
-def missing(numbers: list[str], told: list[list[str]]) -> list[str]:
+def missing(numbers: list[str], reported: list[list[str]]) -> list[str]:
     """Numbers that do not have exactly one row."""
-    first = [row[0].lstrip("| ") for row in told]
+    first = [row[0].lstrip("| ") for row in reported]
     return [n for n in numbers if first.count(n) != 1] + [n for n in first if n not in numbers]
 
 
 @pytest.mark.parametrize("source", NUMBERS)
 def test_every_number_of_a_text_has_one_row_and_a_reason(source):
-    told = rows(source)
-    assert not missing(NUMBERS[source]["numbers"], told)
-    for row in told:
+    reported = rows(source)
+    assert not missing(NUMBERS[source]["numbers"], reported)
+    for row in reported:
         assert len(row) == 4, row
         assert row[2] in VERDICTS, row
         assert row[2] == "not yet" or row[3], row
 
 
 def test_a_number_without_a_row_is_noticed():
-    told = rows("Slicing")
-    assert missing(NUMBERS["Slicing"]["numbers"], told[1:]) == ["Definition 1"]
-    assert missing(NUMBERS["Slicing"]["numbers"][1:], told) == ["Definition 1"]
+    reported = rows("Slicing")
+    assert missing(NUMBERS["Slicing"]["numbers"], reported[1:]) == ["Definition 1"]
+    assert missing(NUMBERS["Slicing"]["numbers"][1:], reported) == ["Definition 1"]
 
 
 def test_files_that_the_page_names_are_there():
@@ -58,6 +58,6 @@ def test_the_list_has_the_numbers_that_the_text_has(source):
     if not text.exists():
         pytest.skip(f"the text of {source} is not beside this checkout")
     held = text.read_text()
-    printed = {" ".join(found) for found in PRINTED.findall(held)}
+    printed = {" ".join(item) for item in PRINTED.findall(held)}
     printed |= {n for n, mark in IN_PASSING.items() if re.search(mark, held)}
     assert printed == {n for n in NUMBERS[source]["numbers"] if re.fullmatch(rf"({KINDS}) .*\d", n)}

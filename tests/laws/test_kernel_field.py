@@ -52,13 +52,13 @@ def test_without_noise_the_answer_is_the_sum_of_the_rows_gradients(labelled, wid
     weights, kernel = at(plan), as_kernel(plan)
     rows = {n: EVERY[:, i] for i, n in enumerate("abc")}
     released = mechanism.Descents().answer(Step(descent=plan, number=0, weights=weights), rows, Counted())
-    found = field_at(plan, weights).gradients(released.values)
+    result = field_at(plan, weights).gradients(released.values)
     field = field_at(plan, weights)
     places = weights[0].astype(float)
     whole = np.hstack([places, field.labels()[:, None]]) if labelled else places
     codes = EVERY if labelled else EVERY[:, :2]
-    wanted = gradients_only(kernel.seen(codes, whole, gradients=True), kernel).sum(0).reshape(found.shape)
-    assert np.allclose(found, wanted, rtol=0.002, atol=0.002)
+    wanted = gradients_only(kernel.seen(codes, whole, gradients=True), kernel).sum(0).reshape(result.shape)
+    assert np.allclose(result, wanted, rtol=0.002, atol=0.002)
 
 
 @pytest.mark.parametrize(("labelled", "widths"), LAYOUTS)
@@ -69,7 +69,7 @@ def test_a_rows_whitened_gradient_is_no_longer_than_one_before_any_clip(labelled
     for seed in range(10):
         plan = descent(labelled, widths, points=12)
         weights = at(plan, spread=spread, seed=seed)
-        many = mechanism.Gradients(plan)
+        many = mechanism.PerExampleGradients(plan)
         many.at(weights)
         lengths = np.linalg.norm(many.of(EVERY if labelled else EVERY[:, :2], np.zeros((128, 0))).numpy(), axis=1)
         assert lengths.max() <= 1 + 1e-9

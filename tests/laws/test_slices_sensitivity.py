@@ -159,8 +159,8 @@ def test_drawn_records_are_charged_for_what_stands_in_their_place(encoding, rela
     (event,) = slices.events(asked, adjacency)
     vectors = slices.sums(question(encoding, None), table(ROWS), Given()) * asked.pitch
     apart = np.linalg.norm(vectors[:, None] - vectors, axis=2).max()
-    moved = apart if relation is Relation.REPLACE_ONE else np.linalg.norm(vectors, axis=1).max()
-    assert moved <= event.sensitivity
+    shifted = apart if relation is Relation.REPLACE_ONE else np.linalg.norm(vectors, axis=1).max()
+    assert shifted <= event.sensitivity
     assert apart <= event.swap * event.sensitivity * (1 + 1e-12)
     assert isclose(apart, event.swap * event.sensitivity, abs_tol=FINE)
     assert event.rate == 2 / 9
@@ -183,10 +183,10 @@ def test_drawn_records_of_another_table_are_refused():
 def test_drawn_records_are_the_tables_own():
     asked = question(POSITIVE, None, drawn=(40, 100))
     rows, own = random_rows(100), slices.sums(question(POSITIVE, None), random_rows(100), Given())
-    found = slices.answer(replace(asked, sigma=2.0**-10), rows, SystemNoise()).values
-    assert found.shape == (40, 4)
-    near = np.abs(found[:, None] - own * asked.pitch).max(2).argmin(1)
-    assert np.abs(found - own[near] * asked.pitch).max() < 0.01
+    result = slices.answer(replace(asked, sigma=2.0**-10), rows, SystemNoise()).values
+    assert result.shape == (40, 4)
+    near = np.abs(result[:, None] - own * asked.pitch).max(2).argmin(1)
+    assert np.abs(result - own[near] * asked.pitch).max() < 0.01
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])

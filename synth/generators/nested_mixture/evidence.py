@@ -53,13 +53,13 @@ class Apart:
         return self.part * self.degrees + sum(self.marginal.shape) - 1
 
 
-def apart(release: LinkedRelease, schema: Dataset, found: Mapping[str, Known]) -> Iterator[tuple[int, Apart]]:
+def apart(release: LinkedRelease, schema: Dataset, known_tables: Mapping[str, Known]) -> Iterator[tuple[int, Apart]]:
     """Each table of two columns of a release, with its number among the question's."""
     view, answers = release.question.view, list(zip(release.question.marginals, release.values, strict=True))
     pairs = [i for i, (m, _) in enumerate(answers) if len(m.bins) == 2]
     if not pairs:
         return
-    margins = _Margins(view, [answers[i] for i in pairs], schema, found)
+    margins = _Margins(view, [answers[i] for i in pairs], schema, known_tables)
     for i in pairs:
         marginal, values = answers[i]
         lines, columns = (margins.of(b) for b in marginal.bins)
@@ -90,9 +90,9 @@ class _Margins:
         view: View,
         answers: Sequence[tuple[Marginal, np.ndarray]],
         schema: Dataset,
-        found: Mapping[str, Known],
+        known_tables: Mapping[str, Known],
     ) -> None:
-        self._view, self._schema, self._known = view, schema, found
+        self._view, self._schema, self._known = view, schema, known_tables
         self._table = placed(answers[0][0].bins[0].column)[0]
         self._seen: dict[tuple[str, bytes], list[tuple[np.ndarray, float]]] = {}
         for marginal, values in answers:

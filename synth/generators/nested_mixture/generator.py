@@ -78,8 +78,8 @@ class Nested(Method):
         counted = pooled([r for r in releases if isinstance(r, LinkedRelease)], asking.PURPOSE)
         result = _as_measured(counted, publics, schema, setting, self.plan)
         columns = {t: Columns.of(k) for t, k in result.items()}
-        moved, sure = shrunk(counted, publics, schema, result, asking.PURPOSE)
-        measured = fitting.blocks(moved, schema, result, columns, device, sure)
+        shifted, sure = shrunk(counted, publics, schema, result, asking.PURPOSE)
+        measured = fitting.blocks(shifted, schema, result, columns, device, sure)
 
         def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
             def released(progress: Progress) -> NestedMixture:

@@ -51,11 +51,11 @@ class IndependentChildren(Method):
         schema = setting.tree
         assert schema is not None
         tables = {}
-        for table, found in known(releases, schema, setting, noise=0.0, grain=Grain()).items():
+        for table, item in known(releases, schema, setting, noise=0.0, grain=Grain()).items():
             axes = []
-            for histogram in found.histograms.values():
+            for histogram in item.histograms.values():
                 leaves, mass = np.arange(len(histogram.mass)), histogram.mass[None, :]
                 axes.append(axis(histogram, leaves, mass / max(mass.sum(), 1e-9)))
-            tables[table] = Product(total=found.total, weights=np.ones(1), axes=tuple(axes))
+            tables[table] = Product(total=item.total, weights=np.ones(1), axes=tuple(axes))
         progress(1.0)
         return NestedMixture(schema=schema, tables=tables, states={t: np.ones((1, 1)) for t in schema.downwards[1:]})

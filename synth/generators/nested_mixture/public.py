@@ -21,13 +21,13 @@ from synth.schema.dataset import Dataset
 Place = tuple[str, str, tuple[str, ...]]  # of a table of two columns: whose rows, view, columns
 
 
-def of_columns(priors: Sequence[PublicTrees], schema: Dataset, found: Mapping[str, Known]) -> list[PublicLinked]:
+def of_columns(priors: Sequence[PublicTrees], schema: Dataset, known_tables: Mapping[str, Known]) -> list[PublicLinked]:
     """What they say of every column's leaves."""
     out = []
     for table in schema.downwards if priors else ():
         leaves = tuple(
             Bins(column=place(table, n), cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts)))
-            for n, h in found[table].histograms.items()
+            for n, h in known_tables[table].histograms.items()
         )
         marginals = tuple(Marginal(bins=(b,), sigma=1.0) for b in leaves)
         question = Linked(purpose=LEAVES, table=table, view="rows", most=schema.most_rows(table), marginals=marginals)
@@ -71,8 +71,8 @@ def weights(
             least=total / max(own[0].num_rows, 1),
             rivals=[tables[at].alone for at in said],
         )
-        found = {at: (said[at], variance) for at, variance in zip(said, spread, strict=True)}
-        out.append({at: v for at, v in found.items() if _weight(tables[at].marginal.sigma, v[1]) > WEAK})
+        result = {at: (said[at], variance) for at, variance in zip(said, spread, strict=True)}
+        out.append({at: v for at, v in result.items() if _weight(tables[at].marginal.sigma, v[1]) > WEAK})
     return out
 
 

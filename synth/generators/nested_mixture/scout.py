@@ -56,12 +56,12 @@ def of_columns(schema: Dataset, table: str, view: str, columns: Sequence[str]) -
 
 
 def evidence(
-    releases: Sequence[LinkedRelease], schema: Dataset, found: Mapping[str, Known], *, part: float
+    releases: Sequence[LinkedRelease], schema: Dataset, known_tables: Mapping[str, Known], *, part: float
 ) -> dict[Family, Evidence]:
     """By family of tables; ``part``: of the budget that the answers had."""
     seen: dict[Family, list[Apart]] = {}
     for release in releases:
-        for _, one in apart(release, schema, found):
+        for _, one in apart(release, schema, known_tables):
             family = of_columns(schema, release.question.table, release.question.view, one.marginal.columns)
             seen.setdefault(family, []).append(one)
     return {f: _together(all_of, part) for f, all_of in seen.items()}
@@ -78,7 +78,7 @@ def _together(tables: Sequence[Apart], part: float) -> Evidence:
 
 
 def second(
-    questions: Sequence[Linked], schema: Dataset, found: Mapping[Family, Evidence], *, clear: float
+    questions: Sequence[Linked], schema: Dataset, result: Mapping[Family, Evidence], *, clear: float
 ) -> list[Linked]:
     """The questions without the tables of relations that cannot be seen, and with more noise where less tells enough.
 
@@ -89,7 +89,7 @@ def second(
     for question in questions:
         marginals = []
         for marginal in question.marginals:
-            worth = _worth(question, marginal.columns, schema, found)
+            worth = _worth(question, marginal.columns, schema, result)
             if worth > 0:
                 part = min(1.0, max(clear, worth))
                 marginals.append(replace(marginal, sigma=marginal.sigma / np.sqrt(part)))
@@ -98,9 +98,9 @@ def second(
     return out
 
 
-def _worth(question: Linked, columns: Sequence[str], schema: Dataset, found: Mapping[Family, Evidence]) -> float:
+def _worth(question: Linked, columns: Sequence[str], schema: Dataset, result: Mapping[Family, Evidence]) -> float:
     """The part of its budget that a table needs at least; 0 where it says nothing."""
     if len(columns) < 2:
         return 1.0
-    told = found[of_columns(schema, question.table, question.view, columns)]
-    return PLENTY / told.excess if told.seen else 0.0
+    released = result[of_columns(schema, question.table, question.view, columns)]
+    return PLENTY / released.excess if released.seen else 0.0

@@ -30,7 +30,7 @@ def shrunk(
     releases: Sequence[LinkedRelease],
     publics: Sequence[PublicLinked],
     schema: Dataset,
-    found: Mapping[str, Known],
+    known_tables: Mapping[str, Known],
     purpose: str,
 ) -> tuple[list[LinkedRelease], dict[Place, Sure]]:
     """The releases so moved, and how sure each table is then."""
@@ -38,10 +38,10 @@ def shrunk(
     values: dict[Place, np.ndarray] = {}
     for release in releases:
         if release.question.purpose == purpose:
-            for i, one in apart(release, schema, found):
+            for i, one in apart(release, schema, known_tables):
                 at: Place = (release.question.table, release.question.view, one.marginal.columns)
                 tables[at], values[at] = one, release.values[i]
-    targets = weights(tables, values, publics, found[schema.root].total)
+    targets = weights(tables, values, publics, known_tables[schema.root].total)
     sure: dict[Place, Sure] = {}
     for place, one in tables.items():
         said = [t[place] for t in targets if place in t]

@@ -38,7 +38,7 @@ class SliceTarget:
     bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``retained``: the share of
     records that were sampled, the others being zero rows."""
 
-    values: Values
+    values: SliceValues
     directions: torch.Tensor | None
     table: torch.Tensor
     sigma: float
@@ -47,7 +47,7 @@ class SliceTarget:
     rng: np.random.Generator
 
 
-class Values:
+class SliceValues:
     """Released values (K, m): on the device, or, where they are long, fetched from where they lie."""
 
     def __init__(self, values: np.ndarray, *, device: str) -> None:
@@ -84,7 +84,7 @@ def target(release: SlicesRelease, *, total: float, rng: np.random.Generator, de
         return torch.as_tensor(np.ascontiguousarray(x), dtype=torch.float32, device=device)
 
     return SliceTarget(
-        values=Values(release.values, device=device),
+        values=SliceValues(release.values, device=device),
         directions=None if release.directions is None else real(release.directions),
         table=real(wide(release.question.tables)),
         sigma=release.question.sigma,

@@ -21,11 +21,11 @@ def invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A line for each public table or earlier release that the model was drawn to."""
     return [
         {
-            "what": f"prior {told['name']} (SHA-256 {told['sha256']}), {told['rows']:,} rows",
-            "of": list(told["columns"]),
-            "vouched": f"{told['reason']}; {ADDED if 'epsilon' in told else GIVEN}",
+            "what": f"prior {reported['name']} (SHA-256 {reported['sha256']}), {reported['rows']:,} rows",
+            "of": list(reported["columns"]),
+            "vouched": f"{reported['reason']}; {ADDED if 'epsilon' in reported else GIVEN}",
         }
-        for told in card.get("priors") or ()
+        for reported in card.get("priors") or ()
     ]
 
 

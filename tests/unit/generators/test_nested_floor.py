@@ -92,9 +92,9 @@ def errors(method, forest, *, seed):
 def test_no_relation_that_noise_hides_is_worse_than_with_independent_children():
     """1,500 roots without any relation. Tables of pairs that take the budget in any case are 1.1 to 1.7 times worse."""
     forest = made_up(SCHEMA, 1_500)
-    found = [(errors(QUICK, forest, seed=s), errors(IndependentChildren(), forest, seed=s)) for s in range(2)]
-    for what in found[0][0]:
-        ours, floor = (np.mean([pair[i][what] for pair in found]) for i in (0, 1))
+    results = [(errors(QUICK, forest, seed=s), errors(IndependentChildren(), forest, seed=s)) for s in range(2)]
+    for what in results[0][0]:
+        ours, floor = (np.mean([pair[i][what] for pair in results]) for i in (0, 1))
         assert ours < 1.15 * floor, what
 
 
@@ -149,12 +149,12 @@ def finer(question: Linked, factor: float) -> Linked:
 def test_evidence_finds_the_relations_that_are_there_and_no_others():
     for forest, there in ((made_up(SCHEMA, 2_000), set()), (alike(made_up(SCHEMA, 2_000)), {"p", "same"})):
         answers, given = released(Nested(), forest, seed=2)
-        found = known(answers, SCHEMA, given, noise=0.0, grain=Grain())
+        result = known(answers, SCHEMA, given, noise=0.0, grain=Grain())
         tables = evidence.pooled([r for r in answers if r.question.purpose == PURPOSE], PURPOSE)
-        said = scout.evidence(tables, SCHEMA, found, part=1.0)
+        said = scout.evidence(tables, SCHEMA, result, part=1.0)
         assert {about for (_, _, about), one in said.items() if one.seen} == there
         for release in tables:
-            for i, one in evidence.apart(release, SCHEMA, found):
+            for i, one in evidence.apart(release, SCHEMA, result):
                 np.testing.assert_allclose(one.off.sum(0), 0, atol=1e-6)
                 assert one.drawn.shape == release.values[i].shape
                 assert 0 <= one.part <= 1

@@ -72,9 +72,9 @@ def off(releases, forest):
 
 
 def test_a_fair_prior_brings_tables_nearer_to_the_truth():
-    counted, publics, found, forest = asked(alike(20_000, 1))
-    alone, _ = shrunk(counted, [], SCHEMA, found, PURPOSE)
-    beside, sure = shrunk(counted, publics, SCHEMA, found, PURPOSE)
+    counted, publics, result, forest = asked(alike(20_000, 1))
+    alone, _ = shrunk(counted, [], SCHEMA, result, PURPOSE)
+    beside, sure = shrunk(counted, publics, SCHEMA, result, PURPOSE)
     assert off(beside, forest) < 0.8 * off(alone, forest)
     parts = [one.part for at, one in sure.items() if at[2] == ("c/y", "p/x")]
     assert len(parts) == 1
@@ -82,9 +82,9 @@ def test_a_fair_prior_brings_tables_nearer_to_the_truth():
 
 
 def test_a_permuted_prior_has_no_weight():
-    counted, publics, found, _ = asked(alike(20_000, 1, permuted=True))
-    alone, _ = shrunk(counted, [], SCHEMA, found, PURPOSE)
-    beside, sure = shrunk(counted, publics, SCHEMA, found, PURPOSE)
+    counted, publics, result, _ = asked(alike(20_000, 1, permuted=True))
+    alone, _ = shrunk(counted, [], SCHEMA, result, PURPOSE)
+    beside, sure = shrunk(counted, publics, SCHEMA, result, PURPOSE)
     related = [at for at in sure if set(at[2]) >= {"c/y", "p/x"}]
     assert related
     assert all(sure[at].part == 1.0 for at in related)

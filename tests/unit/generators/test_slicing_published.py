@@ -48,10 +48,10 @@ def estimates(batch, *, ridge=1.0):
     """KL of N(1/2, I) from N(0, I) in two dimensions, 0.25, and of N(0, I) from itself, estimated at this batch."""
     draws = torch.Generator().manual_seed(3)
     repeats = max(8192 // batch, 2)
-    real, same, moved = (
+    real, same, shifted = (
         torch.empty((repeats, batch, 2), dtype=torch.float64).normal_(generator=draws) for _ in range(3)
     )
-    return [float(divergence(real, made, kind="kl", ridge=ridge)) for made in (moved + 0.5, same)]
+    return [float(divergence(real, made, kind="kl", ridge=ridge)) for made in (shifted + 0.5, same)]
 
 
 def test_corollary_1_the_estimate_nears_the_divergence_as_the_batch_grows():
@@ -72,9 +72,9 @@ def test_a_small_ridge_takes_noise_for_a_divergence():
 def test_definition_4_frames_are_uniform_on_the_stiefel_manifold(k):
     """Orthonormal, and the first coordinate's square has its Beta law's mean and variance."""
     dim, count = 7, 4000
-    found = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
-    assert torch.allclose(found.transpose(1, 2) @ found, torch.eye(k).expand(count, k, k), atol=1e-5)
-    square = (found[:, 0] ** 2).sum(1).numpy()
+    result = training.frames(dim, k, count, torch.Generator().manual_seed(1)).reshape(dim, count, k).permute(1, 0, 2)
+    assert torch.allclose(result.transpose(1, 2) @ result, torch.eye(k).expand(count, k, k), atol=1e-5)
+    square = (result[:, 0] ** 2).sum(1).numpy()
     variance = 2 * k * (dim - k) / (dim**2 * (dim + 2))
     assert abs(square.mean() - k / dim) < 4.9 * sqrt(variance / count)
     assert square.var() == pytest.approx(variance, rel=0.2)

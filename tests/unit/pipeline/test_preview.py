@@ -55,21 +55,26 @@ def test_a_prior_is_looked_at_as_a_run_would_take_it(older, tmp_path):
     people(50, 2).rename(columns={"town": "Towns"}).assign(sex="?", more=1).to_csv(other, index=False)
     strange = tmp_path / "strange.csv"
     strange.write_text("a\n1\n")
-    found = look([older, other, strange, tmp_path / "nowhere.csv"], schema=SCHEMA, prior_reason=WHY)
-    assert (found[0].rows, found[0].columns, found[0].lacking, found[0].lost) == (3000, tuple(SCHEMA.columns), (), {})
-    assert (found[1].lacking, found[1].left_out) == (("town",), ("Towns", "more"))
-    assert found[1].alike == {"Towns": "town"}
-    assert found[1].lost == {"sex": 50}
-    assert "has none of the schema's columns" in found[2].refused
-    assert "nowhere.csv" in found[3].refused
+    result = look([older, other, strange, tmp_path / "nowhere.csv"], schema=SCHEMA, prior_reason=WHY)
+    assert (result[0].rows, result[0].columns, result[0].lacking, result[0].lost) == (
+        3000,
+        tuple(SCHEMA.columns),
+        (),
+        {},
+    )
+    assert (result[1].lacking, result[1].left_out) == (("town",), ("Towns", "more"))
+    assert result[1].alike == {"Towns": "town"}
+    assert result[1].lost == {"sex": 50}
+    assert "has none of the schema's columns" in result[2].refused
+    assert "nowhere.csv" in result[3].refused
     assert "say why it is public" in look([older], schema=SCHEMA)[0].refused
     assert "takes no prior" in look([older], schema=SCHEMA, prior_reason=WHY, method="aim")[0].refused
 
 
 def test_the_worth_of_a_prior_is_what_a_run_then_reaches(older):
     """The private rows are other people of the same town. The noise is seeded: no chance is in the figures."""
-    (told,) = worth(SCHEMA, [older], epsilons=[0.3], **ASKED)
-    assert told.beside.pairs < 0.7 * told.without.pairs
+    (reported,) = worth(SCHEMA, [older], epsilons=[0.3], **ASKED)
+    assert reported.beside.pairs < 0.7 * reported.without.pairs
     private = people(2000, 9)
     reached = {}
     for name, prior in (("without", []), ("beside", [older])):
@@ -89,8 +94,8 @@ def test_the_worth_of_a_prior_is_what_a_run_then_reaches(older):
         reached[name] = _off(private, made)
     assert reached["beside"] < reached["without"]
     for name in reached:
-        assert 0.5 < getattr(told, name).pairs / reached[name] < 2
-    assert "instead of" in told.in_words()
+        assert 0.5 < getattr(reported, name).pairs / reached[name] < 2
+    assert "instead of" in reported.in_words()
 
 
 def _off(real: pd.DataFrame, made: pd.DataFrame) -> float:
@@ -103,10 +108,10 @@ def _off(real: pd.DataFrame, made: pd.DataFrame) -> float:
 
 
 def test_the_forecast_says_what_a_prior_is_worth_and_refuses_what_a_run_refuses(older):
-    told = synth.plan(SCHEMA, epsilon=0.5, prior=[older], **ASKED)
-    assert told.prior.like == "older.csv"
-    assert "as if the table were like older.csv (4 columns)" in told.in_words()
-    assert told.plain()["prior"]["beside"]["pairs"] > 0
+    reported = synth.plan(SCHEMA, epsilon=0.5, prior=[older], **ASKED)
+    assert reported.prior.like == "older.csv"
+    assert "as if the table were like older.csv (4 columns)" in reported.in_words()
+    assert reported.plain()["prior"]["beside"]["pairs"] > 0
     assert synth.plan(SCHEMA, rows=2000, epsilon=0.5, delta=1e-5).prior is None
     with pytest.raises(UsageError, match="say why it is public"):
         synth.plan(SCHEMA, rows=2000, epsilon=0.5, delta=1e-5, prior=[older])
@@ -114,7 +119,7 @@ def test_the_forecast_says_what_a_prior_is_worth_and_refuses_what_a_run_refuses(
 
 def test_a_preview_is_the_whole_way_marked_on_every_page_and_charged_to_nobody(older, tmp_path):
     out = tmp_path / "preview"
-    found = synth.app_api.preview(SCHEMA, out, prior=[older], epsilon=1.0, **ASKED, seed=1)
+    result = synth.app_api.preview(SCHEMA, out, prior=[older], epsilon=1.0, **ASKED, seed=1)
     assert not synth.Ledger().entries()
     pages = {p.name for p in out.rglob("*.html")}
     assert pages == {"card.html", "report.html", "comparison.html"}
@@ -126,7 +131,7 @@ def test_a_preview_is_the_whole_way_marked_on_every_page_and_charged_to_nobody(o
     assert card["preview"]["statement"].startswith(PREVIEW)
     assert card["priors"][0]["name"] == "older.csv"
     assert len(pd.read_csv(out / "public_twin.csv")) == 2000
-    assert found.statement == card["preview"]["statement"]
+    assert result.statement == card["preview"]["statement"]
     _no_release(out / "release", tmp_path)
 
 
@@ -156,5 +161,5 @@ def test_a_preview_has_columns_that_the_prior_lacks_and_persons(tmp_path):
         {**json.loads(SCHEMA.to_json()), "unit": "who", "max_rows": 2}
         | {"columns": {"who": {"type": "identifier"}, **json.loads(SCHEMA.to_json())["columns"]}}
     )
-    found = synth.app_api.preview(facts, tmp_path / "p", prior=[path], epsilon=1.0, **ASKED)
-    assert list(found.result.frame.columns) == ["who", *SCHEMA.columns]
+    result = synth.app_api.preview(facts, tmp_path / "p", prior=[path], epsilon=1.0, **ASKED)
+    assert list(result.result.frame.columns) == ["who", *SCHEMA.columns]

@@ -73,14 +73,14 @@ def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
 
 
 def test_the_card_adds_up_a_chain_of_releases_and_counts_none_twice(tmp_path):
-    kept = {"separate": True, "delta": 1e-6}
-    synth.run(people(500, 0), **FACTS | kept, out=tmp_path / "one")
-    synth.run(people(500, 1), **FACTS | kept, prior=tmp_path / "one", out=tmp_path / "two")
-    third = synth.run(people(500, 2), **FACTS | kept, prior=[tmp_path / "two", tmp_path / "one"])
+    retained = {"separate": True, "delta": 1e-6}
+    synth.run(people(500, 0), **FACTS | retained, out=tmp_path / "one")
+    synth.run(people(500, 1), **FACTS | retained, prior=tmp_path / "one", out=tmp_path / "two")
+    third = synth.run(people(500, 2), **FACTS | retained, prior=[tmp_path / "two", tmp_path / "one"])
     assert [e["epsilon"] for e in third.card["earlier_releases"]] == [1.0, 1.0]
-    told = third.card["in_all_releases"]
-    assert (told["epsilon"], told["delta"]) == pytest.approx((3.0, 3e-6))
-    assert "all 2 earlier ones that it rests on: epsilon 3" in told["statement"]
+    reported = third.card["in_all_releases"]
+    assert (reported["epsilon"], reported["delta"]) == pytest.approx((3.0, 3e-6))
+    assert "all 2 earlier ones that it rests on: epsilon 3" in reported["statement"]
     assert third.card["epsilon"] == 1.0
 
 
@@ -88,9 +88,9 @@ def test_every_document_says_that_the_guarantee_holds_given_the_prior(older, tmp
     """All pages and documents of a bundle that list what is not protected name the prior, its hash and who vouches."""
     out = tmp_path / "out"
     result = synth.run(people(500, 0), **FACTS, prior=older, prior_reason=WHY, out=out, seed=1)
-    (told,) = [i for i in result.card["invariants"] if i["what"].startswith("prior older.csv")]
-    assert (told["of"], told["vouched"].startswith(WHY)) == (["age", "ill", "sex"], True)
-    assert "the guarantee holds given this table" in told["vouched"]
+    (reported,) = [i for i in result.card["invariants"] if i["what"].startswith("prior older.csv")]
+    assert (reported["of"], reported["vouched"].startswith(WHY)) == (["age", "ill", "sex"], True)
+    assert "the guarantee holds given this table" in reported["vouched"]
     synth.bundle(out, tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         texts = {n: archive.read(n).decode() for n in archive.namelist() if n.endswith((".html", ".md", ".json"))}

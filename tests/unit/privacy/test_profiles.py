@@ -125,12 +125,12 @@ def test_records_drawn_without_replacement_are_covered_in_both_orders(epsilon):
     """The bound holds, is not twice too large, and would not hold if another row in the drawn one's place were free."""
     law = Shift(2, 3)
     for order in (1, 0):
-        found, error, facts = one_of_four(epsilon, order=order)
+        result, error, facts = one_of_four(epsilon, order=order)
         bound = delta(epsilon, law, swap=SWAP, **facts)
-        assert found + 4.9 * error < bound
-    found, error, facts = one_of_four(epsilon, order=1)
-    assert delta(epsilon, law, swap=SWAP, **facts) < 2 * found
-    assert delta(epsilon, law, swap=1e-9, **facts) < found - 4.9 * error
+        assert result + 4.9 * error < bound
+    result, error, facts = one_of_four(epsilon, order=1)
+    assert delta(epsilon, law, swap=SWAP, **facts) < 2 * result
+    assert delta(epsilon, law, swap=1e-9, **facts) < result - 4.9 * error
 
 
 def test_drawn_records_by_hand_and_at_the_published_settings():
@@ -141,8 +141,8 @@ def test_drawn_records_by_hand_and_at_the_published_settings():
         + exp(1.0) / above * gaussian_delta(np.log(above), mu)
     )
     assert without_replacement(1.0, mu, rate=q, swap=SWAP) == pytest.approx(wanted)
-    found = [sigma_at(e, 1e-5, Shift(778, 200), rate=0.25, swap=SWAP) for e in (5.1, 8.1)]
-    assert found == pytest.approx([0.4856, 0.3579], abs=1e-4)
+    results = [sigma_at(e, 1e-5, Shift(778, 200), rate=0.25, swap=SWAP) for e in (5.1, 8.1)]
+    assert results == pytest.approx([0.4856, 0.3579], abs=1e-4)
     paper = [theorem_1(e, 1e-5, dim=778, num_slices=200, rate=0.25) for e in (5.1, 8.1)]
     assert paper == pytest.approx([0.4243, 0.3053], abs=1e-4)
 

@@ -47,17 +47,17 @@ def release(tmp_path_factory):
 
 def test_the_wrong_column_is_corrected_and_the_right_one_counts(release):
     result, place = release
-    found = {e.columns: e for e in synth.Release(place).priors()}
-    assert [e.columns for e in result.priors()] == list(found)
-    assert set(found) == {("sex",), ("ill",), ("sex", "ill")}, "of what the prior lacks nothing is said"
-    sex, ill = found["sex",], found["ill",]
+    by_name = {e.columns: e for e in synth.Release(place).priors()}
+    assert [e.columns for e in result.priors()] == list(by_name)
+    assert set(by_name) == {("sex",), ("ill",), ("sex", "ill")}, "of what the prior lacks nothing is said"
+    sex, ill = by_name["sex",], by_name["ill",]
     assert sex.corrected
     assert sex.off == pytest.approx(0.3, abs=0.05)
     assert sex.rest < 0.05
     assert not ill.corrected
     assert ill.weight > sex.weight
     assert sex.labels == (("f", "m"),)
-    for one in found.values():
+    for one in by_name.values():
         assert one.known.sum() == pytest.approx(1.0)
         assert one.known.shape == one.released.shape == one.made.shape
 
