@@ -143,8 +143,7 @@ def test_state_restores_the_heads(made):
 
 
 def agreeing():
-    start = brentq(lambda one: exact(with_conditionals(one))[..., 1].sum() - share, -5, 5)
-    return exact(with_conditionals(start))
+    """The law of a logit whose classes are as frequent as the mixture's, as one-ways and tables of one table are."""
     share = float(body().weights @ body().axes[1].probs[:, 1])
     start = brentq(lambda one: exact(with_conditionals(one))[..., 1].sum() - share, -5, 5)
     return exact(with_conditionals(start))
