@@ -275,6 +275,7 @@ WRITERS = {
     "synth/privacy/ledger/restore.py": "a damaged ledger put aside under another name",
     "app/session/aside.py": "answers into a pipe of its own",
     "app/session/copies.py": "a process's own output",
+    "app/run/known.py": "a release's files out of a zip, into a folder of their own",
     "app/table/work.py": "an upload, into a new file of a folder of its own",
     "app/table/stowing.py": "a folder put aside before it is removed",
 }

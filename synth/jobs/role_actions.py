@@ -67,6 +67,7 @@ ACTIONS: dict[str, Action] = {
             "confirm_keys",
             "confirm_one",
             "keep_values",
+            "keep_form",
             "take_book",
             "save_schema",
             "alone_",

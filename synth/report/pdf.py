@@ -8,6 +8,7 @@ from hashlib import sha256
 from jinja2 import PackageLoader
 
 from synth.errors import UsageError, need
+from synth.report import html
 
 WANTED = ("report.html", "card.html")  # of a bundle, before its documents
 NAME = "release.pdf"
@@ -44,7 +45,7 @@ def written(pages: Sequence[str]) -> bytes:
 
 def _styled(page: str) -> str:
     """The page with the style of its pictures within each: WeasyPrint applies a page's style to none of them."""
-    return re.sub(r"<svg [^>]*>", lambda match: f"{match[0]}<style>{_pictures()}</style>", page)
+    return re.sub(r"(<svg\b[^>]+>)", lambda match: match[1] + _pictures(), page)
 
 
 @cache
@@ -54,4 +55,5 @@ def _pictures() -> str:
     light = dict(re.findall(r"--(\w+):([^;}]+)", source.partition("@media")[0]))
     rules = re.findall(r"svg ((?:text|\.\w+)[^{]*)\{([^}]*)\}", source)
     text = "".join(f"{where}{{{what}}}" for where, what in rules).replace("currentColor", light["ink"])
-    return re.sub(r"var\(--(\w+)\)", lambda match: light[match[1]], text)
+    rules = re.sub(r"var\(--(\w+)\)", lambda match: light[match[1]], text)
+    return str(html.render("picture_style.html", rules=rules))

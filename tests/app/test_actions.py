@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import asking, comparison, deciding, export, more, outlet, releasing, whole
-from app.run import caps, datasets, forecast, runs
+from app.result import asking, comparison, deciding, export, more, outlet, papers, releasing, whole
+from app.run import caps, datasets, forecast, known, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
 from app.table import database, intake, owning, stored, work
@@ -20,7 +20,7 @@ from tests.app.elements import SCHEMA, said
 
 pytestmark = pytest.mark.xdist_group("app")
 APP = Path(access.__file__).parents[1]
-TRIED = 523  # calls beyond a role
+TRIED = 574  # calls beyond a role
 PEOPLE = {
     "steward": "ann@example.org",
     "reviewer": "bob@example.org",
@@ -124,6 +124,11 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "use_table": lambda: owning.allow("use_table", w.table, None),
         "describe": partial(access.allow, "describe"),
         "draft": lambda: intake.redraft(w, {}),
+        "add_prior": lambda: each(
+            lambda: known.add_place(w, "/etc/hosts", why="x", who="x"),
+            lambda: known.add_file(w, Upload(), why="", who=""),
+        ),
+        "preview": lambda: known.preview(w),
         "learn": lambda: runs.learn(w, ["age"], epsilon=0.1, delta=1e-6),
         "forecast": lambda: forecast.forecast(w),
         "set_cap": lambda: caps.put("club", 9.0),
@@ -137,6 +142,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "ask_release": lambda: releasing.ask(job),
         "release": lambda: releasing.release_all(job),
         "take_result": lambda: export.packed(job, place),
+        "write_papers": lambda: papers._save(job),
         "draw": lambda: more._draw(job, place, 5, {}),
         "write_out": lambda: outlet.allow(job, "@census"),
         "approve_spend": lambda: runs.approve(job),
