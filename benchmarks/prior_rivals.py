@@ -8,7 +8,7 @@ PMW-Pub (arXiv 2102.08598) is `terranceliu/pmw-pub`, JAM-PGM (its authors' and m
 `ryan112358/mbi`; the environment needs Python 3.12 or later:
 
     python3.12 -m venv ENV
-    ENV/bin/pip install pandas scipy tqdm matplotlib networkx "jax[cpu]" mbi==2.0.0
+    ENV/bin/pip install pandas scipy tqdm matplotlib networkx "jax[cpu]" ./mbi  # the checkout
 
 Workload of both: all tables of three columns. Both guarantee replacement of a row at this epsilon and delta. JAM's
 settings are its script's; PMW-Pub makes ``--rounds`` rounds, and rows are drawn by its averaged weights. FOLDER holds

@@ -35,7 +35,8 @@ from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
 
-# Seconds and bytes, set by runs on two idle cores (`make bench-plan`); a forecast, not a promise.
+# Seconds and bytes, set by runs on two idle cores (`make bench-plan`), those of the fit a third above them by eye; a
+# forecast, not a promise.
 SECONDS_START = 0.8
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
