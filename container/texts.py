@@ -66,6 +66,10 @@ def _speaks(text: str) -> bool:
     return several and not text.lstrip().startswith("<") and not re.search(r"\[0-9\]|\(\?P", text)
 
 
+def _heading(text: str) -> bool:
+    return text.isalpha() and text[:1].isupper() and text[1:].islower()
+
+
 def _called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
@@ -119,7 +123,9 @@ def texts() -> dict[str, tuple[str, str]]:
         errors = not name.startswith(tuple(f"synth/{part}" for part in ELSEWHERE))
         pairs = [pair for node in ast.walk(tree) for pair in _of(node, heads, Path(name).stem, errors=errors)]
         if name.startswith(tuple(f"synth/{s}" for s in SPEAKING)):
-            pairs += [(text, "") for text in map(template, _literals(tree)) if text and _speaks(text)]
+            pairs += [
+                (text, "") for text in map(template, _literals(tree)) if text and (_speaks(text) or _heading(text))
+            ]
         for text, many in pairs:
             if text:
                 out.setdefault(text, (many, name))

@@ -107,6 +107,9 @@ def _phrase(code: str, message: str, depth: int = 0) -> str:
             parts = [_phrase(code, g, depth + 1) if " " in g else g for g in match.groups()]
             filled = dict(zip(names, parts, strict=True))
             return _PLACE.sub(lambda m, filled=filled: filled.get(m[1], m[0]), target)  # type: ignore[misc]
+    head, between, rest = message.partition(": ")  # a name, and what is said of it
+    if between and (said := _phrase(code, rest, depth + 1)) != rest:
+        return f"{head}: {said}"
     if message.endswith("."):
         return f"{_phrase(code, message[:-1], depth + 1)}."
     return message

@@ -27,6 +27,7 @@ LABELS = Texts(
         "num_rows": "Synthetic rows",
         "ordinal": "Columns of ordered codes",
         "out_table": "Name of the new table",
+        "prior": "Is there something public like it?",
         "public": "Public tables",
         "reasons": "Why may these",
         "relation": "What is hidden",
@@ -48,6 +49,7 @@ PAGES = Texts(
         "Release.refit": "“Fit again, free”",
         "bundle": "the page Release",
         "draft": "the page Data",
+        "report": "“Make the full report”",
         "learn_schema": "“Learn it privately”",
         "run": "the page Run",
     }

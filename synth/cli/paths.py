@@ -28,6 +28,7 @@ REMEDIES = {  # by the parameter's name; every one that names what must be there
     "test": "name a table of held-out rows",
 }
 AT_SOURCE = ("table", "real")  # names of tables where a database is named
+NAMES = ("policy", "encode")  # commands whose table is a name, which nothing opens
 
 
 def guarded(command: Any) -> Any:
@@ -37,19 +38,27 @@ def guarded(command: Any) -> Any:
     begin = command.invoke
 
     def invoke(ctx: Any) -> Any:
-        check(ctx.params)
+        check(ctx.params, of=str(ctx.info_name))
         return begin(ctx)
 
     command.invoke = invoke
     return command
 
 
-def check(given: Mapping[str, Any]) -> None:
-    """Errors: InputError for a path that is not there. ``given``: what a command was given, by parameter."""
+def check(given: Mapping[str, Any], *, of: str = "") -> None:
+    """Looks for every path. ``given``: what the command ``of`` was given, by parameter. Errors: InputError."""
     for name, remedy in REMEDIES.items():
-        if name in AT_SOURCE and given.get("source"):
+        if name in AT_SOURCE and (given.get("source") or of in NAMES):
             continue
         value = given.get(name)
         for path in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(path, str | Path) and not Path(path).expanduser().exists():
+            if isinstance(path, str | Path) and not _there(Path(path)):
                 raise InputError(f"{path}: no such file or folder; {remedy}")
+
+
+def _there(path: Path) -> bool:
+    """Whether something is at this path; a text that no path can be, for its length or its signs, is none."""
+    try:
+        return path.expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False

@@ -36,7 +36,10 @@ def preview(
     out: Annotated[Path, typer.Option("--out", help="Folder for the preview.")] = Path("preview"),
     as_json: JsonOpt = False,
 ) -> None:
-    """Run, draw and report on public rows in place of the private table; reads none of it, spends nothing."""
+    """See a run's pages, made of public rows; spends nothing.
+
+    The private table is not read: public rows stand in for it, the whole way.
+    """
     from synth.pipeline.prior_look import look
     from synth.report.preview import preview as previewed
     from synth.schema import table as schemas

@@ -9,7 +9,6 @@ from typing import Any
 from synth import errors
 
 FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name; where several, the command decides
-    "as_pdf": ("pdf",),
     "candidates": ("with",),
     "count": ("multiple",),
     "datetime_": ("datetime",),
@@ -31,6 +30,7 @@ COMMANDS = {
     "bundle": "bundle",
     "draft": "schema init",
     "learn_schema": "schema learn",
+    "report": "report",
     "run": "run",
     "statistics": "statistics",
 }

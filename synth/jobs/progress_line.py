@@ -23,7 +23,7 @@ class ProgressLine(Reporter):
     def _tell(self) -> None:
         super()._tell()
         left = f", {self._status.seconds_left:.0f} s left" if self._status.seconds_left else ""
-        line = f"{stage_in_words(self._status.stage)}: {self.fraction:.0%}{left}"
+        line = f"{stage_in_words(self._status.stage)}: {max(self.fraction, self._status.fraction):.0%}{left}"
         if line != self._shown:
             print(f"\r{line:<{WIDE}}", end="", file=sys.stderr, flush=True)
             self._shown = line

@@ -42,7 +42,7 @@ class Retention:
     def in_words(self) -> str:
         """The things kept, one after another.
 
-        >>> Kept(method="m", epsilon=1.0, rows=(9,), columns=True, pairs=True, target=False).in_words
+        >>> Retention(method="m", epsilon=1.0, rows=(9,), columns=True, pairs=True, target=False).in_words
         'single columns, pairs'
         """
         named = {"single columns": self.columns, "pairs": self.pairs, "target": self.target}
@@ -68,7 +68,7 @@ def retention(method: str, *, epsilon: float, rows: int | None = None) -> Retent
 
     Privacy: public only.
 
-    >>> kept("independent", epsilon=1.0).in_words
+    >>> retention("independent", epsilon=1.0).in_words
     'single columns'
     """
     tables = figures()["tables"]

@@ -55,5 +55,5 @@ def _pictures() -> str:
     light = dict(re.findall(r"--(\w+):([^;}]+)", source.partition("@media")[0]))
     rules = re.findall(r"svg ((?:text|\.\w+)[^{]*)\{([^}]*)\}", source)
     text = "".join(f"{where}{{{what}}}" for where, what in rules).replace("currentColor", light["ink"])
-    rules = re.sub(r"var\(--(\w+)\)", lambda match: light[match[1]], text)
-    return str(html.render("picture_style.html", rules=rules))
+    style = re.sub(r"var\(--(\w+)\)", lambda match: light[match[1]], text)
+    return str(html.render("picture_style.html", rules=style))

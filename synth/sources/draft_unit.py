@@ -62,7 +62,7 @@ def _counts(table: Table, name: str) -> np.ndarray:
 def rows_retained(counts: np.ndarray, *, part: float = RETAINED) -> int:
     """The smallest number of rows of each person that keeps this part of all rows.
 
-    >>> rows_kept(np.array([1, 1, 1, 7])), rows_kept(np.array([2] * 50 + [30]))
+    >>> rows_retained(np.array([1, 1, 1, 7])), rows_retained(np.array([2] * 50 + [30]))
     (7, 24)
     """
     wanted = ceil(part * int(counts.sum()))

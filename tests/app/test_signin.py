@@ -51,7 +51,7 @@ def test_three_people_take_a_table_from_a_wish_to_a_download(enter, tmp_path):
     ann.get_by_text("Waiting for a reviewer").wait_for()
 
     bob = there(enter("bob@example.org"), "Approve")
-    assert pages(bob) == ["Approve", "Releases", "Ledger"]
+    assert pages(bob) == ["Approve", "Releases", "Questions", "Ledger"]
     bob.get_by_text("asked by ann@example.org").wait_for()
     bob.get_by_role("button", name="Approve and run").click()
 

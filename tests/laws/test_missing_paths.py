@@ -19,6 +19,7 @@ GIVEN = {  # what else a command needs before it looks for the path
     "run": ("--epsilon", "1"),
     "statistics": ("--epsilon", "1", "--ask", "mean:age"),
     "plan": ("--rows", "100"),
+    "preview": ("--rows", "100"),
     "estimate": ("--ask", "mean:age"),
     "schema codes": ("{column}",),
     "schema learn": ("--epsilon", "1"),

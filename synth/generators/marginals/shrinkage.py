@@ -55,7 +55,7 @@ def shrink(apart: np.ndarray, sigma: float) -> tuple[np.ndarray, float]:
     """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests; how much that is.
 
     >>> strong = 100.0 * np.outer([1, -1], [1, -1])
-    >>> bool((drawn_in(strong, 1.0)[0] == strong).all()), drawn_in(np.ones((2, 2)), 1.0)[0].tolist()
+    >>> bool((shrink(strong, 1.0)[0] == strong).all()), shrink(np.ones((2, 2)), 1.0)[0].tolist()
     (True, [[0.5, 0.5], [0.5, 0.5]])
     """
     way = how_far(apart, sigma)

@@ -46,13 +46,13 @@ RESERVE, VERIFIED = "reserve_epsilon", "verified"  # in a policy's line; the met
 
 def caps(max_epsilon: float | None, max_delta: float, reserve: float = 0.0) -> dict[str, float | None]:
     """What a policy's line records of its caps; None for both where nothing is capped. Errors: UsageError."""
-    reserve = figure(reserve, "reserve")
-    if reserve > (max_epsilon or 0.0):
+    reserve, cap = figure(reserve, "reserve"), None if max_epsilon is None else figure(max_epsilon, "max_epsilon")
+    if reserve > (cap or 0.0):
         raise UsageError(f"reserve {reserve:g}: must be a part of the cap `max_epsilon=`; choose a smaller one")
-    if max_epsilon is None:
+    if cap is None:
         return {"max_epsilon": None, "max_delta": None}
-    result = {"max_epsilon": figure(max_epsilon, "max_epsilon"), "max_delta": figure(max_delta, "max_delta", below=1)}
-    if result["max_epsilon"] == 0:
+    result = {"max_epsilon": cap, "max_delta": figure(max_delta, "max_delta", below=1)}
+    if cap == 0:
         raise UsageError("max_epsilon 0: must be above 0")
     return {**result, **({RESERVE: reserve} if reserve else {})}
 

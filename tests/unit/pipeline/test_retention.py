@@ -79,7 +79,8 @@ def test_below_all_that_was_measured_nothing_is_claimed():
 
 
 def test_a_run_says_so_before_it_spends(command, tmp_path):
-    """The note comes although the run is then refused: the table is not there, and no ledger is made."""
+    """The note comes although the run is then refused: the table lacks its column, and no ledger is made."""
+    (tmp_path / "none.csv").write_text("b\n1\n")
     (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))
     for method, said in (("independent", True), ("mixture", False)):
         code, _, error = command(
