@@ -8,7 +8,7 @@ from synth.language import Texts, _, phrase
 LABELS = Texts(
     {  # of options: the words on the field or button that sets it
         "approved_by": "Approved by",
-        "assume_public": "Confirm all columns",
+        "assume_public": "I have checked all this, and vouch for it",
         "candidates": "Compare with",
         "categorical": "Columns of codes",
         "dataset": "Name of the dataset",

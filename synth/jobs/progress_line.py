@@ -31,5 +31,6 @@ class ProgressLine(Reporter):
     def _close(self) -> None:
         super()._close()
         if self._shown:
-            print(file=sys.stderr, flush=True)
+            end = f"\r{stage_in_words(self._status.stage)}: 100%" if sys.exc_info()[0] is None else ""
+            print(f"{end:<{WIDE}}" if end else "", file=sys.stderr, flush=True)
             self._shown = ""

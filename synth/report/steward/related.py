@@ -13,7 +13,8 @@ from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.release import folder as folders
-from synth.report import first_page, html, publish, svg_charts
+from synth.release.card.verify import load
+from synth.report import first_page, html, svg_charts
 from synth.report.html import percent
 from synth.report.publishable import lines
 from synth.report.related_picture import picture
@@ -81,7 +82,7 @@ def examine(
             paths[name] = at
             words[name], verdicts[table] = alone
             pages.append((table, at.name))
-    words["report"] = render(comparison, schema, about=publish.about(folder), pages=pages)
+    words["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages)
     reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
     words["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
     return Pages(paths=paths, words=words)

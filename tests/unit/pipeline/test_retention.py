@@ -7,6 +7,7 @@ import pytest
 import synth
 from synth.generators import GENERATORS
 from synth.pipeline import retention
+from synth.privacy.ledger.ledger import Ledger
 from tests.benchmark_modules import benchmark
 
 
@@ -79,7 +80,7 @@ def test_below_all_that_was_measured_nothing_is_claimed():
 
 
 def test_a_run_says_so_before_it_spends(command, tmp_path):
-    """The note comes although the run is then refused: the table lacks its column, and no ledger is made."""
+    """The note comes although the run is then refused: the table lacks its column, and nothing is charged."""
     (tmp_path / "none.csv").write_text("b\n1\n")
     (tmp_path / "s.json").write_text(json.dumps({"columns": {"a": {"type": "boolean", "categories": ["n", "y"]}}}))
     for method, said in (("independent", True), ("mixture", False)):
@@ -97,4 +98,4 @@ def test_a_run_says_so_before_it_spends(command, tmp_path):
         )
         assert code == 2
         assert ("keeps no relations between columns" in error) == said
-    assert not (tmp_path / "l.sqlite").exists()
+    assert not Ledger(tmp_path / "l.sqlite").entries()
