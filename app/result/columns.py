@@ -7,10 +7,11 @@ import streamlit as st
 from app.result import verdict
 from app.session import charts, frame, multiples
 from synth import app_api
-from synth.language import _, phrase
+from synth.language import Texts, _, phrase
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once
+NUMBERS = Texts({"empty": "empty", "mean": "mean", "spread": "spread"})
 
 
 def section(result: Any) -> None:
@@ -51,7 +52,7 @@ def _one(result: Any) -> None:
     if text := charts.rest(one):
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
-        lines = [f"| {' | '.join(frame.escape(phrase(cell)) for cell in row)} |" for row in rows]
+        lines = [f"| {' | '.join(frame.escape(NUMBERS.get(cell) or phrase(cell)) for cell in row)} |" for row in rows]
         st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
     notes = [
         _(

@@ -84,14 +84,18 @@ def _shown(result: Any, out: str) -> None:
     )
     st.caption(_("“Real” below are the public rows that stand in for your table."))
     with charts.marked(_(MARK)):
-        first, second, third = st.tabs([_("Columns"), _("Pairs"), _("First rows")])
+        names = [_("Columns"), _("Pairs"), _("First rows")]
+        first, second, third = st.tabs(names, key="previewed_part", on_change="rerun")
         with first:
-            columns.grid(result.worst_first(), "previewed")
+            if first.open is not False:
+                columns.grid(result.worst_first(), "previewed")
         with second:
-            together.pairs(result)
+            if second.open is not False:
+                together.pairs(result)
         with third:
-            rows = Path(out) / "release" / "synthetic.csv"
-            st.dataframe(pd.read_csv(rows, dtype=str, keep_default_na=False, nrows=50), hide_index=True)
+            if third.open is not False:
+                rows = Path(out) / "release" / "synthetic.csv"
+                st.dataframe(pd.read_csv(rows, dtype=str, keep_default_na=False, nrows=50), hide_index=True)
     with st.container(horizontal=True):
         labels = {"comparison": _("Comparison"), "report": _("Report"), "card": _("Card")}
         for key, name in PAGES.items():

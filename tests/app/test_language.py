@@ -30,7 +30,7 @@ NO_TEXT = {
         "code_text",
     ),
 }
-CODE = re.compile(r":material/\w+:|:[\w-]+\[|<[^>]*>|`[^`]*`|\bF1\b|\b(?:UTF|CSV|JSON|ISO|GiB|Parquet|SDMetrics)\b")
+CODE = re.compile(r":material/\w+:|:[\w-]+\[|<[^>]*>|`[^`]*`|\bF1\b|\b(?:UTF|CSV|JSON|PDF|ISO|GiB|Parquet|SDMetrics)\b")
 
 
 @pytest.fixture
