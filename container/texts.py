@@ -20,6 +20,7 @@ SPEAKING = (
     "release/card",
     "evaluate/verdict.py",
     "evaluate/rating.py",
+    "report/released_verdict.py",
     "evaluate/column_numbers.py",
     "pipeline/reached.py",
     "pipeline/retention.py",

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from synth.evaluate.rating import CARE, DISTANCES, Use, Uses, best_first, rate_between
+from synth.evaluate.rating import CARE, DISTANCES, NOT, Use, Uses, best_first, rate_between
 from synth.generators.marginals import misfit
+from synth.pipeline import retention
 from synth.report.publishable import ComparedTable, Publishable
 
 NO_COUNTS = "no noisy counts of them were released to compare with"
+INDEPENDENT = "the method makes columns independent of each other"
+NONE_LEFT = "the method was measured to keep no relations between columns at such an epsilon"
 FILLED_IN = "no counts of them were released, the model fills them in"
 COLUMNS, PAIRS = "shares and averages of single columns", "tables and correlations of two columns"
 MORE = "relations of three and more columns"
@@ -22,20 +25,20 @@ TIMES = 10  # a group as large as so many times the noise of a count is told to 
 
 
 def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
-    """The verdict on one table. ``card``: whose ``fit`` takes part.
+    """The verdict on one table. ``card``: whose ``fit`` and method take part.
 
     **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
 
     Privacy: released answers only.
     """
-    unsure = misfit.in_words(card.get("fit")) or ""
+    unsure, lost = misfit.in_words(card.get("fit")) or "", _lost(card)
     larger = f" other than the {len(publishable.larger)} that were counted" if publishable.larger else ""
     return Uses(
         uses=best_first(
             [
                 use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
-                use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure),
-                _unknown("triples", f"{MORE}{larger}", FILLED_IN),
+                use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure, lost=lost),
+                _unknown("triples", f"{MORE}{larger}", FILLED_IN, lost=lost),
             ]
         ),
         unsure=unsure,
@@ -51,19 +54,36 @@ def of_tables(
     return Uses(uses=best_first([*parts, _unknown("triples", MORE, FILLED_IN)]))
 
 
-def use(name: str, what: str, shown: Iterable[ComparedTable], *, rows: float | None, fitted: bool = True) -> Use:
-    """A use by its released tables of ``rows`` rows of the source."""
+def use(
+    name: str,
+    what: str,
+    shown: Iterable[ComparedTable],
+    *,
+    rows: float | None,
+    fitted: bool = True,
+    lost: str = "",
+) -> Use:
+    """A use by its released tables of ``rows`` rows of the source; ``lost``: why there is nothing
+    to it where no tables of it were released."""
     known = list(shown)
     if not known or not rows:
-        return _unknown(name, what, NO_COUNTS)
+        return _unknown(name, what, NO_COUNTS, lost=lost)
     low, high = (float(np.mean([s.ends[k] for s in known])) for k in (0, 1))
     second = float(np.mean([s.by_chance(rows) for s in known]))
     level, why = rate_between(DISTANCES[name], low, high, second=second, fitted=fitted)
     return Use(name=name, use=what, level=level, why=why, value=high, second=second, at_most=True)
 
 
-def _unknown(name: str, what: str, why: str) -> Use:
-    return Use(name=name, use=what, level=CARE, why=why, value=None)
+def _unknown(name: str, what: str, why: str, *, lost: str = "") -> Use:
+    return Use(name=name, use=what, level=NOT if lost else CARE, why=lost or why, value=None)
+
+
+def _lost(card: Mapping[str, Any]) -> str:
+    """Why relations between columns are lost, where the method keeps none; empty elsewhere."""
+    method = str(card.get("method", ""))
+    if method == "independent":
+        return INDEPENDENT
+    return NONE_LEFT if retention.warning(method, epsilon=float(card.get("epsilon") or 1.0)) else ""
 
 
 def small_groups(noise: Sequence[float], of: str) -> list[str]:

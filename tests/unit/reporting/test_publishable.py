@@ -8,11 +8,13 @@ import pytest
 from pages import check
 from report_release import report_release  # noqa: F401
 
+import synth
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
 from synth.release import folder
 from synth.report import publish, publishable, released_verdict
 from synth.report.noisy_tables import NoisyTable, agreement, tables, total
 from synth.schema import table as schemas
+from tests.conftest import SMALL, small_frame
 
 
 def test_the_page_needs_nothing_but_itself_and_costs_nothing(release, tmp_path):
@@ -146,3 +148,14 @@ def test_tables_of_three_columns_are_shown_beside_their_noise():
     assert near.distance < 2 * near.from_noise < 0.1 < 0.4 < far.distance
     assert publishable.plain(result)["larger"][0]["columns"] == ["a", "b", "y"]
     assert publishable.means(result)["two_way"] is None
+
+
+def test_relations_that_the_method_does_not_keep_are_no_use_of_what_is_published(tmp_path):
+    """A release of single columns says of its pairs that there is nothing to them, not that care is enough."""
+    asked = {"schema": synth.Schema.parse(SMALL), "epsilon": 5.0, "delta": 1e-5}
+    levels = {}
+    for method in ("independent", "mixture"):
+        synth.run(small_frame(600), dataset=method, method=method, out=tmp_path / method, **asked)
+        levels[method] = {use.name: use.level for use in publish.verdict(tmp_path / method).uses}
+    assert levels["independent"] == {"columns": "good for", "pairs": "not for", "triples": "not for"}
+    assert "not for" not in (levels["mixture"]["pairs"], levels["mixture"]["triples"])
