@@ -155,7 +155,7 @@ def test_relations_that_the_method_does_not_keep_are_no_use_of_what_is_published
     asked = {"schema": synth.Schema.parse(SMALL), "epsilon": 5.0, "delta": 1e-5}
     levels = {}
     for method in ("independent", "mixture"):
-        synth.run(small_frame(600), dataset=method, method=method, out=tmp_path / method, **asked)
+        synth.run(small_frame(600), dataset="d", method=method, out=tmp_path / method, **asked)
         levels[method] = {use.name: use.level for use in publish.verdict(tmp_path / method).uses}
     assert levels["independent"] == {"columns": "good for", "pairs": "not for", "triples": "not for"}
     assert "not for" not in (levels["mixture"]["pairs"], levels["mixture"]["triples"])
