@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from synth.language import _
+from synth.languages import _
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:

@@ -7,8 +7,7 @@ FOLDER holds train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-... as pu
 padded to 32 by 32 in sixteen grey levels, a row of norm at most one; the network is transposed convolutions
 10-256-128-64-1, given the label in the latent code (conditional) or one for each label (parallel); kernels are the
 mean of widths 1, 2, 4, 8, 16 in units of the pictures' norm, over 32. Accuracy is that of the text's classifier on
-the real test pictures. Hours: a step of 60 points takes about a second of one core, so 20,000 steps some six hours;
-the text takes 200,000.
+the real test pictures. The text takes 200,000 steps, which are not measured here.
 """
 
 import gzip

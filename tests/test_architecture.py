@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # Ground first: a room imports rooms that stand before it, and itself.
 ROOMS = [
-    "language",
+    "languages",
     "errors",
     "schema",
     "questions",
@@ -66,7 +66,7 @@ def test_no_arrow_points_upwards():
 
 def test_nothing_else_stands_beside_the_rooms():
     assert {owner(path) for path in modules()} == {*ROOMS, *LOOSE}
-    assert {p.stem for p in (ROOT / "synth").glob("*.py")} == {"errors", "language", *LOOSE}
+    assert {p.stem for p in (ROOT / "synth").glob("*.py")} == {"errors", *LOOSE}
 
 
 def test_generators_never_see_rows_noise_or_ledger():
@@ -87,7 +87,7 @@ def test_the_app_uses_public_names_only():
     public = {"app_api", *synth.__all__, *(f"app_api.{name}" for name in synth.app_api.__all__)}
     for path in (ROOT / "app").rglob("*.py"):
         froms = [n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.module == "synth.app_api"]
-        assert imports(path) - {"app_api", "language"} <= public, path
+        assert imports(path) - {"app_api", "languages"} <= public, path
         assert {f"app_api.{a.name}" for n in froms for a in n.names} <= public, path
         used = [n for n in nodes(path) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
         named = {(n.value.id, n.attr) for n in used if isinstance(n.value, ast.Name)}

@@ -15,7 +15,7 @@ from app.session.aside import TooLongError, worker
 from app.table import owning, real
 from synth import app_api
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 600.0  # seconds that a comparison may take
 SHOWN = 8  # pairs that are listed of one kind, the farthest first

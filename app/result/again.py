@@ -10,7 +10,7 @@ import streamlit as st
 from app.run import runs
 from app.session import frame
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 
 def section(job: jobs.Job) -> None:

@@ -10,7 +10,7 @@ from app.session import access
 from app.table import owning
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.languages import _
 
 Asked = jobs.asked.Asked
 DELTA = 1e-5

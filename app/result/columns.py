@@ -7,7 +7,7 @@ import streamlit as st
 from app.result import verdict
 from app.session import charts, frame, multiples
 from synth import app_api
-from synth.language import Texts, _, phrase
+from synth.languages import Texts, _, phrase
 
 BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
 FIRST = 10  # small charts in sight at once

@@ -14,7 +14,7 @@ from app.session.aside import TooLongError, worker
 from app.table import real
 from synth import app_api
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take

@@ -11,7 +11,7 @@ from app.session import access, frame, labels, words
 from app.session.aside import worker
 from app.table import real
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.languages import _
 
 USUAL, USUAL_DELTA, SHOWN = 0.1, 1e-6, 3
 PATIENCE = 300.0  # seconds that counting synthetic rows may take

@@ -18,7 +18,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
 from synth.app_api import jobs, looks
-from synth.language import _, ngettext, phrase
+from synth.languages import _, ngettext, phrase
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 PDF = "release.pdf"

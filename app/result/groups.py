@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.result import columns
 from app.session import frame
-from synth.language import _
+from synth.languages import _
 
 MOST = 31  # groups of a column that divides people
 

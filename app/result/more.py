@@ -11,7 +11,7 @@ from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 MOST_ROWS = 2_000_000
 PATIENCE = 300.0

@@ -10,7 +10,7 @@ from app.result import releasing
 from app.session import access, frame
 from app.table import database, work
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 NAME = re.compile(r"[A-Za-z_]\w{0,62}")
 

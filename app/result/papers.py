@@ -15,7 +15,7 @@ from app.session import access, frame
 from app.table import work
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.language import _
+from synth.languages import _
 
 OWN = "papers.json"  # beside a run: the answers that its bundle was packed with
 ONE_LINE = (

@@ -13,7 +13,7 @@ from app.session import frame, multiples
 from app.session.aside import worker
 from app.session.charts import LABEL
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 120.0
 MOST = 40  # values of a column in one picture

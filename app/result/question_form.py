@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 KINDS = Texts(
     {

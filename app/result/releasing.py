@@ -10,7 +10,7 @@ from app.run import runs
 from app.session import access
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.language import _, ngettext
+from synth.languages import _, ngettext
 
 ASKED = "asked.json"
 

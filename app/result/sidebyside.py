@@ -13,7 +13,7 @@ from app.session import frame
 from app.session.access import mine
 from app.table import work
 from synth.app_api import jobs
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 MOST_RUNS = 12
 ANSWERS = Texts(

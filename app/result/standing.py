@@ -9,7 +9,7 @@ from app.run import background
 from app.session import frame
 from app.session.aside import worker
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 120.0  # seconds that counting may take
 

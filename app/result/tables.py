@@ -15,7 +15,7 @@ from app.session.aside import TooLongError, worker
 from app.table import conditions
 from synth import app_api
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 CSV, PARQUET, HTML = "text/csv", "application/vnd.apache.parquet", "text/html"
 PAGES = (

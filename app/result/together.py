@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.result import verdict
 from app.session import charts, frame, multiples
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 ONE = "There are too few columns for this."
 GAP = "synthetic minus real"

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app.session import frame
-from synth.language import Texts, _, phrase
+from synth.languages import Texts, _, phrase
 
 SHOWN = Texts(
     {

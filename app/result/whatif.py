@@ -12,7 +12,7 @@ from app.run.options import ask
 from app.session import frame, labels, words
 from app.session.state import wizard
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 FAMILIES = (
     {"mixture", "independent"},

@@ -15,7 +15,7 @@ from app.session.state import wizard
 from app.table import intake, owning, work
 from synth import app_api
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 PAGE = "steward-only.html"
 HELD_OUT = "held-out-"  # how the file of held-out rows begins in the report's folder, until it is read

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, planner
-from synth.language import _
+from synth.languages import _
 
 RETAINED = 256  # answers that are remembered
 RETRIED = 5.0  # seconds after a failure from which on it is tried anew: who draws a page at its end must meet it first

@@ -4,7 +4,7 @@ import streamlit as st
 
 import synth
 from app.session import access
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 PROPOSED = 3.0
 KINDS = Texts({"cap": "Cap it", "none": "No cap"})

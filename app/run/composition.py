@@ -9,7 +9,7 @@ import synth
 from app.run import datasets
 from app.session import access, charts, frame
 from app.table import work
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 WAYS = Texts(
     {

@@ -7,7 +7,7 @@ import streamlit as st
 from app.run import forecast
 from app.session import frame, words
 from app.session.state import Wizard, facts
-from synth.language import _
+from synth.languages import _
 
 FEW = 10_000  # units below which relations between tables are mostly noise
 COVERED = 0.5  # an expected error from which on noise covers what is asked

@@ -8,7 +8,7 @@ import synth
 from app.run import runs
 from app.session import access, frame, words
 from synth.app_api import jobs
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 
 @st.fragment(run_every=1.0)

@@ -11,7 +11,7 @@ from app.session import access, words
 from app.session.aside import planner
 from app.session.state import Wizard, dataset, several
 from app.session.state import facts as facts_of
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 60.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]

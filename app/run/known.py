@@ -14,7 +14,7 @@ from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, dataset, facts, several
 from app.table import work
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 600.0  # seconds that a rehearsal or preview may take
 LARGEST = 4 << 30  # bytes of an earlier release's files, unpacked

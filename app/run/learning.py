@@ -12,7 +12,7 @@ from app.session import frame, labels, words
 from app.session.state import Wizard, alone, answered, dataset, effective, wizard
 from app.table import facts, unit
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 USUAL = 0.1
 

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app.session import labels
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "loss": ("moments", "characteristic", "kl", "reverse_kl", "js", "chi2", "hellinger"),

@@ -10,7 +10,7 @@ from app.run import background, known
 from app.session import access, frame
 from app.session.state import Wizard, several, wizard
 from app.table import checklist, intake, work
-from synth.language import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, phrase
 
 KINDS = Texts({"file": "A file of mine", "run": "A release made here", "place": "A file or folder on this computer"})
 FILES = ["csv", "gz", "parquet", "pq", "xlsx", "zip"]

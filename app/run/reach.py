@@ -11,7 +11,7 @@ from app.session import access, charts, frame, words
 from app.session.state import Wizard
 from app.session.state import facts as facts_of
 from synth import app_api
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 CURVE = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 

@@ -11,7 +11,7 @@ from app.session import access, frame, words
 from app.session.state import STEPS, ready, view, wizard
 from app.table import stored
 from synth.app_api import jobs
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 SHOWN = 10
 LABELS = Texts(

@@ -11,7 +11,7 @@ from app.session.state import Wizard, dataset, effective, several
 from app.table import owning
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.language import _
+from synth.languages import _
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them

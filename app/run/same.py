@@ -6,7 +6,7 @@ import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, dataset, facts
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
 TOO_LONG = (

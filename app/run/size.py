@@ -7,7 +7,7 @@ from app.session import frame
 from app.session.aside import TooLongError, worker
 from app.session.state import Wizard, facts, several
 from app.table import owning
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 600.0  # seconds that the counting may take
 HELP = "For the forecast and the check of delta only: a public figure or a guess. It is not taken from the table."

@@ -11,7 +11,7 @@ import synth
 from app.run import background, known
 from app.session import frame
 from app.session.state import Wizard, several, view, wizard
-from synth.language import _
+from synth.languages import _
 
 ORDER = ("without", "beside", "alone")
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.session.state import Wizard, effective
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 SAID = Texts(
     {"same": "Like the private table, beside a plain one", "plain": "Plain only: UTF-8, commas, points, ISO dates"}

@@ -11,7 +11,7 @@ import streamlit as st
 
 import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
-from synth.language import _
+from synth.languages import _
 
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks

@@ -20,7 +20,7 @@ from typing import Any
 import synth
 from app.session.copies import LOADED, commanded
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 KIND = "--kind"  # the child steps back behind pages, since nobody waits for what it does
 KINDNESS = 5  # what it then adds to its nice value

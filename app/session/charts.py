@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 REAL, SYNTHETIC = "real", "synthetic"
 COLOURS = alt.Scale(domain=[REAL, SYNTHETIC], range=["#8793a6", "#e0762f"])

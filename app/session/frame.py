@@ -7,7 +7,7 @@ import streamlit as st
 import synth
 from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 
 def head(name: str, lead: str) -> None:

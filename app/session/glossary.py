@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 WORDS = Texts(
     {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from synth import app_api
-from synth.language import Texts, _, phrase
+from synth.languages import Texts, _, phrase
 
 LABELS = Texts(
     {  # of options: the words on the field or button that sets it

@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.session import charts
 from app.session.charts import COLOURS, REAL, SYNTHETIC
-from synth.language import _
+from synth.languages import _
 
 HIGH = 84  # pixels of a small chart
 CELL = "cell"  # the selection of a map that can be clicked

@@ -9,7 +9,7 @@ import streamlit as st
 import synth
 from app.session import checked
 from synth import app_api
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit

@@ -3,8 +3,8 @@
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from synth import language
-from synth.language import _
+from synth import languages as language
+from synth.languages import _
 
 KEY = "language"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.session.state import STEPS, wizard
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 APP = Path(__file__).resolve().parents[1]
 DATA = next(

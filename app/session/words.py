@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth.language import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, phrase
 
 KINDS = Texts(
     {

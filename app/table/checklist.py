@@ -7,7 +7,7 @@ import streamlit as st
 from app.session import frame
 from app.session.state import Wizard, answered, apart, dataset, effective, facts, is_read, several
 from app.table import codes, joining, keys
-from synth.language import _
+from synth.languages import _
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.session.state import Wizard, own, several, wizard
 from app.table import facts
-from synth.language import _
+from synth.languages import _
 
 FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
 

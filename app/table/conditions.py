@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app.table.facts import WORDED
-from synth.language import _
+from synth.languages import _
 
 Plain = dict[str, Any]
 MOST_VALUES = 1000  # values offered in a menu

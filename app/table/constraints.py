@@ -10,7 +10,7 @@ from app.session import frame, labels
 from app.session.state import effective_own, opened, own, with_own, wizard
 from app.table import conditions, intake
 from app.table.facts import WORDED
-from synth.language import Texts, _, ngettext
+from synth.languages import Texts, _, ngettext
 
 Plain = dict[str, Any]
 KINDS = Texts(

@@ -13,7 +13,7 @@ from app.session.aside import TooLongError, worker
 from app.session.state import view
 from app.table import intake, owning
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 60.0  # seconds that a database may take to list its tables
 HELP = (

@@ -8,7 +8,7 @@ import streamlit as st
 from app.session import words
 from app.session.state import leave_out, opened, own, own_left_out, several, wizard
 from app.table import facts
-from synth.language import _
+from synth.languages import _
 
 HEIGHT = 35
 

@@ -13,7 +13,7 @@ from app.session.state import Wizard, take_table, with_own, wizard
 from app.table import owning, stored, work
 from app.table.work import Plain
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"

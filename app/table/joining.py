@@ -6,7 +6,7 @@ from app.session import frame
 from app.session.state import Wizard, wizard
 from app.table import related
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 
 def section() -> None:

@@ -8,7 +8,7 @@ from app.session import frame
 from app.session.state import Wizard, effective, opened, wizard
 from app.session.state import facts as facts_of
 from app.table import intake
-from synth.language import _, ngettext, phrase
+from synth.languages import _, ngettext, phrase
 
 Plain = dict[str, Any]
 MOST = 50  # children of one parent under one key, as the library allows

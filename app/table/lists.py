@@ -6,7 +6,7 @@ from app.session import frame, labels
 from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
 from app.table import facts, intake
 from synth import app_api
-from synth.language import Texts, _, ngettext, phrase
+from synth.languages import Texts, _, ngettext, phrase
 
 WAYS = Texts(
     {

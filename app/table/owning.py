@@ -8,7 +8,7 @@ from app.session.state import Wizard
 from app.table import work
 from synth import app_api
 from synth.app_api import Visitor, jobs
-from synth.language import _
+from synth.languages import _
 
 
 def open_to(who: Visitor, table: Path, source: str | None) -> bool:

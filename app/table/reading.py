@@ -9,7 +9,7 @@ import synth
 from app.session import access, frame, tour
 from app.session.state import Wizard, dataset, facts, view, wizard
 from app.table import intake, owning
-from synth.language import Texts, _, phrase
+from synth.languages import Texts, _, phrase
 
 ENCODINGS = Texts(
     {

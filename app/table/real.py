@@ -9,7 +9,7 @@ from app.session import access
 from app.session.aside import TooLongError, worker
 from app.table import owning, work
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 PATIENCE = 600.0  # seconds that a copy may take
 GONE = "the real table is no longer stored here, so there is nothing to compare with"

@@ -5,7 +5,7 @@ import streamlit as st
 from app.session import frame, labels, words
 from app.session.state import answered, dataset, wizard
 from app.table import codes, facts, intake, work
-from synth.language import _
+from synth.languages import _
 
 READ = "read as "  # how the draft says in which way it read the file; the page Data asks about that
 

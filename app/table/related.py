@@ -24,7 +24,7 @@ from app.table import facts, intake, keys, owning, stored, work
 from app.table.reading import PLAIN
 from app.table.work import Plain
 from synth import app_api
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 FOLDER = "tables"  # in the place of tables that were uploaded together
 

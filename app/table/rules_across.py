@@ -9,7 +9,7 @@ from app.session import frame, labels
 from app.session.state import effective, wizard
 from app.table import intake
 from synth import app_api
-from synth.language import Texts, _, ngettext
+from synth.languages import Texts, _, ngettext
 
 Plain = dict[str, Any]
 NUMBERS = ("integer", "float")

@@ -11,7 +11,7 @@ from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
 from app.table import owning, work
 from app.table.stowing import NOTE
 from synth.app_api import Visitor, jobs
-from synth.language import _
+from synth.languages import _
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at", "priors")  # of all pages
 

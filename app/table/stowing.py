@@ -13,7 +13,7 @@ from typing import Any
 
 import synth
 from synth.app_api import jobs
-from synth.language import _
+from synth.languages import _
 
 NOTE = "wizard.json"  # the description and choices of a stored table
 MAKER = "maker.json"

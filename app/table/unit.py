@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.session import frame
 from app.session.state import Wizard, answered, wizard
-from synth.language import _
+from synth.languages import _
 
 
 def section() -> None:

@@ -15,7 +15,7 @@ from app.session import aside
 from app.session.copies import Ended, copyable
 from app.table.stowing import discard, folder, new_place, owner
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 CHUNK = 1 << 20
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")

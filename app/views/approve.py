@@ -8,7 +8,7 @@ from app.run import recent, runs
 from app.session import frame, words
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 
 def page() -> None:

@@ -10,7 +10,7 @@ from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
 from app.table import unit
 from synth import app_api
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 LOW, HIGH, STOPS, MOST = 0.05, 10.0, 54, 1000
 DELTAS = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9]

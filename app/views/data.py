@@ -10,7 +10,7 @@ from app.run import recent
 from app.session import access, frame, tour
 from app.session.state import is_read, several, view, wizard
 from app.table import database, intake, keys, reading, related, stored, work
-from synth.language import _
+from synth.languages import _
 
 
 def page() -> None:

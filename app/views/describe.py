@@ -36,7 +36,7 @@ from app.table import (
     unit,
 )
 from synth import app_api
-from synth.language import _
+from synth.languages import _
 
 
 def page() -> None:

@@ -13,7 +13,7 @@ import synth
 from app.run import caps, composition, datasets
 from app.session import access, frame, labels, words
 from synth import app_api
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 SIZE = 200  # lines on a page
 KINDS = Texts(

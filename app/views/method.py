@@ -13,7 +13,7 @@ from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, several, wizard
 from app.session.state import facts as facts_of
 from synth import app_api
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 MOST = 2000  # categories of a column that is shown one-hot
 

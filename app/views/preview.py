@@ -11,7 +11,7 @@ from app.result import columns, together
 from app.run import background, known
 from app.session import access, charts, frame, words
 from app.session.state import lacks, ready, several, view, wizard
-from synth.language import _
+from synth.languages import _
 
 BANNER = "**Preview: made of public rows only. It is no release, and nothing was spent.**"
 MARK = "preview: public rows only"

@@ -13,7 +13,7 @@ from app.run import recent, runs
 from app.session import access, frame, labels, words
 from synth import app_api
 from synth.app_api import jobs
-from synth.language import Texts, _
+from synth.languages import Texts, _
 
 STATES = Texts(
     {

@@ -13,7 +13,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import unit
 from synth.app_api import jobs, looks
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 ROWS = "As many as the real table has, up to noise, unless its number of rows is public."
 DIALECT = "synthetic.dialect.csv"  # the table as the private one is written; not every release has it

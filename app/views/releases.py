@@ -7,7 +7,7 @@ from app.result import export, releasing
 from app.run import recent, runs
 from app.session import access, frame
 from synth.app_api import jobs, looks
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 
 def page() -> None:

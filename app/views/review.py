@@ -8,7 +8,7 @@ import synth
 from app.result import across, comparison, prior, sidebyside, whatif
 from app.run import recent, runs
 from app.session import frame
-from synth.language import _
+from synth.languages import _
 
 
 def page() -> None:

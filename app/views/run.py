@@ -14,7 +14,7 @@ from app.session.aside import planner, runner
 from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
 from app.table import unit
 from synth.app_api import jobs
-from synth.language import _, ngettext, phrase
+from synth.languages import _, ngettext, phrase
 
 POLL = 1.0
 LAST = "write"  # a run's last stage: by then it has given back the memory of its fit

@@ -12,7 +12,7 @@ from app.run import known
 from app.session import access, frame, words
 from app.session.state import dataset, ready, view, wizard
 from synth import app_api
-from synth.language import _, phrase
+from synth.languages import _, phrase
 
 SHOWN = 20  # changes in the picture
 DELTA = 1e-5

@@ -62,8 +62,8 @@ class Enough(Exception):
     """
 
 
-class PublicRows(Protocol):
-    """A public table, encoded under the private one's schema.
+class PublicTable(Protocol):
+    """A public table, or related ones, encoded under the private ones' schema.
 
     Privacy: public only.
     """
@@ -75,13 +75,17 @@ class PublicRows(Protocol):
 
     @property
     def sha256(self) -> str:
-        """The digest of its file."""
+        """The digest of its files."""
         ...
 
     @property
     def num_rows(self) -> int:
-        """Rows that it has."""
+        """Rows that it has; of related tables, roots."""
         ...
+
+
+class PublicRows(PublicTable, Protocol):
+    """A single public table. Privacy: public only."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -93,26 +97,8 @@ class PublicRows(Protocol):
         ...
 
 
-class PublicTrees(Protocol):
-    """Public related tables, encoded under the private ones' schema.
-
-    Privacy: public only.
-    """
-
-    @property
-    def name(self) -> str:
-        """What they are called on the card."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """The digest of their files."""
-        ...
-
-    @property
-    def num_rows(self) -> int:
-        """Roots that they have."""
-        ...
+class PublicTrees(PublicTable, Protocol):
+    """Public related tables. Privacy: public only."""
 
     def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
         """Their counts, of each marginal's shape (A, B), in roots, and the places that they lack, which have zeros."""

@@ -1,6 +1,7 @@
 """What a public table says of the cells that private rows are asked for: exact counts, which cost nothing."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,17 +10,18 @@ from synth.questions.tables import Counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicCounts:
-    """A public table's exact counts at a question's cells, kept among the answers so that fits need no other file.
+class PublicAnswers:
+    """What a public table, or related ones, have at a question's cells, kept so that fits need no file.
 
-    ``values``: an int64 array of each marginal's shape; zeros for marginals of a column in ``missing``, which the table
-    lacks. ``name``, ``sha256``: of the public file. ``num_rows``: its rows. The noise of ``question`` says nothing.
+    ``values``: an array of each marginal's shape; zeros for marginals of a column or place in ``missing``. ``name``,
+    ``sha256``: of the public file or files. ``num_rows``: rows, of related tables roots. The noise of ``question`` says
+    nothing.
 
     Errors: ValueError where a table has another shape than its marginal.
     Privacy: public only.
     """
 
-    question: Counts
+    question: Any
     values: tuple[np.ndarray, ...]
     name: str
     sha256: str
@@ -32,23 +34,14 @@ class PublicCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicLinked:
-    """Public related tables' exact weighted counts at a question's cells, in roots, kept as ``PublicCounts`` are.
+class PublicCounts(PublicAnswers):
+    """A public table's exact counts, int64. Privacy: public only."""
 
-    ``values``: a float64 array of each marginal's shape; zeros for marginals of a place in ``missing``. ``sha256``: of
-    all files. ``num_rows``: roots. The noise of ``question`` says nothing.
+    question: Counts
 
-    Errors: ValueError where a table has another shape than its marginal.
-    Privacy: public only.
-    """
+
+@dataclass(frozen=True, kw_only=True)
+class PublicLinked(PublicAnswers):
+    """Public related tables' exact weighted counts, float64, in roots. Privacy: public only."""
 
     question: Linked
-    values: tuple[np.ndarray, ...]
-    name: str
-    sha256: str
-    num_rows: int
-    missing: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if [v.shape for v in self.values] != [m.shape for m in self.question.marginals]:
-            raise ValueError("an array of each marginal's shape is needed")

@@ -53,13 +53,13 @@ def _uses(said: Uses) -> list[str]:
 
 
 def _presence(card: Mapping[str, Any]) -> list[str]:
-    """The odds of both guesses: of somebody's presence, and of what is said of him."""
+    """The odds of both guesses: of somebody's presence, and of what is said of them."""
     lines = []
     for what, sure, accident in limits.guesses(card):
         about = "Whether somebody is in the data" if what.startswith("whether") else "What the data say of somebody"
         lines.append(
             f"{about}: whoever thinks the chances even {what} can be at most {limits.share(sure)} sure after seeing "
-            f"all of this, whatever else he knows, but for an accident of {_rare(accident)}."
+            f"all of this, whatever else is known, but for an accident of {_rare(accident)}."
         )
     return [
         *lines,

@@ -12,7 +12,8 @@ import pytest
 from elements import ended, row_each, upload
 
 from app.session import tongue  # noqa: F401 - the entry script imports it, and must not set the language after us
-from synth import language, methods
+from synth import languages as language
+from synth import methods
 
 NO_TEXT = {
     *("id", "key", "icon", "url", "type", "color", "file_name", "mime", "format", "default", "raw_values", "raw_value"),

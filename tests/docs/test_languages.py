@@ -7,7 +7,7 @@ import sys
 import polib
 import pytest
 
-from synth import language
+from synth import languages as language
 
 PLACE = re.compile(r"\{\w[^{}]*\}")
 CATALOGUES = sorted(language.FOLDER.glob("*.po"))

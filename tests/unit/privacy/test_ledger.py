@@ -5,6 +5,7 @@ import stat
 from base64 import b64encode
 from hashlib import shake_256
 
+import numpy as np
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
@@ -280,3 +281,21 @@ def test_a_damaged_key_is_named(ledger, tmp_path):
     (tmp_path / "ledger.sqlite.key").write_bytes(b"short")
     with pytest.raises(InputError, match="not 32 bytes"):
         ledger.row_key()
+
+
+def test_answers_have_the_reserve_and_all_else_what_it_leaves_however_they_come_and_are_spelt(ledger):
+    """Forty spends of tenths in any order: each is allowed if and only if its own part of the cap has room for it."""
+    ledger.set_policy("census", max_epsilon=2.0, max_delta=0.5, reserve=0.7)
+    rng, spent = np.random.default_rng(0), {True: 0, False: 0}
+    for tenths in rng.integers(1, 4, 40):
+        answer, spelling = bool(rng.integers(2)), ("census", "Census")[rng.integers(2)]
+        asked = charge(tenths / 10, dataset=spelling, question={"method": "verified" if answer else "mixture"})
+        if spent[answer] + tenths <= (7 if answer else 13):
+            ledger.spend(asked)
+            spent[answer] += tenths
+        else:
+            with pytest.raises(BudgetError, match="reserve for questions"):
+                ledger.spend(asked)
+    (total,) = ledger.summary("census")
+    assert spent == {True: 7, False: 13}, "both parts were used up"
+    assert (total.epsilon, total.remaining_epsilon, total.remaining_reserve) == (2.0, 0.0, 0.0)

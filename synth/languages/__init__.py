@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import polib
 
-FOLDER: Final = Path(__file__).with_name("languages")
+FOLDER: Final = Path(__file__).parent
 NAMES: Final = {"en": "English", "de": "Deutsch"}
 MARKED: Final = "marked"  # no language: each translated text stands in brackets, so that a test sees the others
 _chosen: ContextVar[str] = ContextVar("language", default="")
