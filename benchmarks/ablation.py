@@ -29,9 +29,9 @@ from synth.generators.marginals.mixture import Mixture, axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
+from synth.numeric.markov_field import MeasuredTable, total_of
 from synth.pipeline.draw_rows import Drawn, whole
 from synth.questions import Bins, Counts, CountsRelease, ExternalRelease, Marginal
-from synth.questions.numeric.markov_field import MeasuredTable, total_of
 from synth.release import folder as releases
 from synth.release.folder import load_release
 

@@ -16,8 +16,7 @@ from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import axis
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.product_mixture.model import Product
-from synth.questions import CountsRelease
-from synth.questions.numeric.markov_field import (
+from synth.numeric.markov_field import (
     Clique,
     JunctionTree,
     MarkovRandomField,
@@ -25,6 +24,7 @@ from synth.questions.numeric.markov_field import (
     reduced,
     tree_cells,
 )
+from synth.questions import CountsRelease
 from synth.release.folder import StoredRelease
 
 MOST_CELLS = 1_000_000  # of the tree; AIM's own limit of 80 MB holds ten million or more

@@ -20,7 +20,7 @@ from markdown_tables import means
 from runner import Row, grid, measured, start
 
 from synth import mixtures
-from synth.questions.numeric.markov_field import tree_cells
+from synth.numeric.markov_field import tree_cells
 
 SIZE, COLUMNS, MOST_CELLS = 8, 10, 100_000_000
 Table = Callable[[Sequence[str]], np.ndarray]

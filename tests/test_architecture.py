@@ -13,8 +13,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [
     "languages",
     "errors",
+    "lazy",
+    "files",
     "schema",
     "questions",
+    "numeric",
     "jobs",
     "sources",
     "privacy",
@@ -64,9 +67,34 @@ def test_no_arrow_points_upwards():
     assert not wrong
 
 
+def module(path: Path) -> str:
+    """The dotted name of a file of synth, without the leading `synth.`."""
+    return ".".join(path.relative_to(ROOT / "synth").with_suffix("").parts).removesuffix(".__init__")
+
+
+def inside(path: Path, there: set[str]) -> set[str]:
+    """The modules of its own room that a file imports, wherever in it and for types alone too."""
+    results = set()
+    for node in (n for n in nodes(path) if isinstance(n, ast.ImportFrom) and n.module):
+        room = node.module.removeprefix("synth.")
+        parts = {f"{room}.{a.name}".removeprefix("synth.") for a in node.names}
+        results |= (parts & there) | ({room} if parts - there else set())
+    results |= {a.name.removeprefix("synth.") for n in nodes(path) if isinstance(n, ast.Import) for a in n.names}
+    return {n for n in results & there if n.split(".")[0] == owner(path)} - {module(path)}
+
+
+def test_no_modules_of_a_room_go_in_a_circle():
+    """A module that is imported where it is called, or for types alone, is needed too: a reader must go there."""
+    paths = {module(p): p for p in modules() if owner(p) not in LOOSE}
+    left = {n: inside(p, set(paths)) for n, p in paths.items()}
+    while ready := {n for n, needs in left.items() if not needs & set(left)}:
+        left = {n: needs for n, needs in left.items() if n not in ready}
+    assert not left
+
+
 def test_nothing_else_stands_beside_the_rooms():
     assert {owner(path) for path in modules()} == {*ROOMS, *LOOSE}
-    assert {p.stem for p in (ROOT / "synth").glob("*.py")} == {"errors", *LOOSE}
+    assert {p.stem for p in (ROOT / "synth").glob("*.py")} == {"errors", "lazy", *LOOSE}
 
 
 def test_generators_never_see_rows_noise_or_ledger():
@@ -241,7 +269,7 @@ def test_privacy_noise_is_drawn_in_one_place():
         if path.name == "noise.py":
             continue
         assert set(calls) <= makers, (path, calls)
-        if owner(path) in ("schema", "mechanisms", "privacy", "sources"):
+        if owner(path) in ("files", "schema", "mechanisms", "privacy", "sources"):
             assert not calls, f"{path}: randomness before the last private read comes from privacy/noise.py"
 
 
@@ -258,9 +286,9 @@ def test_nothing_is_pickled():
         assert "torch.load" not in path.read_text(), path
 
 
-# Who writes files otherwise than by schema/whole_files.py, and why.
+# Who writes files otherwise than by files/whole_files.py, and why.
 WRITERS = {
-    "synth/schema/whole_files.py": "the one place",
+    "synth/files/whole_files.py": "the one place",
     "synth/schema/census_files.py": "public files fetched into a cache of the user's own",
     "synth/jobs/job.py": "a process's output, as it comes",
     "synth/jobs/worker.py": "a lock",

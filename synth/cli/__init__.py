@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from synth.cli import numbers, paths
+from synth.cli import numbers, paths, spelling
 from synth.cli.answer import foreign, leave, say, show
 from synth.cli.ask import ask
 from synth.cli.audit import audit_app
@@ -83,6 +83,9 @@ app.add_typer(series_app, name="series")
 def commands() -> Any:
     """All commands, put together once in a process: it takes as long as the rest of a short one."""
     return paths.guarded(get_command(app))
+
+
+spelling.commands = commands
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TextIO
 from synth.cli.guide import unknown
 from synth.cli.spelling import spelled
 from synth.errors import MACHINE, UsageError, ended
-from synth.schema import whole_files
+from synth.files import whole_files
 
 
 def say(plain: Any) -> None:

@@ -1,15 +1,14 @@
 """A job's folder around a command: what it asks for, how far it is, and how it ended."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.cli.answer import leave, write_text
+from synth.cli import job_report
+from synth.cli.answer import write_text
+from synth.cli.job_status import reported
 from synth.cli.rights import may_spend
-from synth.cli.spelling import spelled
-from synth.errors import COMMITTED, SpentError, SynthError, UsageError, ended
+from synth.errors import UsageError
 
 if TYPE_CHECKING:
     from synth.jobs.job import Job
@@ -17,38 +16,9 @@ if TYPE_CHECKING:
     from synth.pipeline.stored_requests import RefitRequest, VerifiedRequest
 
 
-@contextmanager
-def reported(
-    folder: Path | None, request: dict[str, Any], stages: dict[str, float] | None = None
-) -> Iterator[tuple[Any, Path]]:
-    """A job folder with status and cancel file around a command; its last status says how that ended."""
-    from synth import jobs
-    from synth.pipeline.reporting import STAGES
-
-    known = folder is not None and (folder / "request.json").exists()  # the application made it
-    job = jobs.Job(folder) if folder is not None and known else jobs.create(request, folder=folder)
-    report = jobs.Reporter(job, stages=stages or STAGES, bar=True, words=spelled)
-    try:
-        with report:
-            yield report, job.path
-        report.finish("done", "done", 0)
-    except SynthError as error:
-        cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
-        report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
-        raise
-    except (jobs.Cancelled, KeyboardInterrupt):
-        message, code = ended("cancelled" if COMMITTED else "cancelled before anything was spent", 130)
-        report.finish("cancelled", message, code)
-        leave("cancelled" if COMMITTED else message, 130)
-    except BaseException as error:
-        report.finish("failed", *ended(f"internal error {type(error).__name__}", 1))
-        raise
-
-
 def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Does what a job's folder asks for: the answer, and a run's card. Errors: as of the command."""
     from synth import jobs
-    from synth.cli import job_report
     from synth.pipeline.stored_requests import (
         LearningRequest,
         RefitRequest,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.cli.job_folder import reported
+from synth.cli.job_status import reported
 
 if TYPE_CHECKING:
     from synth.pipeline.stored_requests import ReportRequest

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from synth.errors import UsageError
+from synth.files.regular_files import is_file
 from synth.schema.column import MOST_PREFIX
-from synth.schema.regular_files import is_file
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.cli.answer import say, tell, write_text
+from synth.cli.vouching import formed, marked
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def keys(texts: Sequence[str] | None) -> "list[Reference]":
 
 def bounds(texts: Sequence[str] | None) -> dict[str, int]:
     """What --most-children says, by child. Errors: UsageError."""
-    from synth.schema.related_rules import MOST_CHILDREN
+    from synth.schema.tree import MOST_CHILDREN
 
     result: dict[str, int] = {}
     for text in texts or ():
@@ -106,8 +107,6 @@ def _formed(drafted: "DraftedTables", forms: Mapping[str, str]) -> "DraftedTable
     """The draft with the forms of keys, by TABLE.COLUMN. Errors: UsageError."""
     from dataclasses import replace
 
-    from synth.cli.exchange import formed
-
     if lost := [n for n in forms if n.partition(".")[0] not in drafted.tables]:
         raise UsageError(f"--pattern {lost[0]}: the draft has no such column; write TABLE.COLUMN")
     own = {t: {c: forms[f"{t}.{c}"] for c in _own(list(forms), t)} for t in drafted.tables}
@@ -120,7 +119,6 @@ def vouched(
     """The draft with facts of TABLE.COLUMN marked public on the caller's word. Errors: UsageError, InputError."""
     from dataclasses import replace
 
-    from synth.cli.exchange import marked
     from synth.pipeline import schema_approval
 
     named = [] if isinstance(assume_public, bool) else list(assume_public)

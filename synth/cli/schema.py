@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from synth.cli import dialects
-from synth.cli.answer import check_writable, names, say, write_text
+from synth.cli.answer import check_writable, names, say, tell, write_text
 from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
-from synth.cli.exchange import CodesOpt, code_books, formed, schema_codes, schema_export, schema_import, tell, vouch
+from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import
 from synth.cli.guide import helped
 from synth.cli.options import (
     AssumeOpt,
@@ -39,6 +39,7 @@ from synth.cli.options import (
 )
 from synth.cli.related_schema import check_related, init_related
 from synth.cli.rights import SeparateOpt, may_spend
+from synth.cli.vouching import formed, vouch
 from synth.errors import UsageError
 
 TablesArg = Annotated[

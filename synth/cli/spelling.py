@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from synth import errors
@@ -34,6 +34,7 @@ COMMANDS = {
     "run": "run",
     "statistics": "statistics",
 }
+commands: Callable[[], Any] | None = None  # all there are, as the command line puts them together
 AS_PYTHON = "SYNTH_MESSAGES"  # "python": messages as the library writes them, for a program that shows them itself
 
 
@@ -71,12 +72,10 @@ def _function(name: str, given: Mapping[str, str]) -> str:
 
 def _running() -> set[str]:
     """The flags of the command that this process was asked for."""
-    from synth.cli import commands
-
-    command: Any = commands()
+    command: Any = commands() if commands else None
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word, command)
-    return set(flags(command))
+    return set(flags(command)) if command else set()
 
 
 def flags(command: Any) -> Iterator[str]:

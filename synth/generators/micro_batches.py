@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from synth.errors import UsageError
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

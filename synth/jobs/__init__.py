@@ -1,5 +1,6 @@
 """Long runs: a folder for each, a line to stand in, a reporter of progress, a gauge of peak memory, who saw what."""
 
+from synth.files.whole_files import write as write_file
 from synth.jobs import asked, looks
 from synth.jobs.job import AS_ASKED, COUNTS, DESCRIPTION, LEARNT, RUN, Cancelled, Job, Status, create, home, listing
 from synth.jobs.memory import PeakMemory, give_back
@@ -8,7 +9,6 @@ from synth.jobs.queue import QUEUED, ahead
 from synth.jobs.reporter import Reporter
 from synth.jobs.signals import uninterrupted
 from synth.jobs.stages import stage_in_words
-from synth.schema.whole_files import write as write_file
 
 __all__ = [
     "AS_ASKED",

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, SynthError, UsageError
+from synth.files import regular_files, whole_files
 from synth.jobs.job import Job, home
-from synth.schema import regular_files, whole_files
 from synth.schema.table import is_text
 
 QUESTION, DECISION = "question.json", "decision-{}.json"

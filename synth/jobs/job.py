@@ -24,8 +24,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from synth.errors import InputError, UsageError
+from synth.files import regular_files, whole_files
 from synth.jobs.process_identity import alive, identity
-from synth.schema import regular_files, whole_files
 
 FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from synth.errors import SynthError, UsageError
+from synth.files import whole_files
 from synth.jobs.job import Job, listing
-from synth.schema import names, whole_files
+from synth.schema import names
 
 LOOKED, CHOICE, RELEASED = "looked.json", "choice.json", "released.json"
 CHOICES = {

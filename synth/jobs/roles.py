@@ -31,9 +31,10 @@ from typing import Any, Protocol
 
 from pydantic import Field, field_validator
 
+from synth.files import toml_files
 from synth.jobs import role_actions
 from synth.jobs.role_actions import ACTIONS, ALONE, ORDER, pages
-from synth.schema import names, toml_files
+from synth.schema import names
 
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
 CAPS = ("max_epsilon", "max_delta")

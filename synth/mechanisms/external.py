@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.privacy.accounting.events import Event, ZCDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External, ExternalRelease
-from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 SHADE, TRIES = 1e-11, 100  # steps down from rho until OpenDP accepts it, see `workable`
 ONE_WAY, MEASURED = 0.5, 0.9  # shares of one-way tables, and of what is left, of measuring what was selected

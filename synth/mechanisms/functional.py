@@ -6,13 +6,13 @@ from math import sqrt
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import FunctionalQuery, FunctionalRelease
 from synth.questions.functional import INVERSE, MAX_POINTS, PITCH, TRUNCATED
-from synth.schema.lazy import Lazy
 from synth.sources.rows.encoded import parts
 
 linalg = Lazy("scipy.linalg")

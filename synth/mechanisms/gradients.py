@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import FLOW, KERNEL, RATES, TRANSPORT
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.mechanisms.gradients import on_lattice
 from synth.mechanisms.votes import Classes, TaughtTeachers, features
 from synth.privacy.accounting.events import Event, GaussianDpEvent, TabledGaussianDpEvent
@@ -14,14 +15,13 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Pulls, PullsRelease
 from synth.questions.pulls import BALLOTS, CLIPPED, SIGNS
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 HELD = 1 << 24  # most numbers of teachers' gradients held at a time, 4 bytes each
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.numeric.disk_array import DiskArray
 from synth.privacy.accounting.events import Event, GaussianDpEvent, SlicesDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices, SlicesRelease
 from synth.questions.features import codes
-from synth.questions.numeric.disk_array import DiskArray
 from synth.questions.slices import DIRECTION_BITS, fixed_frames, stretch, swap
 from synth.sources.rows.encoded import length, parts
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import BudgetError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
 from synth.questions.votes import MEANS
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
 KEYS = 2**62

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.questions import CountsRelease
 from synth.release import folder
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

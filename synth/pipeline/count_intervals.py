@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, reading
+from synth.lazy import Lazy
 from synth.pipeline.inference.weighted_rows import ROUNDING, NoisyBins
 from synth.questions import Bins, CountsRelease
 from synth.release import folder
 from synth.schema.grouping import bin_labels
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

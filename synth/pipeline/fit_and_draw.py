@@ -13,16 +13,16 @@ import pyarrow as pa
 from synth.generators.base import Generator, Setting
 from synth.generators.marginals.misfit import in_words
 from synth.generators.options import options_of
+from synth.lazy import Lazy
 from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import Release
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.lazy import Lazy
 from synth.sources.formats.text_table import Table
 
-networks = Lazy("synth.questions.numeric.networks")  # and with it torch
+networks = Lazy("synth.numeric.networks")  # and with it torch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from synth.errors import InputError, UsageError, reading
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.pipeline.combining import BeyondMeasured
 from synth.pipeline.draw_rows import Drawn, whole
 from synth.pipeline.inference.tilted_rows import Tilted
@@ -19,7 +20,6 @@ from synth.questions import CountsRelease
 from synth.release import folder
 from synth.schema import codec
 from synth.schema.enforcement import Rules
-from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-networks = Lazy("synth.questions.numeric.networks")  # and with it torch
+networks = Lazy("synth.numeric.networks")  # and with it torch
 
 MOST = 200  # tables at a time
 FAR = 0.7  # deviations of noise and chance: an interval that far off covers nine times in ten, not nineteen in twenty

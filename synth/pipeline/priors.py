@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import InputError, UsageError
+from synth.files.regular_files import is_folder
 from synth.generators.base import Questions
 from synth.pipeline import related_priors, same_rows
 from synth.pipeline.private_rows import PrivateRows
@@ -17,7 +18,6 @@ from synth.pipeline.related_priors import PriorTrees, RelatedPrior
 from synth.privacy.noise import SeededNoise
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.regular_files import is_folder
 from synth.schema.table import Schema
 from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import files

@@ -15,6 +15,7 @@ import numpy as np
 
 from synth.errors import BudgetError, UsageError
 from synth.generators.base import Enough, Questions
+from synth.lazy import Lazy
 from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
@@ -39,11 +40,10 @@ from synth.questions import (
     Votes,
 )
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Branch, Forest
 
-networks = Lazy("synth.questions.numeric.networks")
+networks = Lazy("synth.numeric.networks")
 
 ROOTS, MOST_ROWS = 64, 100_000  # made up of related tables: trees, and rows of one table
 ROWS = 20_000  # of the made-up table, as far as counts tell

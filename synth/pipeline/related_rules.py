@@ -12,7 +12,8 @@ import numpy as np
 from synth.generators.nested_mixture.draw import DrawnTable
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset
-from synth.schema.related_constraints import Count, Equal, Order, Total, ends, placed, rule_writes
+from synth.schema.related_constraints import rule_writes
+from synth.schema.tree import Count, Equal, Order, Total, ends, placed
 
 Block = Mapping[str, DrawnTable]
 NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers

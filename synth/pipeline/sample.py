@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from synth.errors import UsageError, meant, reading
-from synth.pipeline import sample_parts
+from synth.errors import UsageError, reading
+from synth.files import whole_files
+from synth.pipeline import sample_parts, sample_spark
+from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole
-from synth.pipeline.related_condition import PILOT, Drawing, split
+from synth.pipeline.related_condition import PILOT, Drawing
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
-from synth.schema import codec, whole_files
+from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
 
@@ -112,8 +113,6 @@ def sample_to(
             model, plan.stored, Path(out), num_rows=rows, seed=seed, where=where or {}, allowed=plan.allowed
         )
     elif engine is not None and engine.dialect.name == "spark":
-        from synth.pipeline import sample_spark  # it draws as this module does
-
         sample_spark.write(model, plan.stored, engine, str(out_table), num_rows=rows, seed=seed, where=where or {})
     elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, schema) for texts in plan.drawn.blocks(ONE)))
@@ -163,23 +162,3 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     size = num_rows or min(max(1, round(stored.model.total * share)), MOST_ROWS)
     tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
     return _Plan(stored, tables, share, allowed)
-
-
-def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, Any]:
-    """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
-
-    Privacy: public only.
-    """
-    if isinstance(schema, Dataset):
-        return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
-    return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}
-
-
-def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
-    if name not in schema.measured():
-        columns = meant(name, schema.measured())
-        raise UsageError(f"`where={name}={wanted}`: {name} is not a measured column of the model; {columns}")
-    try:
-        return codec.places_of(schema.columns[name], wanted)
-    except ValueError as error:
-        raise UsageError(f"`where={name}={wanted}`: {error}") from None

@@ -19,9 +19,10 @@ from typing import Self
 import numpy as np
 
 from synth.errors import InputError, UsageError
+from synth.files import whole_files
+from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
 from synth.release import folder
-from synth.schema import whole_files
 
 ABOUT = "_parts.json"  # by their names, readers of folders of Parquet pass such files over
 FORMAT = "facsimile-parts/1"
@@ -180,8 +181,6 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> None:
 
 def _main(model: str, out: str, turn: str) -> None:
     """A helper's part of the work."""
-    from synth.pipeline.sample import allowed_by
-
     parts = Parts.there(Path(out))
     if parts is None:
         sys.exit(f"{out}: the folder was removed while rows were drawn")

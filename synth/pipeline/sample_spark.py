@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import InputError
+from synth.files import whole_files
+from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
-from synth.pipeline.sample import allowed_by
 from synth.release import folder
-from synth.schema import codec, whole_files
+from synth.schema import codec
 from synth.sources.engines.engine import Engine
 
 FILES = ("model.json", "model.safetensors")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
@@ -21,7 +22,6 @@ from synth.questions.weighted_counts import BOUND
 from synth.release.statistics_file import FORMAT
 from synth.schema.given import check_schema
 from synth.schema.grouping import bin_labels
-from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
 
 special = Lazy("scipy.special")

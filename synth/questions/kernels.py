@@ -8,10 +8,10 @@ from math import sqrt
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.questions.encoding import Block
 from synth.questions.features import codes, distinct, looked_up
 from synth.questions.tables import Bins
-from synth.schema.lazy import Lazy
 
 distance = Lazy("scipy.spatial.distance")
 

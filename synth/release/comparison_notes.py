@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.files import regular_files
 
 
 @dataclass(frozen=True, kw_only=True)

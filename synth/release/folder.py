@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import EmptyTableError, InputError, UsageError
+from synth.files import whole_files
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
 from synth.generators.product_mixture import check_state
 from synth.questions import LinkedRelease, PublicLinked, Release
 from synth.questions.linked import placed
 from synth.release import dialect_copy, store
-from synth.schema import codec, csv_injection, whole_files
+from synth.schema import codec, csv_injection
 from synth.schema import dataset as datasets
 from synth.schema import table as schemas
 from synth.schema.column import Column

@@ -15,8 +15,8 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load as undump
 
-from synth.questions.numeric.disk_array import HELD, chunks, mapped
-from synth.schema import regular_files
+from synth.files import regular_files
+from synth.numeric.disk_array import HELD, chunks, mapped
 
 KINDS = {
     "bool": "BOOL",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.files import regular_files
 
 FORMAT = "facsimile-statistics/1"
 

@@ -11,9 +11,9 @@ from safetensors import SafetensorError
 
 from synth import questions
 from synth.errors import InputError
+from synth.files import regular_files, whole_files
 from synth.questions import Release
 from synth.release import safetensors_stream
-from synth.schema import regular_files, whole_files
 
 Arrays = dict[str, np.ndarray]
 MANY = 10_000  # tables of an answer that are stored as one array, with their shapes; parts told one a line

@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from synth.files import whole_files
 from synth.report import html
 from synth.report.svg import dot, draw, label, line, rect
 from synth.report.svg_charts import WIDE, rows_of
-from synth.schema import whole_files
 
 ANSWER = "answer.json"
 STEP = 24

@@ -6,9 +6,9 @@ from synth.evaluate.audit.capacity import Capacity
 from synth.evaluate.audit.capacity_curves import Curves
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
+from synth.lazy import Lazy
 from synth.report import html, svg
 from synth.report.svg import Shape
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 from synth.errors import InputError, UsageError, reading
 from synth.evaluate.read_sample import Seeded
+from synth.files import whole_files
 from synth.release import dialect_copy
 from synth.release import folder as bundle
 from synth.release.card import papers, verify
@@ -34,7 +35,7 @@ from synth.report import (
     related_publish,
 )
 from synth.report.documents import pack
-from synth.schema import codec, whole_files
+from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
 from synth.schema.table import Schema
 from synth.sources.formats import files

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, reading
+from synth.files import whole_files
 from synth.release import markdown
 from synth.release.card import papers
 from synth.release.card.card import odds
@@ -13,7 +14,6 @@ from synth.release.card.choice import in_words
 from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html
-from synth.schema import whole_files
 
 SEEDED = "Made with seeded noise: protects nothing"
 Rows = list[tuple[str, str]]

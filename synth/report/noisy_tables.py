@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
 from synth.questions.encoding import Block
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from synth.evaluate.examination import Limits
+from synth.files import whole_files
 from synth.pipeline.preview_run import RELEASE, TWIN, Previewed, run_preview
 from synth.report import card_page, publish
 from synth.report.steward import page as steward
 from synth.report.steward.write import about, examine
-from synth.schema import whole_files
 from synth.schema.table import Schema
 
 COMPARED = 5_000  # rows of either table that the comparison takes: a preview is to be quick

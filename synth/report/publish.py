@@ -13,6 +13,7 @@ import numpy as np
 from synth.errors import InputError, UsageError
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import read
+from synth.files import whole_files
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
@@ -20,7 +21,6 @@ from synth.release.statistics_file import load
 from synth.report import publishable, related_publish, released_verdict
 from synth.report.prior_evidence import prior_evidence, section
 from synth.report.publishable import Publishable
-from synth.schema import whole_files
 
 MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
 

@@ -1,1 +1,1 @@
-"""What is publicly known of a table: columns, constraints, values to positions and back. Imports no other room."""
+"""What is publicly known of a table: columns, constraints, values to positions and back."""

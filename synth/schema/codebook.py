@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synth.errors import InputError, UsageError
-from synth.schema import regular_files
+from synth.files import regular_files
 from synth.schema.sdv_metadata import Exchanged
 from synth.schema.table import CATEGORICAL, UNCONFIRMED, Column, Schema, canonical, parse
 

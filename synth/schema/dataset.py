@@ -6,19 +6,17 @@ table's rows are, how many of one parent are kept at most, and by which column t
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from synth.errors import InputError
 from synth.schema.column import LEARN, Column
-from synth.schema.related_constraints import Across
-from synth.schema.related_rules import MOST_CHILDREN, NUMBER, problems
+from synth.schema.related_rules import problems
 from synth.schema.table import UNCONFIRMED, Schema, read
 from synth.schema.table import parse as parse_table
+from synth.schema.tree import MOST_CHILDREN, NUMBER, Tree
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
 RULES = {
@@ -27,63 +25,15 @@ RULES = {
     "parent_columns": "must list the parent's columns, as many as the child's",
 }
 ONE = "synthetic"  # what a release calls a table that has no others beside it
-Vouched = Literal["public", "declared", "unconfirmed"]
 
 
-class Key(BaseModel):
-    """Whose children the rows of a table are: the ``child``'s ``columns`` hold its parent's ``parent_columns``.
-
-    ``most_children``: how many of one parent are kept, drawn at random; 0 while nobody has stated it. ``order``: the
-    child's column by which one parent's rows follow each other in time: a number, a date, or an identifier whose
-    numbers rise. ``source``: who vouches for all of it; nothing said is ``declared``.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    parent: str
-    child: str
-    columns: tuple[str, ...] = Field(min_length=1)
-    parent_columns: tuple[str, ...] | None = Field(default=None, min_length=1)
-    most_children: int = Field(default=0, ge=1, le=MOST_CHILDREN)
-    order: str | None = None
-    source: Vouched | None = None
-
-    @property
-    def referred(self) -> tuple[str, ...]:
-        """The parent's columns; by default they are called as the child's."""
-        return self.parent_columns or self.columns
-
-
-class PublicTable(BaseModel):
-    """A table that everybody may have, to which private rows refer: copied into the release, never synthesized.
-
-    ``key``: its column that tells its rows apart. ``referred_by``: TABLE.COLUMN of each reference, a column of
-    categories that are values of the key.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    key: str
-    referred_by: tuple[str, ...] = Field(min_length=1)
-    source: Vouched | None = None
-
-
-class Dataset(BaseModel):
+class Dataset(Tree):
     """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide.
 
     **Guarantee**: what ``parse`` returns is one tree, in which every table but the root has one parent.
 
     Privacy: public only.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
-
-    dataset: str | None = None
-    tables: dict[str, Schema]
-    keys: tuple[Key, ...]
-    public: dict[str, PublicTable] | None = None
-    constraints: tuple[Across, ...] | None = None
-    open: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, schema: "Schema | Dataset") -> "Dataset":
@@ -94,17 +44,6 @@ class Dataset(BaseModel):
     def learnt(self) -> None:
         """Facts of related tables cannot be learnt."""
 
-    @cached_property
-    def root(self) -> str:
-        """The table whose rows are the units."""
-        below = {k.child for k in self.keys}
-        return next(n for n in self.tables if n not in below)
-
-    @cached_property
-    def downwards(self) -> tuple[str, ...]:
-        """All tables, each after its parent."""
-        return below(self.root, [(k.parent, k.child) for k in self.keys])
-
     @property
     def all_columns(self) -> dict[str, Column]:
         """By TABLE.COLUMN."""
@@ -114,26 +53,6 @@ class Dataset(BaseModel):
     def unit_in_words(self) -> str:
         """What the guarantee is about."""
         return unit_in_words(self.downwards)
-
-    def key_above(self, table: str) -> Key | None:
-        """The key to the parent; None for the root."""
-        return next((k for k in self.keys if k.child == table), None)
-
-    def keys_below(self, table: str) -> list[Key]:
-        """The keys of its children."""
-        return [k for k in self.keys if k.parent == table]
-
-    def upwards(self, table: str) -> list[str]:
-        """The table, its parent, and so on to the root."""
-        results = [table]
-        while (key := self.key_above(results[-1])) is not None:
-            results.append(key.parent)
-        return results
-
-    def most_rows(self, table: str) -> int:
-        """How many rows of the table one root has at most."""
-        keys = [self.key_above(n) for n in self.upwards(table)]
-        return prod(k.most_children for k in keys if k is not None)
 
     def key_columns(self, table: str) -> list[str]:
         """The table's columns that keys are about."""
@@ -172,18 +91,6 @@ def written(plain: Mapping[str, Any], tables: Mapping[str, Schema]) -> str:
     """JSON text of a schema that may break rules still: what stands beside the tables, and each table."""
     facts = {n: json.loads(s.to_json()) for n, s in tables.items()}
     return json.dumps({**plain, "tables": facts}, indent=2, ensure_ascii=False) + "\n"
-
-
-def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The root and all tables below it, each after its parent; ``keys``: (parent, child).
-
-    >>> below("patients", [("stays", "acts"), ("patients", "stays")])
-    ('patients', 'stays', 'acts')
-    """
-    results = [root]
-    for name in results:
-        results += [child for parent, child in keys if parent == name and child not in results]
-    return tuple(results)
 
 
 def unit_in_words(downwards: Sequence[str]) -> str:

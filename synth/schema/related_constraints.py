@@ -1,65 +1,12 @@
 """Rules across related tables that everybody may know; they are kept on the synthetic side, no row is read for them."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
-if TYPE_CHECKING:
-    from synth.schema.column import Column
-    from synth.schema.dataset import Dataset
+from synth.schema.column import Column
+from synth.schema.tree import Across, Tree, ends, placed
 
 
-class _Rule(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Equal(_Rule):
-    """The child's column repeats that of a table above it: both as TABLE.COLUMN."""
-
-    kind: Literal["equal"]
-    child: str
-    parent: str
-
-
-class Total(_Rule):
-    """The parent's column is the sum of its children's; an empty cell counts as nothing."""
-
-    kind: Literal["total"]
-    parent: str
-    child: str
-
-
-class Count(_Rule):
-    """The parent's column is its number of children in a table."""
-
-    kind: Literal["count"]
-    parent: str
-    child: str
-
-
-class Order(_Rule):
-    """A number or date is never above another, of a table above or below it, unless one is missing."""
-
-    kind: Literal["order"]
-    low: str
-    high: str
-
-
-Across = Annotated[Equal | Total | Count | Order, Field(discriminator="kind")]
-
-
-def placed(name: str) -> tuple[str, str]:
-    """Table and column of TABLE.COLUMN.
-
-    >>> placed("stays.day")
-    ('stays', 'day')
-    """
-    table, _, column = name.partition(".")
-    return table, column
-
-
-def problems(schema: "Dataset") -> Iterator[str]:
+def problems(schema: Tree) -> Iterator[str]:
     """Yields a sentence for each rule across tables that cannot be kept as it is written."""
     for i, rule in enumerate(schema.constraints or (), start=1):
         for problem in _broken(schema, rule):
@@ -69,7 +16,7 @@ def problems(schema: "Dataset") -> Iterator[str]:
         yield f"two constraints across tables decide {name}; keep one"
 
 
-def _broken(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[str]:
+def _broken(schema: Tree, rule: Across) -> Iterator[str]:
     names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
     for name in names:
         table, column = placed(name)
@@ -82,12 +29,7 @@ def _broken(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[
     yield from _kinds(schema, rule)
 
 
-def ends(rule: Equal | Total | Count | Order) -> tuple[str, str]:
-    """What a rule is about: parent and child, or low and high."""
-    return (rule.low, rule.high) if rule.kind == "order" else (rule.parent, rule.child)
-
-
-def _kinds(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[str]:
+def _kinds(schema: Tree, rule: Across) -> Iterator[str]:
     one, other = ends(rule)
     if rule.kind == "count":
         if _column(schema, one).type != "integer":
@@ -113,18 +55,18 @@ def _kinds(schema: "Dataset", rule: Equal | Total | Count | Order) -> Iterator[s
         yield f"{one} and {other} must be two numbers or two dates"
 
 
-def _column(schema: "Dataset", name: str) -> "Column":
+def _column(schema: Tree, name: str) -> Column:
     table, column = placed(name)
     return schema.tables[table].columns[column]
 
 
-def _facts(column: "Column") -> dict[str, object]:
+def _facts(column: Column) -> dict[str, object]:
     """What decides a column's positions."""
     reported = ("type", "categories", "min", "max", "decimals", "resolution", "nullable", "missing")
     return {n: getattr(column, n) for n in reported}
 
 
-def rule_writes(schema: "Dataset", rule: Equal | Total | Count | Order) -> str:
+def rule_writes(schema: Tree, rule: Across) -> str:
     """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
     if rule.kind == "order":
         low, high = placed(rule.low)[0], placed(rule.high)[0]

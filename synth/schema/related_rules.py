@@ -1,22 +1,17 @@
 """The rules that a schema of related tables keeps: one tree, sound keys, a public table for every reference."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from synth.schema import related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
+from synth.schema.tree import MOST_CHILDREN, NUMBER, Key, PublicTable, Tree
 
-if TYPE_CHECKING:
-    from synth.schema.dataset import Dataset, Key, PublicTable
-
-NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
-MOST_CHILDREN = 50  # of one parent under one key
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
 
 
-def problems(schema: "Dataset", complete: bool = True) -> Iterator[str]:
+def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
     """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
     if complete and schema.open:
         yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
@@ -35,7 +30,7 @@ def problems(schema: "Dataset", complete: bool = True) -> Iterator[str]:
         yield from related_constraints.problems(schema)
 
 
-def _table_problems(schema: "Dataset") -> Iterator[str]:
+def _table_problems(schema: Tree) -> Iterator[str]:
     if len(schema.tables) < 2:
         yield "related tables are two or more; for one table write its schema alone"
     if twice := repeated(n.casefold() for n in schema.tables):
@@ -51,7 +46,7 @@ def _table_problems(schema: "Dataset") -> Iterator[str]:
             yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
 
 
-def _key_problems(schema: "Dataset", key: "Key") -> Iterator[str]:
+def _key_problems(schema: Tree, key: Key) -> Iterator[str]:
     about = f"key of {key.child} to {key.parent}"
     for role, table in (("parent", key.parent), ("child", key.child)):
         if table not in schema.tables:
@@ -74,14 +69,14 @@ def _key_problems(schema: "Dataset", key: "Key") -> Iterator[str]:
     yield from _order_problems(schema, key, about)
 
 
-def _pattern_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:
+def _pattern_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
     for own, theirs in zip(key.columns, key.referred, strict=False):
         child, parent = (schema.tables[t].columns.get(n) for t, n in ((key.child, own), (key.parent, theirs)))
         if child and parent and child.pattern not in (None, parent.pattern):
             yield f"{about}: {key.child}.{own} holds the keys of {key.parent}; state the pattern there alone"
 
 
-def _order_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:
+def _order_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
     if key.order is None:
         return
     column = schema.tables[key.child].columns.get(key.order)
@@ -91,7 +86,7 @@ def _order_problems(schema: "Dataset", key: "Key", about: str) -> Iterator[str]:
         yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
 
 
-def _tree_problems(schema: "Dataset") -> Iterator[str]:
+def _tree_problems(schema: Tree) -> Iterator[str]:
     if twice := repeated(k.child for k in schema.keys):
         parents = ", ".join(k.parent for k in schema.keys if k.child == twice)
         yield (
@@ -118,7 +113,7 @@ def _tree_problems(schema: "Dataset") -> Iterator[str]:
             yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
 
 
-def _public_problems(schema: "Dataset", name: str, public: "PublicTable") -> Iterator[str]:
+def _public_problems(schema: Tree, name: str, public: PublicTable) -> Iterator[str]:
     about = f"public table {name}"
     if name in schema.tables:
         yield f"{about}: it is among the tables that are made too; keep it in one of both"

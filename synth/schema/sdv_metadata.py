@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synth.errors import InputError, UsageError
-from synth.schema import key_pattern, regular_files
+from synth.files import regular_files
+from synth.schema import key_pattern
 from synth.schema.column import RISKS
 from synth.schema.table import NUMERIC, UNCONFIRMED, Column, Schema, canonical, parse
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
-from synth.schema import regular_files, survey_weight, whole_files
+from synth.files import regular_files, whole_files
+from synth.schema import survey_weight
 from synth.schema.column import (
     CATEGORICAL,
     NUMERIC,

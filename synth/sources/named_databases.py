@@ -24,7 +24,8 @@ import pyarrow as pa
 from pydantic import RootModel, field_validator, model_validator
 
 from synth.errors import EmptyTableError, InputError, UsageError
-from synth.schema import names, regular_files, toml_files
+from synth.files import regular_files, toml_files
+from synth.schema import names
 from synth.schema.dialect import Dialect
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace, is_sqlite

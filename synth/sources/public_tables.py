@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from synth.errors import InputError, UsageError
+from synth.files.regular_files import is_file
 from synth.schema.column import canonical
-from synth.schema.dataset import Dataset, PublicTable
-from synth.schema.regular_files import is_file
+from synth.schema.dataset import Dataset
+from synth.schema.tree import PublicTable
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading

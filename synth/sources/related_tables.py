@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import EmptyTableError, InputError, UsageError
+from synth.files.regular_files import is_file, is_folder
 from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import Dataset
-from synth.schema.regular_files import is_file, is_folder
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
 from synth.sources.named_databases import address, placed

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import EmptyTableError, InputError
+from synth.files.regular_files import is_folder
 from synth.schema.codec import Draws, Encoded
-from synth.schema.regular_files import is_folder
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
 from synth.sources.engines.duckdb import parquet_files

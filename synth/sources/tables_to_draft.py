@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synth.errors import InputError
+from synth.files.regular_files import is_folder
 from synth.schema.names import FILE_NAME
-from synth.schema.regular_files import is_folder
 from synth.schema.related_names import Reference
 from synth.sources import named_databases
 from synth.sources.draft_related import Rows

@@ -9,9 +9,9 @@ import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.method import Method
+from synth.lazy import Lazy
 from synth.questions import EmbeddingRelease
 from synth.questions.scores import COUNT
-from synth.schema.lazy import Lazy
 from synth.verified.inference import Estimate, solved
 from synth.verified.plan import Planned, measured
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.questions import Bins, Block
-from synth.schema.lazy import Lazy
 from synth.schema.table import Column, Schema
 
 formulaic, pd = Lazy("formulaic"), Lazy("pandas")

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, meant
+from synth.files import regular_files
 from synth.questions import Bins, Block, Score
 from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
-from synth.schema import codec, regular_files
+from synth.schema import codec
 from synth.schema.table import Column, Schema
 from synth.verified import formula
 

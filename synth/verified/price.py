@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.relation import Adjacency
 from synth.questions.scores import COUNT
-from synth.schema.lazy import Lazy
 from synth.verified.asking import LEVEL
 from synth.verified.plan import Planned
 

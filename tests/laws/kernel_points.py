@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 
+from synth.numeric import networks
 from synth.questions import Bins, Descent
-from synth.questions.numeric import networks
 
 A, B, LABEL = Bins.each("a", 3), Bins.each("b", 2), Bins.each("c", 2)
 PLACES = (np.array([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]]), np.array([[0.0, 0.1], [0.6, 0.4]]))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import external
+from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, External
-from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 pytestmark = [
     pytest.mark.xdist_group("opendp_mbi"),  # JAX takes seconds to load: by one process, and not to list the tests

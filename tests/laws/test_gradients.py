@@ -9,13 +9,13 @@ import torch
 from synth.errors import BudgetError, UsageError
 from synth.mechanisms import gradients as mechanism
 from synth.mechanisms import votes
+from synth.numeric import networks
 from synth.privacy.accounting.composition import calibrate, epsilon_of, sampled_sigma
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Descent, DescentRelease, Step, Teachers, Votes
 from synth.questions.gradients import RATES, whole_rate
-from synth.questions.numeric import networks
 from synth.release import store
 from tests.evil_twins import Counted
 

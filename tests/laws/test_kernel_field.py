@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from synth.mechanisms import gradients as mechanism
+from synth.numeric.kernel_field import NUGGET
 from synth.privacy.accounting.events import PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Block, GaussianKernel, Step
-from synth.questions.numeric.kernel_field import NUGGET
 from tests.evil_twins import Counted
 from tests.laws.kernel_points import EVERY, LABEL, PLACES, A, B, at, descent, field_at
 

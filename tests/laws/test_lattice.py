@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from synth.mechanisms.functional import Functional
+from synth.numeric import networks
 from synth.pipeline.budget import mechanisms
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
@@ -40,7 +41,6 @@ from synth.questions import (
     WeightedCounts,
 )
 from synth.questions.linked import grain, place
-from synth.questions.numeric import networks
 from synth.questions.slices import DIRECTION_BITS
 from synth.sources.rows.forest import Branch, Forest
 

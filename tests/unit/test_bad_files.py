@@ -10,10 +10,10 @@ from safetensors.numpy import load_file, save_file
 
 import synth
 from synth.errors import InputError
+from synth.files import regular_files
 from synth.privacy.ledger.ledger import Ledger
 from synth.release import folder as bundle
 from synth.report.card_page import render_html, render_markdown
-from synth.schema import regular_files
 from synth.schema import table as schema
 from tests.conftest import SMALL, small_frame
 from tests.unit.refusals import assert_refused, run

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable, reduced, total_of, tree_cells
+from synth.numeric.markov_field import MarkovRandomField, MeasuredTable, reduced, total_of, tree_cells
 
 SIZES = [2, 3, 4, 3, 2, 5]
 LOOP = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (5,)]  # a cycle that must be triangulated, and a column apart

@@ -13,9 +13,9 @@ import synth
 from synth.errors import InputError
 from synth.generators.slices import training
 from synth.mechanisms import slices
+from synth.numeric import disk_array
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Block, Encoding, Slices
-from synth.questions.numeric import disk_array
 from synth.release import folder as bundle
 from synth.release import safetensors_stream, store
 from tests.conftest import SMALL, small_frame

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.schema import whole_files
+from synth.files import whole_files
 
 
 def test_a_file_takes_the_place_of_the_one_there(tmp_path):
@@ -66,7 +66,7 @@ def test_a_folder_appears_at_once_and_keeps_what_others_laid_there(tmp_path):
 
 def test_what_a_killed_process_had_begun_is_removed_by_the_next_and_a_running_ones_is_not(tmp_path):
     script = (
-        "import os, sys; from synth.schema import whole_files; "
+        "import os, sys; from synth.files import whole_files; "
         "d = whole_files.folder(sys.argv[1]); d.__enter__(); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "out")], check=False, cwd=Path.cwd())

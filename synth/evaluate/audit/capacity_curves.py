@@ -8,8 +8,8 @@ from synth.errors import UsageError
 from synth.evaluate.audit import bounded_attackers as closed
 from synth.evaluate.audit.bounded_attackers.polynomials import DEGREES, polynomial_renyi
 from synth.evaluate.audit.capacity import NOISES, check_scale
+from synth.lazy import Lazy
 from synth.privacy.accounting.composition import calibrate
-from synth.schema.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.audit.neighbours import Positions
+from synth.lazy import Lazy
 from synth.mechanisms import nearest, search, selection
 from synth.questions import (
     Bins,
@@ -25,7 +26,6 @@ from synth.questions import (
     StepRelease,
 )
 from synth.questions.features import codes, looked_up
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

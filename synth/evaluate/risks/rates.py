@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 special = Lazy("scipy.special")
 

@@ -23,10 +23,10 @@ from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
 from synth.evaluate.risks.rates import Rate
 from synth.generators.base import Generator
 from synth.generators.marginals.independent import Independent
+from synth.lazy import Lazy
 from synth.pipeline.methods import check_schema, generator_named, granted
 from synth.privacy.curator import Grant
 from synth.privacy.relation import relation_named
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

@@ -16,8 +16,8 @@ from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
+from synth.lazy import Lazy
 from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Tensors, Term
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

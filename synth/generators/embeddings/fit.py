@@ -17,7 +17,7 @@ import numpy as np
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

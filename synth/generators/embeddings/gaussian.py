@@ -14,8 +14,8 @@ from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Distance, Options, Parts, descend, real
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Block, FunctionalRelease, GaussianKernel
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.embeddings.fit import Distance, Parts, real
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

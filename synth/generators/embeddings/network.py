@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.generators.embeddings.fit import Options, Parts
 from synth.generators.mlp import components, network
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -13,8 +13,8 @@ from synth.generators.embeddings import embedding, gaussian
 from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Distance, Loss, Movable, OneWays, Options, Parts, Sum, descend, real
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import FunctionalQuery, FunctionalRelease, GaussianKernel, ProductKernel
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -14,8 +14,8 @@ from synth.generators.embeddings.loss import FourierLoss
 from synth.generators.embeddings.one_embedding import OneEmbedding
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -15,16 +15,16 @@ from synth.generators.gradients import common
 from synth.generators.mlp import HIDDEN, Network
 from synth.generators.mlp import network as generator_of
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, GaussianKernel, Release, Step
 from synth.questions.gradients import KERNEL, whole_rate
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 PURPOSE = "kernel"
 GROUPS = 24  # of a column, about

@@ -8,8 +8,8 @@ import numpy as np
 
 from synth.generators.embeddings.embedding import ColumnEstimates, features_of
 from synth.generators.embeddings.fit import Distance, Parts, real
+from synth.lazy import Lazy
 from synth.questions import Block, EmbeddingRelease, Tensors, Term
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -17,8 +17,8 @@ from synth.generators.marginals.histogram import PURPOSE, Histogram, estimate
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.mlp import Network, components, generator
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

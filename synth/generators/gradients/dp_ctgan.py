@@ -15,16 +15,16 @@ from synth.generators.method import check_range
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import CRITIC
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 PURPOSE = "critic"
 BATCH = 500  # generated rows a step

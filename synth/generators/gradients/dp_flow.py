@@ -12,16 +12,16 @@ from synth.generators.gradients import common
 from synth.generators.gradients.trained import TrainedModel
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import FLOW
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 PURPOSE = "flow"
 DRAWN = 10_000  # rows of the flow that make the final mixture

@@ -13,16 +13,16 @@ from synth.generators.gradients import common
 from synth.generators.gradients.taught import LESSONS, Taught, generated
 from synth.generators.mlp import Adam, network
 from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 PURPOSE = "votes"
 BATCH = 500  # generated rows of a generator's step

@@ -18,9 +18,9 @@ from synth.generators.marginals.mixture import SAFE
 from synth.generators.mlp import Adam, Network, network
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, DescentRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers
 from synth.questions.votes import LOGISTIC, MEANS
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

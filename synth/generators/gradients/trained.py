@@ -15,16 +15,16 @@ from synth.generators.method import Method, check_range
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import SHARE
+from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
 from synth.questions.gradients import whole_rate
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 
 class WithOneWays(Method):

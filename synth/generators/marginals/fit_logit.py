@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.generators.marginals.denoise import nearest
 from synth.generators.product_mixture.conditional_logit import BASE, LEAST_PROBABILITY, ConditionalLogit
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
 sparse = Lazy("scipy.sparse")

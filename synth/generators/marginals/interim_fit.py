@@ -10,10 +10,10 @@ from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals import layout, prior
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, PublicCounts
-from synth.schema.lazy import Lazy
 
-networks = Lazy("synth.questions.numeric.networks")
+networks = Lazy("synth.numeric.networks")
 
 # No pull: what it misses must be the tables' own. With fifteen times the work a round's picks tell no more.
 OPTIONS = fitting.Options(ensembles=4, steps=150, pull=0.0, smooth=0.0, work=2e10, many_steps=300)

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.prior import PriorTable
+from synth.generators.marginals.problem import Problem, TableMatrix
 from synth.questions import Bins, CountsRelease, Marginal
 
 WASTE = 500  # cells of a matrix that may stay empty when a table joins it, besides three times its own

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from synth.generators.marginals.fit_mixture import Problem
+from synth.generators.marginals.problem import Problem
 
 REACHED = 1.15  # times what noise explains: above, a fit has not followed its tables, and says so
 

@@ -15,10 +15,10 @@ from synth.generators.marginals.misfit import misfit
 from synth.generators.marginals.mixture import Mixture, axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import Bins, Counts, CountsRelease, Marginal
-from synth.schema.lazy import Lazy
 
-networks = Lazy("synth.questions.numeric.networks")
+networks = Lazy("synth.numeric.networks")
 
 Measurement = tuple[Sequence[str], np.ndarray, float]
 MOST_COLUMNS = 4  # of a table

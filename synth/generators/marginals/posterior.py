@@ -16,10 +16,11 @@ from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import axis, rake, said
 from synth.generators.marginals.prior import PriorTable
+from synth.generators.marginals.problem import Problem
 from synth.generators.marginals.surface import Surface
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import CountsRelease
-from synth.schema.lazy import Lazy
 
 torch = Lazy("torch")
 
@@ -97,7 +98,7 @@ def _shaken(histogram: Histogram, total: float, rng: np.random.Generator) -> His
 
 
 def carried_on(
-    problem: fitting.Problem, weights: np.ndarray, probs: np.ndarray, *, steps: int, rate: float
+    problem: Problem, weights: np.ndarray, probs: np.ndarray, *, steps: int, rate: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights (B,) and group probabilities (B, G) after a descent from the given ones.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from synth.generators.marginals.fit_mixture import Problem, TableMatrix
+    from synth.generators.marginals.problem import Problem, TableMatrix
 
 TILE = 2**15  # most cells of a block that is looked at as a whole
 

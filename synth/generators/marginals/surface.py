@@ -15,12 +15,12 @@ import numpy as np
 from synth.generators import micro_batches
 from synth.generators.marginals.sides import Buffers, Side
 from synth.generators.marginals.smoothness import Bends
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.generators.marginals.fit_mixture import Problem
+    from synth.generators.marginals.problem import Problem
 else:
     torch = Lazy("torch")
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.places import Places, places
+from synth.lazy import Lazy
 from synth.schema.dataset import Dataset, number_of
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.generators.base import Positions
+from synth.generators.nested_mixture.parts import Parts
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
-from synth.schema.dataset import Key, number_of
+from synth.schema.dataset import number_of
+from synth.schema.tree import Key
 
 if TYPE_CHECKING:
-    from synth.generators.nested_mixture.model import NestedMixture
     from synth.schema.enforcement import Rules  # and with it pandas
 
 
@@ -35,7 +36,7 @@ class DrawnTable:
 class Draw:
     """How rows are drawn from a model; ``evened``: rows of children are rearranged towards the model's tables."""
 
-    model: NestedMixture
+    model: Parts
     where: Mapping[str, np.ndarray]
     rules: Mapping[str, Rules]
     rng: np.random.Generator

@@ -15,6 +15,7 @@ from synth.generators.nested_mixture.closed_form import Below, Level, across, le
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns, Logits
+from synth.generators.nested_mixture.matrix import NestedMatrix
 from synth.generators.nested_mixture.measure import PURPOSE, coarsely
 from synth.generators.nested_mixture.mutual_information import dependence
 from synth.generators.nested_mixture.options import Options
@@ -22,10 +23,10 @@ from synth.generators.nested_mixture.public import Place
 from synth.generators.nested_mixture.root_last import root_last
 from synth.generators.nested_mixture.roughness import Roughness
 from synth.generators.nested_mixture.shrunk import Sure
+from synth.lazy import Lazy
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
@@ -38,26 +39,6 @@ CHECK = 20  # steps between words of progress
 FEWEST = 16  # components, however few roots there are
 FEW_STEPS = 300  # in which these are found
 SELDOM = 2.0  # by which logits of shared values start below none: where no answer tells, rows are not alike
-
-
-@dataclass(frozen=True, kw_only=True)
-class NestedMatrix:
-    """Measured tables laid into one matrix: ``y`` shares of the roots, ``precision`` 1 / variance, 0 where none.
-
-    ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
-    matrix' columns, the table itself where it is of one table. ``fold`` (G, F): bins into the fewer ones of a table
-    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``counted.py``). ``cells``: how
-    many cells' worth of noise is in ``y``.
-    """
-
-    table: str
-    view: str
-    above: str
-    y: torch.Tensor
-    precision: torch.Tensor
-    fold: torch.Tensor | None = None
-    counted: bool = False
-    cells: float = 0.0
 
 
 _Place = tuple[str, str, str, bool, bool]  # of a block: table, view, above, whether folded, whether counted

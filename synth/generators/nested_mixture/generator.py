@@ -24,10 +24,10 @@ from synth.generators.nested_mixture.options import Options
 from synth.generators.nested_mixture.shrunk import shrunk
 from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, LinkedRelease, PublicLinked
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

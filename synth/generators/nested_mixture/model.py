@@ -1,13 +1,13 @@
 """A fitted nested mixture, and the model on disk."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import InputError
 from synth.generators.nested_mixture.draw import Draw, DrawnTable
+from synth.generators.nested_mixture.parts import Parts
 from synth.generators.product_mixture import check_state
 from synth.generators.product_mixture.model import Product
 from synth.schema.dataset import Dataset
@@ -19,30 +19,11 @@ ROOTS_AT_A_TIME = 1 << 16  # roots drawn at a time
 EVENED = 1 << 14  # roots up to which rows are rearranged towards the model's tables of pairs
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NestedMixture:
-    """A mixture over roots; ``tables``: each table's components and columns.
+class NestedMixture(Parts):
+    """A mixture over roots, from which related rows are drawn; its arrays are those of ``Parts``.
 
-    ``states`` (C_parent, C): chances of a child's component, the first one's; ``later`` (R, C_parent, C), of the
-    second, the third, ..., one for all after it; where rows are in no order, these are dealt by chance; ``last``
-    (C_parent, C), of the last event or the only one, where it has chances of its own. Of several mixtures in one
-    (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
-    ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column
-    drawn from these; ``shared``, as ``lean``: of that part what is one value for all rows of a parent.
-    Models of before components were shared are of as many mixtures as the parent has components, with ``turns``
-    (C_parent, S, S), from one event to the next.
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
-
-    schema: Dataset
-    tables: Mapping[str, Product]
-    states: Mapping[str, np.ndarray]
-    later: Mapping[str, np.ndarray] = field(default_factory=dict)
-    last: Mapping[str, np.ndarray] = field(default_factory=dict)
-    direct: Mapping[str, Product] = field(default_factory=dict)
-    lean: Mapping[str, np.ndarray] = field(default_factory=dict)
-    shared: Mapping[str, np.ndarray] = field(default_factory=dict)
-    turns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def total(self) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Level
 from synth.generators.nested_mixture.logits import Columns
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from synth.generators.marginals.adam import Adam
 from synth.generators.nested_mixture.closed_form import of_root
 from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.generators.nested_mixture.fit import NestedMatrix
+    from synth.generators.nested_mixture.matrix import NestedMatrix
 else:
     torch = Lazy("torch")
 

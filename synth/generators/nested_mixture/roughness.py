@@ -10,8 +10,8 @@ from synth.generators.marginals.smoothness import neighbours
 from synth.generators.nested_mixture.closed_form import LEAST_WEIGHT, Below, Level
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns
+from synth.lazy import Lazy
 from synth.schema.dataset import Dataset
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

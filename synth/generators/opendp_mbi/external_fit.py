@@ -16,8 +16,8 @@ from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.product_mixture.model import Product
+from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.questions import Bins, CountsRelease, External, ExternalRelease
-from synth.questions.numeric.markov_field import MarkovRandomField, MeasuredTable
 
 NEEDS = ("opendp", "mbi", "polars")  # the extra [mbi]
 RECORDS = 30_000  # most records drawn from the field: the model's components

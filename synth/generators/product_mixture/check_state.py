@@ -12,7 +12,7 @@ from synth.errors import InputError
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.conditional_logit import ConditionalLogit
 from synth.generators.product_mixture.model import Product
-from synth.questions.numeric.disk_array import chunks
+from synth.numeric.disk_array import chunks
 
 
 def check(model: Product) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

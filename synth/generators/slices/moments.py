@@ -10,8 +10,9 @@ import numpy as np
 from synth.generators.base import Progress
 from synth.generators.marginals import fit_mixture as fitting
 from synth.generators.marginals.mixture import rake
+from synth.generators.marginals.problem import Problem, TableMatrix
+from synth.numeric.disk_array import chunks
 from synth.questions import SlicesRelease
-from synth.questions.numeric.disk_array import chunks
 
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance
@@ -170,9 +171,7 @@ def mixture(
     return weights, [rake(weights, probs[:, s], m) for s, m in zip(spans, masses, strict=True)]
 
 
-def _problem(
-    result: SliceMoments, matrix: np.ndarray, masses: Sequence[np.ndarray]
-) -> tuple[fitting.Problem, list[slice]]:
+def _problem(result: SliceMoments, matrix: np.ndarray, masses: Sequence[np.ndarray]) -> tuple[Problem, list[slice]]:
     ends = np.cumsum([0] + [len(m) for m in masses])
     spans = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     mass, groups = np.concatenate(masses), np.arange(ends[-1])
@@ -183,13 +182,13 @@ def _problem(
             if i != j:
                 goal[a, b] += result.back[i] @ matrix[result.spans[i], result.spans[j]] @ result.back[j].T
                 precision[a, b] = 0.5 * result.groups / np.outer(noise[i], noise[j])
-    laid = fitting.Problem(
+    laid = Problem(
         column=np.repeat(np.arange(len(masses)), [len(m) for m in masses]),
         mass=mass,
         precision=np.full(len(mass), 2 * STIFF * float(precision.max())),
         member=np.stack([groups, groups]),
         joint=np.zeros((2, 0), dtype=np.int64),
-        blocks=[fitting.TableMatrix(rows=groups, cols=groups, y=goal, precision=precision, mirrored=True)],
+        blocks=[TableMatrix(rows=groups, cols=groups, y=goal, precision=precision, mirrored=True)],
     )
     return laid, spans
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from synth.generators.marginals.histogram import Histogram
+from synth.lazy import Lazy
+from synth.numeric.disk_array import chunks
 from synth.questions import Bins, SlicesRelease
-from synth.questions.numeric.disk_array import chunks
-from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 
 optimize = Lazy("scipy.optimize")

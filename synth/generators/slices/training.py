@@ -12,9 +12,9 @@ from synth.generators import mlp
 from synth.generators.base import Progress
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.mlp import Network
+from synth.lazy import Lazy
+from synth.numeric.disk_array import HELD, chunks
 from synth.questions import SlicesRelease
-from synth.questions.numeric.disk_array import HELD, chunks
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch

@@ -9,6 +9,7 @@ import numpy as np
 
 from synth.errors import UsageError, reading
 from synth.generators.product_mixture.model import Product
+from synth.lazy import Lazy
 from synth.pipeline.inference import intervals
 from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.estimands import regression
@@ -16,7 +17,6 @@ from synth.pipeline.inference.intervals import Interval
 from synth.pipeline.inference.quantiles import quantile
 from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.release import folder
-from synth.schema.lazy import Lazy
 from synth.schema.table import Schema
 
 special = Lazy("scipy.special")

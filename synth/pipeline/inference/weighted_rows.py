@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease
-from synth.schema.lazy import Lazy
 
 sparse = Lazy("scipy.sparse")
 linalg = Lazy("scipy.linalg")

@@ -13,8 +13,8 @@ from math import inf, log
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.privacy.relation import Relation
-from synth.schema.lazy import Lazy
 
 rdp = Lazy("dp_accounting.rdp")
 special = Lazy("scipy.special")

@@ -11,10 +11,10 @@ from math import inf, sqrt
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
-from synth.schema.lazy import Lazy
 
 optimize, special = Lazy("scipy.optimize"), Lazy("scipy.special")
 TOLERANCE = 1e-12  # of roots: the reserves that are set aside are far larger

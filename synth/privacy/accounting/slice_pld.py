@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, SlicesDpEvent
 from synth.privacy.accounting.slice_profile import Shift, epsilon_at, profile
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     from dp_accounting.pld import pld_pmf

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from synth.lazy import Lazy
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.questions.slices import DIRECTION_BITS
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 stats = Lazy("scipy.stats")

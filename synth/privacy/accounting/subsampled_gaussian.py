@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY
 from synth.privacy.accounting.slice_profile import gaussian_delta
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     from dp_accounting.pld import privacy_loss_distribution as pld

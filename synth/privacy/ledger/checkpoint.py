@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import LedgerLostError
-from synth.schema import regular_files, whole_files
+from synth.files import regular_files, whole_files
 
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 from synth.errors import InputError
-from synth.schema import toml_files
+from synth.files import toml_files
 
 SWITCH, FILE = "SYNTH_REQUIRE_CAP", "SYNTH_CONFIG"
 WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": True, "true": True}

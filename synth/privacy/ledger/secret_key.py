@@ -4,8 +4,8 @@ import secrets
 from pathlib import Path
 
 from synth.errors import InputError
+from synth.files import regular_files, whole_files
 from synth.privacy.ledger.sqlite import writing
-from synth.schema import regular_files, whole_files
 
 KEY_BYTES = 32
 

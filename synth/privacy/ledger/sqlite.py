@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError
+from synth.files import regular_files
 from synth.privacy.ledger import accounts, checkpoint, filesystem
 from synth.privacy.ledger.entries import GUARDS, TABLE
-from synth.schema import regular_files
 
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
 WAIT = 120.0  # seconds to wait for other writers

@@ -14,15 +14,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from synth.errors import InputError, SynthError, reading
+from synth.files import regular_files
+from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
 from synth.release.card import choice
 from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
-from synth.schema import regular_files
-from synth.schema.dataset import below, unit_as_it_was, unit_in_words
-from synth.schema.lazy import Lazy
+from synth.schema.dataset import unit_as_it_was, unit_in_words
+from synth.schema.tree import below
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")

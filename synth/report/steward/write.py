@@ -14,11 +14,11 @@ from synth.errors import SynthError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Examination, Limits
 from synth.evaluate.risks import shadows
+from synth.files import whole_files
 from synth.pipeline import plan
 from synth.release import folder as bundle
 from synth.report.publish import about, folder_of
 from synth.report.steward import page as steward
-from synth.schema import whole_files
 
 
 def examine(

@@ -20,9 +20,9 @@ import pyarrow.types as pt
 from pyarrow import dataset
 
 from synth.errors import InputError
+from synth.files.regular_files import is_folder
+from synth.lazy import Lazy
 from synth.schema import codec
-from synth.schema.lazy import Lazy
-from synth.schema.regular_files import is_folder
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.engines import duckdb_closed
 from synth.sources.engines.sql import Kind, position

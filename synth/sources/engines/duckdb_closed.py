@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 from synth.sources.engines import scratch
 from synth.sources.engines.sql_dialects import DUCKDB
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError
-from synth.schema.regular_files import is_file
+from synth.files.regular_files import is_file
 from synth.schema.related_names import Reference
 from synth.schema.table import Schema
 from synth.sources.engines import addresses

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError
+from synth.files.regular_files import is_file, is_folder
 from synth.schema import codec
-from synth.schema.regular_files import is_file, is_folder
 from synth.schema.table import Schema
 from synth.sources.engines.bounded import Bound
 from synth.sources.engines.duckdb import overflows, parquet_files

@@ -1,7 +1,7 @@
 """Encoded rows that stay in an engine: counted there, one pass for all tables of a question, or fetched."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from synth.schema import codec
 from synth.schema.table import Schema
 from synth.sources.engines import one_pass
 from synth.sources.engines.bounded import Bound
+from synth.sources.engines.engine import Engine
 from synth.sources.engines.sql_branches import LOST, settled
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.block_counts import CountedAxis, CountPlan
@@ -17,10 +18,17 @@ from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.rows.marginals import Binner, cover, distinct, holders
 from synth.sources.rows.spill import Spill
 
-if TYPE_CHECKING:
-    from synth.sources.engines.warehouse import WarehousePlace
-
 DRAWN = 1 << 20  # cells placed at random at a time
+
+
+class Stored(Protocol):
+    """A table of an engine: who answers about it, its name in a query, and its rows as they are."""
+
+    @property
+    def asked(self) -> Engine: ...
+    @property
+    def relation(self) -> str: ...
+    def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]: ...
 
 
 class WarehouseRows(EncodedRows):
@@ -31,7 +39,7 @@ class WarehouseRows(EncodedRows):
 
     def __init__(
         self,
-        place: "WarehousePlace",
+        place: Stored,
         schema: Schema,
         draws: codec.Draws,
         positions: Mapping[str, str],

@@ -18,8 +18,8 @@ from typing import IO
 import numpy as np
 
 from synth.errors import InputError
+from synth.files.regular_files import opened
 from synth.schema.dialect import Dialect
-from synth.schema.regular_files import opened
 
 BYTES_AT_A_TIME = 1 << 22  # bytes parsed at a time
 LONGEST_ROW = 1 << 26  # bytes

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from synth.errors import EmptyTableError, InputError
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.text_table import check_names

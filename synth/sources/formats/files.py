@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from synth.errors import EmptyTableError, InputError
-from synth.schema import whole_files
+from synth.files import whole_files
 from synth.schema.dialect import Dialect
 from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer, valid_text
 from synth.sources.formats.cell_formats import PLAIN, Reading

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from synth.schema import cells
 from synth.schema.codec import TextColumn
-from synth.schema.dataset import Dataset, Key, number_of
+from synth.schema.dataset import Dataset, number_of
+from synth.schema.tree import Key
 from synth.sources.rows.forest import Branch, Forest
 
 

@@ -9,14 +9,15 @@ from synth.generators import GENERATORS
 from synth.generators.gradients.dp_diffusion import drawn
 from synth.generators.gradients.private_set import apart
 from synth.generators.options import with_options
+from synth.numeric import networks
+from synth.numeric.no_weights import zeroed
+from synth.numeric.row_models import Denoiser, Flow, Transport
 from synth.pipeline import budget
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, CountsRelease, Nearest, NearestRelease
-from synth.questions.numeric import networks
-from synth.questions.numeric.row_models import Denoiser, Flow, Transport
 from synth.release import folder
 from tests.conformance.measuring import QUICK
 from tests.conftest import SMALL, small_frame
@@ -157,7 +158,7 @@ def test_what_evolves_depends_on_the_votes_told_alone():
 def test_a_flow_of_zeros_is_the_table_of_independent_columns():
     """Drawn at normal draws, groups have the shares that it was told (20,000 draws, 5 deviations)."""
     shares = np.array([0.5, 0.3, 0.2, 0.9, 0.1])
-    flow = networks.zeroed(Flow([3, 2], hidden=4, knots=3, shares=shares))
+    flow = zeroed(Flow([3, 2], hidden=4, knots=3, shares=shares))
     import torch
 
     codes = flow.codes(torch.from_numpy(np.random.default_rng(0).standard_normal((20_000, 2)).astype(np.float32)))
@@ -169,7 +170,7 @@ def test_a_denoisers_loss_is_the_mean_of_its_copies():
     """Of one copy each, blanked alike: so that its gradient is averaged before it is clipped."""
     import torch
 
-    made_, rng = networks.zeroed(Denoiser([3, 2], hidden=4, copies=2)), np.random.default_rng(0)
+    made_, rng = zeroed(Denoiser([3, 2], hidden=4, copies=2)), np.random.default_rng(0)
     networks.start(made_, rng=rng)
     alone = Denoiser([3, 2], hidden=4, copies=1)
     networks.load(alone, networks.arrays(made_))
@@ -183,7 +184,7 @@ def test_a_transports_gradient_by_the_prices_is_its_plan():
     """Each row's plan sums to one, and goes to the rows that are near; by the rows it is the plan's pull."""
     import torch
 
-    made_ = networks.zeroed(Transport(4, count=3, blur=0.1))
+    made_ = zeroed(Transport(4, count=3, blur=0.1))
     networks.load(made_, [np.eye(4, dtype=np.float32)[:3], np.zeros(3, dtype=np.float32)])
     row = torch.eye(4)[1:2]
     pull, plan = torch.autograd.grad(made_(row, row).sum(), list(made_.parameters()))

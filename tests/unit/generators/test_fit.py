@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from synth.generators.marginals import interim_fit
-from synth.generators.marginals.fit_mixture import Options, Problem, TableMatrix, _joined, fit
+from synth.generators.marginals.fit_mixture import Options, _joined, fit
 from synth.generators.marginals.mixture import Mixture
+from synth.generators.marginals.problem import Problem, TableMatrix
 from synth.generators.marginals.surface import Surface
 from tests.unit.generators.helpers import counted_pairs, identity, problem, quiet
 

@@ -9,10 +9,10 @@ import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
+from synth.numeric.networks import network, start
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
-from synth.questions.numeric.networks import network, start
 from synth.release import folder
 from tests.conformance.measuring import measured
 from tests.conftest import SMALL, small_frame

@@ -9,6 +9,7 @@ import synth
 from synth.generators.nested_mixture import fit, measure
 from synth.generators.nested_mixture.closed_form import of_root
 from synth.generators.nested_mixture.logits import Columns, Logits
+from synth.generators.nested_mixture.matrix import NestedMatrix
 from synth.generators.nested_mixture.root_last import root_last
 from synth.questions import Bins
 from synth.questions.linked import place
@@ -76,7 +77,7 @@ def test_of_few_roots_what_pairs_would_cost_is_spent_on_columns(tmp_path):
 
 
 def block(y, precision, view="rows"):
-    return fit.NestedMatrix(table="p", view=view, above="p", y=torch.tensor(y), precision=torch.tensor(precision))
+    return NestedMatrix(table="p", view=view, above="p", y=torch.tensor(y), precision=torch.tensor(precision))
 
 
 def test_a_cell_is_known_no_better_than_its_own_chance():
@@ -95,7 +96,7 @@ def test_the_roots_own_tables_are_met_at_last_whatever_the_rest_asked_for():
     y, precision = torch.zeros(4, 4), torch.zeros(4, 4)
     y[:2, 2:] = torch.tensor([[0.4, 0.1], [0.1, 0.4]])
     precision[:2, 2:] = 1e5
-    own = fit.NestedMatrix(table="p", view="rows", above="p", y=y, precision=precision)
+    own = NestedMatrix(table="p", view="rows", above="p", y=y, precision=precision)
 
     def off():
         return float((precision * (of_root(given, columns).own - y) ** 2).sum())

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.fit_mixture import Problem, TableMatrix
 from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.problem import Problem, TableMatrix
 from synth.generators.marginals.shrinkage import few_directions, shrink, shrink_singular_values
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 

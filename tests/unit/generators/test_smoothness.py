@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.fit_mixture import Options, Problem, TableMatrix, fit
+from synth.generators.marginals.fit_mixture import Options, fit
 from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.problem import Problem, TableMatrix
 from synth.generators.marginals.smoothness import neighbours
 from tests.unit.generators.helpers import quiet
 

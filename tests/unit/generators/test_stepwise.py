@@ -11,13 +11,13 @@ from synth.generators.embeddings import stepwise
 from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.mechanisms import counts
 from synth.mechanisms.gradients import Descents
+from synth.numeric import networks
 from synth.pipeline import budget
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Counts, DescentRelease, Step
-from synth.questions.numeric import networks
 from tests.laws.kernel_points import at, descent, field_at
 from tests.unit.generators.embedding_helpers import CHAIN, chain
 

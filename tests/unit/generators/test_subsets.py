@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals import fit_mixture
 from synth.generators.marginals.fit_mixture import Options, fit
+from synth.generators.marginals.problem import TableMatrix
 from synth.generators.marginals.subsets import Subsets, tiled
 from synth.generators.marginals.surface import Surface
 from tests.unit.generators.helpers import counted_pairs, problem, quiet
@@ -17,7 +17,7 @@ def mirrored(rng):
     """The small problem with a third block: all pairs of its columns, mirrored."""
     laid, _ = problem(rng)
     y = rng.random((9, 9)) / 20
-    square = fit_mixture.TableMatrix(
+    square = TableMatrix(
         rows=np.arange(9), cols=np.arange(9), y=y + y.T, precision=np.full((9, 9), 20.0), mirrored=True
     )
     return replace(laid, blocks=[*laid.blocks, square])

@@ -16,7 +16,7 @@ import pytest
 
 import synth
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.files import regular_files
 from synth.schema.table import MOST_COLUMNS
 from synth.sources import named_databases
 from synth.sources.formats import csv_records, files

@@ -11,7 +11,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
 

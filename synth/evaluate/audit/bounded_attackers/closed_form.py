@@ -9,7 +9,7 @@ from math import expm1, log, log1p, pi, sqrt
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 integrate = Lazy("scipy.integrate")
 optimize = Lazy("scipy.optimize")

@@ -5,7 +5,7 @@ An attacker's class is the span of ``features`` (points, k) and a constant.
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 optimize = Lazy("scipy.optimize")
 

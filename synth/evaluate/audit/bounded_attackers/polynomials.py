@@ -16,7 +16,7 @@ from synth.evaluate.audit.bounded_attackers.closed_form import (
     laplace_renyi,
 )
 from synth.evaluate.audit.bounded_attackers.exact import restricted_renyi
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 stats = Lazy("scipy.stats")
 

@@ -10,7 +10,7 @@ from math import exp, log
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 special = Lazy("scipy.special")
 stats = Lazy("scipy.stats")

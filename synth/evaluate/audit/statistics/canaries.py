@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.schema.lazy import Lazy
+from synth.lazy import Lazy
 
 stats = Lazy("scipy.stats")
 

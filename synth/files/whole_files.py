@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from synth.schema import regular_files
+from synth.files import regular_files
 
 PART = ".part"  # what the names of unfinished files end in; they begin with a point
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from synth.errors import InputError
-from synth.schema import regular_files
+from synth.files import regular_files
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from synth.numeric.no_weights import SLOPE, zeroed
 from synth.questions.gradients import DENOISER, FLOW, TRANSFORMS, TRANSPORT, Descent
-from synth.questions.numeric.networks import SLOPE, zeroed
 
 EDGE = 1e-4  # of the unit interval: the flow's normal scores stay within 3.8
 

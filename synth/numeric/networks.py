@@ -7,16 +7,15 @@ arrays, in the order in which a network lists its parameters.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
-from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
+from synth.numeric import kernel_field, row_models
+from synth.numeric.no_weights import SLOPE, zeroed
 from synth.questions.gradients import AUTOENCODER, CRITIC, KERNEL, Descent
 
-SLOPE = 0.2  # of rectified units below zero: no unit is ever dead
-Module = TypeVar("Module", bound=nn.Module)
 NARROWEST, WIDEST = -6.0, 2.0  # log variance of a latent draw, kept within
 
 
@@ -86,20 +85,10 @@ def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0) ->
     return zeroed(made.to_empty(device="cpu"))
 
 
-def zeroed(made: Module) -> Module:
-    """The same network, its weights all zero."""
-    with torch.no_grad():
-        for p in made.parameters():
-            p.zero_()
-    return made
-
-
 def of(plan: Descent) -> nn.Module:
     """The network whose gradients a descent tells, its weights all zero."""
     if plan.network in (CRITIC, AUTOENCODER):
         return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
-    from synth.questions.numeric import kernel_field, row_models
-
     return kernel_field.KernelField(plan) if plan.network == KERNEL else row_models.of(plan)
 
 

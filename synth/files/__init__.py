@@ -1,0 +1,1 @@
+"""Opening and writing files: whole or not at all, regular ones alone. Imports no other room but errors."""

@@ -1,0 +1,32 @@
+"""The positions that a condition on columns allows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from synth.errors import UsageError, meant
+from synth.pipeline.related_condition import split
+from synth.schema import codec
+from synth.schema.dataset import Dataset
+from synth.schema.table import Schema
+
+
+def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, Any]:
+    """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
+
+    Privacy: public only.
+    """
+    if isinstance(schema, Dataset):
+        return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
+    return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}
+
+
+def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
+    if name not in schema.measured():
+        columns = meant(name, schema.measured())
+        raise UsageError(f"`where={name}={wanted}`: {name} is not a measured column of the model; {columns}")
+    try:
+        return codec.places_of(schema.columns[name], wanted)
+    except ValueError as error:
+        raise UsageError(f"`where={name}={wanted}`: {error}") from None

@@ -1,0 +1,165 @@
+"""Tables joined by keys: what a key, a public table and a rule across tables state, and the ways through the tree."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from synth.schema.table import Schema
+
+NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
+MOST_CHILDREN = 50  # of one parent under one key
+Vouched = Literal["public", "declared", "unconfirmed"]
+
+
+class Key(BaseModel):
+    """Whose children the rows of a table are: the ``child``'s ``columns`` hold its parent's ``parent_columns``.
+
+    ``most_children``: how many of one parent are kept, drawn at random; 0 while nobody has stated it. ``order``: the
+    child's column by which one parent's rows follow each other in time: a number, a date, or an identifier whose
+    numbers rise. ``source``: who vouches for all of it; nothing said is ``declared``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parent: str
+    child: str
+    columns: tuple[str, ...] = Field(min_length=1)
+    parent_columns: tuple[str, ...] | None = Field(default=None, min_length=1)
+    most_children: int = Field(default=0, ge=1, le=MOST_CHILDREN)
+    order: str | None = None
+    source: Vouched | None = None
+
+    @property
+    def referred(self) -> tuple[str, ...]:
+        """The parent's columns; by default they are called as the child's."""
+        return self.parent_columns or self.columns
+
+
+class PublicTable(BaseModel):
+    """A table that everybody may have, to which private rows refer: copied into the release, never synthesized.
+
+    ``key``: its column that tells its rows apart. ``referred_by``: TABLE.COLUMN of each reference, a column of
+    categories that are values of the key.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    referred_by: tuple[str, ...] = Field(min_length=1)
+    source: Vouched | None = None
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Equal(_Rule):
+    """The child's column repeats that of a table above it: both as TABLE.COLUMN."""
+
+    kind: Literal["equal"]
+    child: str
+    parent: str
+
+
+class Total(_Rule):
+    """The parent's column is the sum of its children's; an empty cell counts as nothing."""
+
+    kind: Literal["total"]
+    parent: str
+    child: str
+
+
+class Count(_Rule):
+    """The parent's column is its number of children in a table."""
+
+    kind: Literal["count"]
+    parent: str
+    child: str
+
+
+class Order(_Rule):
+    """A number or date is never above another, of a table above or below it, unless one is missing."""
+
+    kind: Literal["order"]
+    low: str
+    high: str
+
+
+Across = Annotated[Equal | Total | Count | Order, Field(discriminator="kind")]
+
+
+def placed(name: str) -> tuple[str, str]:
+    """Table and column of TABLE.COLUMN.
+
+    >>> placed("stays.day")
+    ('stays', 'day')
+    """
+    table, _, column = name.partition(".")
+    return table, column
+
+
+def ends(rule: Across) -> tuple[str, str]:
+    """What a rule is about: parent and child, or low and high."""
+    return (rule.low, rule.high) if rule.kind == "order" else (rule.parent, rule.child)
+
+
+class Tree(BaseModel):
+    """Tables and the keys between them, as they are stated: nothing is checked yet.
+
+    Privacy: public only.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+
+    dataset: str | None = None
+    tables: dict[str, Schema]
+    keys: tuple[Key, ...]
+    public: dict[str, PublicTable] | None = None
+    constraints: tuple[Across, ...] | None = None
+    open: tuple[str, ...] | None = None
+
+    @cached_property
+    def root(self) -> str:
+        """The table whose rows are the units."""
+        below = {k.child for k in self.keys}
+        return next(n for n in self.tables if n not in below)
+
+    @cached_property
+    def downwards(self) -> tuple[str, ...]:
+        """All tables, each after its parent."""
+        return below(self.root, [(k.parent, k.child) for k in self.keys])
+
+    def key_above(self, table: str) -> Key | None:
+        """The key to the parent; None for the root."""
+        return next((k for k in self.keys if k.child == table), None)
+
+    def keys_below(self, table: str) -> list[Key]:
+        """The keys of its children."""
+        return [k for k in self.keys if k.parent == table]
+
+    def upwards(self, table: str) -> list[str]:
+        """The table, its parent, and so on to the root."""
+        results = [table]
+        while (key := self.key_above(results[-1])) is not None:
+            results.append(key.parent)
+        return results
+
+    def most_rows(self, table: str) -> int:
+        """How many rows of the table one root has at most."""
+        keys = [self.key_above(n) for n in self.upwards(table)]
+        return prod(k.most_children for k in keys if k is not None)
+
+
+def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The root and all tables below it, each after its parent; ``keys``: (parent, child).
+
+    >>> below("patients", [("stays", "acts"), ("patients", "stays")])
+    ('patients', 'stays', 'acts')
+    """
+    results = [root]
+    for name in results:
+        results += [child for parent, child in keys if parent == name and child not in results]
+    return tuple(results)
