@@ -69,12 +69,7 @@ def ask(
     from synth.schema import table as schemas
     from synth.verified import language
 
-    if (table is None) != (epsilon is None):
-        raise UsageError("--table and --epsilon belong together: with both it is answered, without them it is priced")
-    place = out or Path("answer.json")
-    if table is not None:
-        check_writable(place)  # before anything is spent
-        check_writable(place.with_suffix(".html"))
+    place = _place(table, epsilon, out)
     asked = Questions(release, language.load(question))
     if table is None:
         _price(asked, out, delta=delta, relation=relation, max_rows=max_rows, width=width, term=term, as_json=as_json)
@@ -98,13 +93,27 @@ def ask(
         may_spend=may_spend(),
     )
     write_text(place.with_suffix(".html"), str(answer_page.render(result.plain())))
-    lines = [
+    spent = {"epsilon": float(epsilon or 0.0), "delta": delta}
+    charged(place, "answer", result.plain(), _lines(result.answers), spent=spent, as_json=as_json)
+
+
+def _place(table: Path | None, epsilon: float | None, out: Path | None) -> Path:
+    """Where the answer goes. Errors: UsageError where it cannot, before anything is spent."""
+    if (table is None) != (epsilon is None):
+        raise UsageError("--table and --epsilon belong together: with both it is answered, without them it is priced")
+    place = out or Path("answer.json")
+    if table is not None:
+        check_writable(place)
+        check_writable(place.with_suffix(".html"))
+    return place
+
+
+def _lines(answers: list[dict[str, Any]]) -> list[str]:
+    return [
         f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}"
-        for one in result.answers
+        for one in answers
         for name, reported in one["terms"].items()
     ]
-    spent = {"epsilon": float(epsilon or 0.0), "delta": delta}
-    charged(place, "answer", result.plain(), lines, spent=spent, as_json=as_json)
 
 
 def _price(

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 MOST_COUNTED = 200_000  # rows of a table that is read again for figures after a run: a second or two
 
 
+OwnMethodOpt = Annotated[str | None, typer.Option("--method", help="Method of `synth methods` [default: mixture].")]
 PlaceArg = Annotated[
     Path | None,
     typer.Argument(
@@ -58,9 +59,7 @@ PlaceArg = Annotated[
 def run(
     table: PlaceArg = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The table's schema, a JSON file.")] = None,
-    method: Annotated[
-        str | None, typer.Option("--method", help="Method of `synth methods` [default: mixture].")
-    ] = None,
+    method: OwnMethodOpt = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", help="Privacy loss of the whole run.")] = None,
     delta: DeltaOpt = 1e-5,
     relation: RelationOpt = "add_remove",
@@ -91,27 +90,17 @@ def run(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a synthetic table from a private one; charges the ledger. With --job alone: the run of that folder."""
-    common: dict[str, Any] = {
-        "target": target,
-        "options": parse_options(option or []),
-        "num_rows": num_rows,
-        "out": str(out),
-        "seed": seed,
-        "device": device,
-        "raw_text": raw_text,
-        "dialect": dialect,
-    }
+    common: dict[str, Any] = {"target": target, "options": parse_options(option or []), "seed": seed, "device": device}
+    common |= {"num_rows": num_rows, "out": str(out), "raw_text": raw_text, "dialect": dialect}
     if from_release is not None:
-        if table is not None or epsilon is not None or schema is not None:
-            raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
+        _no_table(table, schema, epsilon)
         result, folder = job_folder.refit(_refit(release=str(from_release), method=method, **common), job)
         plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
         plain, card, folder = *job_folder.carry_out(job, approved_by=approved_by), job.absolute()
     else:
         table = _place(table, source, source_table)
-        _required({"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
-        _warn(method or "mixture", epsilon)
+        _check(method or "mixture", {"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
         request = _request(
             table=table,
             source=source,
@@ -136,8 +125,12 @@ def run(
         )
         result, folder = job_folder.run(request, job)
         plain, card = result.plain(), result.card
-    plain |= {"job": str(folder)}
-    say(plain) if as_json else _summary(plain, card)
+    say(plain | {"job": str(folder)}) if as_json else _summary(plain, card)
+
+
+def _no_table(*given: object) -> None:
+    if any(g is not None for g in given):
+        raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
 
 
 def _warn(method: str, epsilon: float | None) -> None:
@@ -158,11 +151,12 @@ def _place(table: Path | None, source: str | None, source_table: str | None) -> 
     return Path(source_table)
 
 
-def _required(values: dict[str, object]) -> None:
+def _check(method: str, values: dict[str, Any]) -> None:
     """Errors: UsageError naming the first that is missing."""
     for name, value in values.items():
         if value is None:
             raise UsageError(f"{name} is missing; see `synth run --help`")
+    _warn(method, values["--epsilon"])
 
 
 def _request(**options: Any) -> "RunRequest":

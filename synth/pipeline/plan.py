@@ -76,9 +76,8 @@ def plan(
     check_schema(schema, tree=True)
     composition.check(epsilon, delta)
     check_num_rows(rows)
-    link = relation_named(relation)
+    facts, link = with_target(schema, target), relation_named(relation)
     generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
-    facts = with_target(schema, target)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):
@@ -87,6 +86,7 @@ def plan(
         return forecast(facts, generator, grant, roots=rows)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
+    asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
     mu, size = grant.mu, counts.sensitivity(adjacency)
     rehearsed, events = rehearse(generator, facts, grant, rows=rows)
     asked = _averaged(rehearsed)
@@ -113,17 +113,7 @@ def plan(
         seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
-        prior=worth(
-            facts,
-            prior,
-            rows=rows,
-            epsilons=(epsilon,),
-            delta=delta,
-            prior_reason=prior_reason,
-            relation=relation,
-            method=method,
-            options=options,
-        )[0]
+        prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
         if prior
         else None,
     )

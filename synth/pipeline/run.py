@@ -13,8 +13,8 @@ from typing import Any, Unpack
 from synth.errors import InputError
 from synth.generators.base import Questions
 from synth.jobs import PeakMemory, give_back
-from synth.pipeline.charged_run import checked_and_charged
-from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.charged_run import ChargedRun, checked_and_charged
+from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
 from synth.pipeline.private_rows import Source
 from synth.pipeline.public_twin import Preview
@@ -113,41 +113,8 @@ def carry_out(
             preview=preview,
         ) as charged_run,
     ):
-        plan = charged_run.plan
-        started = time.perf_counter()
-        charged_run.learn()
-        releases, setting = charged_run.measure()
-        give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
-        made = fit_and_sample(
-            plan.generator,
-            releases,
-            setting,
-            reporter,
-            device=plan.device,
-            seed=request.seed,
-            num_rows=request.num_rows,
-            held=request.out is None,
-        )
-        seconds = time.perf_counter() - started
-        about = {
-            **charged_run.card(num_rows=0),
-            "constraints": made.retained,
-            "seed": made.seed,
-            **made.about_fit(),
-        }
-        about["rows"] = {**about["rows"], **made.about_rows}
-        about["release_kinds"] = kinds_of(type(r) for r in releases)
-        paths = write(
-            request.out,
-            made,
-            releases,
-            setting,
-            about,
-            reporter,
-            public=plan.public,
-            raw_text=request.raw_text,
-            dialect=request.dialect,
-        )
+        made, card, paths, seconds = _released(request, charged_run, reporter)
+    plan = charged_run.plan
     return Result(
         method=plan.questions.name,
         relation=str(plan.grant.adjacency.relation),
@@ -160,10 +127,46 @@ def carry_out(
         peak_mib=peak.mib,
         device=plan.device,
         paths=paths,
-        card=about,
+        card=card,
         schema=charged_run.schema,
         **made.for_result,
     )
+
+
+def _released(
+    request: RunRequest, charged_run: ChargedRun, reporter: Reporter
+) -> tuple[Made, dict[str, Any], dict[str, str], float]:
+    """Measured, fitted, drawn and written: with its card, the files by role, and the seconds but for the writing."""
+    plan, started = charged_run.plan, time.perf_counter()
+    charged_run.learn()
+    releases, setting = charged_run.measure()
+    give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
+    made = fit_and_sample(
+        plan.generator,
+        releases,
+        setting,
+        reporter,
+        device=plan.device,
+        seed=request.seed,
+        num_rows=request.num_rows,
+        held=request.out is None,
+    )
+    seconds = time.perf_counter() - started
+    card = {**charged_run.card(num_rows=0), "constraints": made.retained, "seed": made.seed, **made.about_fit()}
+    card["rows"] = {**card["rows"], **made.about_rows}
+    card["release_kinds"] = kinds_of(type(r) for r in releases)
+    paths = write(
+        request.out,
+        made,
+        releases,
+        setting,
+        card,
+        reporter,
+        public=plan.public,
+        raw_text=request.raw_text,
+        dialect=request.dialect,
+    )
+    return made, card, paths, seconds
 
 
 def learn_schema(

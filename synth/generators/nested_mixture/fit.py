@@ -102,20 +102,24 @@ def blocks(
         lay((table, view, above, folded, False), *at, values, sigma, part=1 - part, cells=cells)
         if plain is not None:
             lay((table, view, above, folded, True), *at, plain.values, plain.sigma * own.part, part=part, cells=cells)
+    return [_matrix(k, y, p, folds, cells=noisy[k], device=device) for k, (y, p) in result.items()]
+
+
+def _matrix(
+    key: _Place, y: np.ndarray, precision: np.ndarray, folds: Mapping[str, Fold], *, cells: float, device: str
+) -> NestedMatrix:
+    table, view, above, folded, counted = key
     real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
-    return [
-        NestedMatrix(
-            table=t,
-            view=v,
-            above=a,
-            y=real(y),
-            precision=real(p),
-            fold=real(folds[t].matrix) if f else None,
-            counted=c,
-            cells=noisy[t, v, a, f, c],
-        )
-        for (t, v, a, f, c), (y, p) in result.items()
-    ]
+    return NestedMatrix(
+        table=table,
+        view=view,
+        above=above,
+        y=real(y),
+        precision=real(precision),
+        fold=real(folds[table].matrix) if folded else None,
+        counted=counted,
+        cells=cells,
+    )
 
 
 def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
