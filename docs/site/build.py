@@ -53,6 +53,15 @@ def copied() -> None:
         shutil.copy(path, into)
 
 
+def figures() -> list[dict[str, str]]:
+    """The page of every table of figures, where it was made (`make docs`): its entry in the navigation."""
+    path = ROOT / "build" / "figures.md"
+    if not path.exists():
+        return []
+    (PAGES / "figures.md").write_text(f"# Figures\n\nEvery table, by the name that pages give it.\n\n{path.read_text()}")
+    return [{"Figures": "figures.md"}]
+
+
 def modules(places: list[str]) -> list[str]:
     """Dotted names of the modules at these places of synth/, folders one level deep."""
     files = [
@@ -122,7 +131,7 @@ def navigation(reference_pages: list[dict[str, str]]) -> list:
             seen.update(fresh)
             entries += [{folder.rpartition("/")[2].capitalize(): fresh}] if several and fresh else fresh
         found.append({part.splitlines()[0]: entries})
-    return [*found, {"Reference": reference_pages}]
+    return [*found, *figures(), {"Reference": reference_pages}]
 
 
 def foreign() -> list[str]:
