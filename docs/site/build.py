@@ -58,7 +58,8 @@ def figures() -> list[dict[str, str]]:
     path = ROOT / "build" / "figures.md"
     if not path.exists():
         return []
-    (PAGES / "figures.md").write_text(f"# Figures\n\nEvery table, by the name that pages give it.\n\n{path.read_text()}")
+    lines = ["# Figures", "", "Every table, by the name that pages give it.", "", path.read_text()]
+    (PAGES / "figures.md").write_text("\n".join(lines))
     return [{"Figures": "figures.md"}]
 
 
