@@ -1,12 +1,10 @@
-"""What each part of `mixture` brings: pairs alone, tables of three columns, of any order; and each model on the
-tables of the other.
+"""What each part of `mixture` brings: pairs alone, tables of three columns, of any order; and AIM's tables by its fit.
 
     python benchmarks/ablation.py [--tables adult,nist] [--epsilon 1] [--seeds 3] [--aim 1] [--most-seconds 1800]
 
 Needs the public tables and score.py in ../shared, and the extra ``mbi``. Every run goes through the command line with a
 ledger of its own. `AIM's tables, fitted by the mixture` is a second fit to what that run of AIM released, which costs
-nothing: one answer, two models; `its tables, fitted by AIM's graph` is the reverse (graph_fit.py). ``--aim``: runs of
-AIM.
+nothing: one answer, two models. ``--aim``: runs of AIM.
 """
 
 import time
@@ -16,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from beyond_pairs import scores
-from graph_fit import by_graph
 from markdown_tables import means
 from public_tables import prepared, ran
 from runner import Row, measured, start
@@ -37,7 +34,6 @@ from synth.release.folder import load_release
 
 PARTS = {"mixture, pairs alone": "rounds=0", "and three columns": "order=3", "and four columns, as it is": ""}
 BOTH = "AIM's tables, fitted by the mixture"
-WHOLE, REVERSE = "and four columns, as it is", "its tables, fitted by AIM's graph"
 SHOWN = ("triple_tv_err", "pair_tv_err", "c2st_auc", "tstr_auc", "k_marginal")
 markdown = partial(
     means,
@@ -78,28 +74,23 @@ def _histogram(bins: Bins, counts: np.ndarray, sigma: float, total: float, known
 
 
 def second(folder: Path, cell: Row) -> Row:
-    """The other model's fit to what a run released, and its scores."""
+    """The mixture's fit to what a run of AIM released, and its scores."""
     stored, began = load_release(folder / "out"), time.perf_counter()
-    row: Row = {"what": BOTH}
-    if cell["method"] == "aim":
-        model = by_mixture(stored, cell["seed"])
-    else:
-        model, words = by_graph(stored, cell["seed"])
-        row = {"what": REVERSE, "held": words}
+    model = by_mixture(stored, cell["seed"])
     rng = np.random.default_rng(cell["seed"])
     texts = whole(Drawn(model, stored.setting.schema, round(model.total), rng=rng).blocks())
     path = folder / "second.csv"
     pd.DataFrame({n: a.to_pylist() for n, a in texts.items()}).to_csv(path, index=False)
-    return row | {"seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])
+    return {"what": BOTH, "seconds": time.perf_counter() - began} | scores(folder, path, cell["table"])
 
 
 def one(folder: Path, cell: Row, most: float) -> list[Row]:
-    """A run and its scores; beside AIM's and the whole mixture's, those of the other model's fit."""
+    """A run and its scores; beside AIM's, those of the mixture's fit."""
     said = ran(folder, cell, most=most)
     if "failed" in said:
         return [said]
     results = [said | scores(folder, folder / "out" / "synthetic.csv", cell["table"])]
-    return [*results, second(folder, cell)] if cell["what"] in ("AIM", WHOLE) else results
+    return [*results, second(folder, cell)] if cell["what"] == "AIM" else results
 
 
 def main(given) -> None:

@@ -1,4 +1,4 @@
-"""Tables of docs/reliability.md, docs/decisions and docs/inference.md, and the picture beside the latter."""
+"""Tables of docs/reliability.md and docs/inference.md, and the picture beside the latter."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,50 +79,6 @@ def attacks(stored: Stored) -> str:
     return table(["noise", "attack", "names a table", "right then", "delta at least"], lines)
 
 
-def composition(stored: Stored) -> str:
-    """Epsilon of ten runs at epsilon 1, by each of the calculi."""
-    heads = "delta|sum|zero-concentrated|Renyi|exact composite"
-    ten = stored("decisions")["composition"]["ten_runs"]
-    return filled([ten], heads, "{delta:g}|{basic:,.2f}|{zcdp:,.2f}|{rdp:,.2f}|{exact:,.2f}")
-
-
-def csv_rows(stored: Stored) -> str:
-    """What three readers make of a row."""
-    rows = stored("decisions")["csv"]["rows"]
-    readers = list(next(iter(rows.values())))
-    return table(["the row between", *readers], [[what, *(of[r] for r in readers)] for what, of in rows.items()])
-
-
-def _named(heads: tuple[str, str], digits: int, *names: tuple[str, float]) -> str:
-    return table(heads, [[name, figure(value, digits)] for name, value in names])
-
-
-def noise(stored: Stored) -> str:
-    """Microseconds a draw."""
-    reported = stored("decisions")["noise"]
-    lines = ("OpenDP, exact discrete Gaussian", reported["opendp"]), ("ours, rounded Gaussian", reported["ours"])
-    return _named(("sampler, called from Python", "microseconds a draw"), 3, *lines)
-
-
-def zcdp(stored: Stored) -> str:
-    """The noise of one run by two accountants."""
-    reported = stored("decisions")["composition"]["sigma_of_sensitivity_1"]
-    lines = ("exact profile", reported["exact"]), ("zero-concentrated privacy", reported["zcdp"])
-    return _named(("accountant", "deviation at epsilon 1, delta 1e-5"), 2, *lines)
-
-
-def workbook(stored: Stored) -> str:
-    """Seconds, memory and size of workbooks."""
-    heads = "rows|seconds|MiB above the table|MB of the file"
-    return filled(stored("decisions")["workbook"], heads, "{rows:,}|{seconds:,.1f}|{peak_mib:,.0f}|{mb:,.1f}")
-
-
-def charts(stored: Stored) -> str:
-    """One chart of a report by two engines."""
-    heads = "drawn by|processor, ms|kB|bars that say their share on hovering"
-    return filled(stored("decisions")["charts"], heads, "{way}|{ms:,.1f}|{kb:,.1f}|{told on hovering}")
-
-
 def inference(stored: Stored) -> str:
     """Coverage of nominal 95 % intervals by family: epsilon 0.2 and 1 of each table side by side."""
     further = {
@@ -183,13 +139,4 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     "attacks": attacks,
     "inference": inference,
     "inference-combined": combined,
-    "decision-composition": composition,
-    "decision-noise": noise,
-    "decision-zcdp": zcdp,
-    "decision-csv-rows": csv_rows,
-    "decision-csv-seconds": lambda stored: _named(
-        ("reader", "seconds"), 2, *stored("decisions")["csv"]["seconds"].items()
-    ),
-    "decision-workbook": workbook,
-    "decision-charts": charts,
 }

@@ -94,13 +94,6 @@ def journeys(stored: Stored) -> str:
     return table(("", *result), lines)
 
 
-def promising(stored: Stored) -> str:
-    """What is promised before a run, beside what it takes of the processor."""
-    rows = [{"table": n, "share": f["promised"] / f["processor"]} | f for n, f in stored("app_promises").items()]
-    cells = "{table}|{rows:,}|{columns}|{promised:,.1f}|{processor:,.1f}|{share:.2f}"
-    return filled(rows, "table|rows|columns|promised, s|processor, s|promised to taken", cells)
-
-
 def by_stage(result: dict[str, Any], over: str) -> str:
     """Seconds of the clock, in brackets of the processor, of each stage and in all."""
     lines = []
@@ -211,5 +204,4 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     "slopes": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[1],
     "touring": touring,
     "journeys": journeys,
-    "promising": promising,
 }

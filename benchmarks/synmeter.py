@@ -10,16 +10,17 @@ columns on all rows. AIM and MST get one run.
 """
 
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from margnet import BY, COLUMNS, QUERIES, USUAL, compared
 from markdown_tables import means
-from runner import Row, start
+from public_tables import facts, numeric, prepared, ran, texts
+from runner import Row, answer_of, grid, measured, start, sure
 
-ROWS = 3000
+TABLE, ROWS, QUERIES, COLUMNS = "adult", 3000, 1000, 3
 JUDGE = f"""
 import json, sys
 import numpy as np, pandas as pd
@@ -47,6 +48,8 @@ NAMES = {
     "cat_cont_error": "number and category",
     "queries": "queries",
 }
+BY = ("table", "epsilon", "method")
+USUAL = {"repository": Path, "python": Path, "methods": "mixture,aim,mst", "seeds": 3, "epsilon": 1.0}
 markdown = partial(means, by=BY, columns=dict.fromkeys(NAMES.values(), 4) | {"seconds": 1}, runs="runs")
 
 
@@ -58,8 +61,39 @@ def judged(made: pd.DataFrame, real: pd.DataFrame, numbers: list[str], folder: P
     return {NAMES[k]: v for k, v in asked(*files).items()}
 
 
+def plain(path: Path) -> pd.DataFrame:
+    """Text cells without blanks around them, as both sides write them."""
+    return texts(path).apply(lambda c: c.str.strip())
+
+
+def compared(given) -> list[Row]:
+    """Scores of the real training rows and of every run's rows, all against the held-out ones.
+
+    Theirs is run in their environment beside their repository.
+    """
+    env = {**os.environ, "PYTHONPATH": str(given.repository)}
+
+    def asked(*files: Path) -> Row:
+        return sure(answer_of([given.python, "-c", JUDGE, *files], env=env))
+
+    def one(folder: Path, cell: Row) -> Row:
+        names = [n for n, c in facts(folder).items() if c["type"] != "identifier"]
+        said = {} if cell["epsilon"] is None else ran(folder, cell)
+        if "failed" in said:
+            return said
+        made = folder / "train.csv" if cell["epsilon"] is None else folder / "out" / "synthetic.csv"
+        rows, test = (plain(p)[names] for p in (made, folder / "test.csv"))
+        return said | judged(rows, test, [n for n in names if n in numeric(folder)], folder, asked)
+
+    cells: list[Row] = [{"table": TABLE, "epsilon": None, "method": "real training rows", "seed": 0}]
+    for method in given.methods:
+        seeds = range(given.seeds if method == "mixture" else 1)
+        cells += grid(table=[TABLE], epsilon=[given.epsilon], method=[method], options=[""], seed=seeds)
+    return measured(given, cells, one, prepare=prepared)
+
+
 def main(given) -> None:
-    print(markdown(compared(given, judged, JUDGE)))
+    print(markdown(compared(given)))
 
 
 if __name__ == "__main__":
