@@ -11,16 +11,31 @@ from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, Marginal
 
 CLASSES = 20  # most classes of a target that a logit is fitted for
-CHILDREN = 48  # most groups of another column that is drawn again
 LEARNT = 12_000  # rows that a logit is fitted on
-SURE = 5.0  # standard deviations by which a table's mean square error must pass its noise's
 ROUNDS = 2  # in which a target's logit learns how much each column tells
-BROKEN = 0.005  # part of the rows in cells that stay empty, from which on a column is drawn again
-MOST_CHILDREN = 16  # columns drawn again besides the target
-MANY, FARTHEST = 10_000, 1000  # of more tables than that only so many are looked at, and the target's
 
 Groups = Mapping[str, np.ndarray]
 Answer = tuple[Marginal, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When a column besides the target is drawn again, and how many are.
+
+    ``sure``: standard deviations by which a table's mean square error must pass its noise's. ``broken``: part of the
+    rows in cells that stay empty. ``children``: columns at most, of at most ``groups`` groups each. Of more than
+    ``many`` tables only the ``farthest`` are looked at, and the target's.
+    """
+
+    sure: float = 5.0
+    broken: float = 0.005
+    children: int = 16
+    groups: int = 48
+    many: int = 10_000
+    farthest: int = 1000
+
+
+USUAL = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +47,13 @@ class Miss:
 
 
 def with_conditionals(
-    model: Product, groups: Groups, tables: Sequence[CountsRelease], target: str | None, *, rng: np.random.Generator
+    model: Product,
+    groups: Groups,
+    tables: Sequence[CountsRelease],
+    target: str | None,
+    *,
+    rng: np.random.Generator,
+    limits: Limits = USUAL,
 ) -> Product:
     """The model, its target drawn from a logit of all other columns that has the target's tables, and before it the
     columns of tables that the mixture misses, each from a logit with these tables.
@@ -43,15 +64,19 @@ def with_conditionals(
     """
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
-    if len(answers) > MANY:
-        answers = farthest(model, groups, answers, target, most=FARTHEST)
+    if len(answers) > limits.many:
+        answers = farthest(model, groups, answers, target, most=limits.farthest)
     made = [_made(model, groups, m) * model.total for m, _ in answers]
     ruled = {
         id(v): rules.never(v, m.sigma, rows=t.sum(1), cols=t.sum(0)) for (m, v), t in zip(answers, made, strict=True)
     }
     larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
-    turns = _turns([*broken(answers, made, ruled, model.total), *misses(answers, made, model.total)], groups, goal)
+    missed = [
+        *broken(answers, made, ruled, model.total, beyond=limits.broken),
+        *misses(answers, made, model.total, sure=limits.sure),
+    ]
+    turns = _turns(missed, groups, goal, limits)
     if goal is not None:
         turns[goal] = []
     if not turns:
@@ -145,26 +170,33 @@ def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
     return sum(np.array_equal(b.groups, groups[target]) for b in mine) >= 2
 
 
-def misses(answers: Sequence[Answer], made: Sequence[np.ndarray], total: float) -> list[Miss]:
+def misses(
+    answers: Sequence[Answer], made: Sequence[np.ndarray], total: float, *, sure: float = USUAL.sure
+) -> list[Miss]:
     """The tables whose mean square error no chance explains, that of their noise and that of the rows a logit is
     fitted on, which could do no better; the largest excess first. ``made``: the mixture's own, in rows."""
     out = []
     for (marginal, values), own in zip(answers, made, strict=True):
         noise = marginal.sigma**2 + own * total / LEARNT
         error = float(((own - values) ** 2 / noise).sum())
-        if error > values.size + SURE * np.sqrt(2 * values.size):
+        if error > values.size + sure * np.sqrt(2 * values.size):
             out.append(Miss(columns=marginal.columns, excess=error - values.size))
     return sorted(out, key=lambda m: -m.excess)
 
 
 def broken(
-    answers: Sequence[Answer], made: Sequence[np.ndarray], ruled: Mapping[int, np.ndarray], total: float
+    answers: Sequence[Answer],
+    made: Sequence[np.ndarray],
+    ruled: Mapping[int, np.ndarray],
+    total: float,
+    *,
+    beyond: float = USUAL.broken,
 ) -> list[Miss]:
     """The tables in which the mixture has much of what stays empty, by the rows in it, the most first."""
     out = []
     for (marginal, values), own in zip(answers, made, strict=True):
         wrong = float(own[ruled[id(values)]].sum()) / total
-        if wrong > BROKEN:
+        if wrong > beyond:
             out.append(Miss(columns=marginal.columns, excess=wrong))
     return sorted(out, key=lambda m: -m.excess)
 
@@ -184,7 +216,7 @@ def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np
     return probs.astype(float) @ member
 
 
-def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str, list[str]]:
+def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None, limits: Limits) -> dict[str, list[str]]:
     """Columns to draw again, in turn, and the partners of each one's missed tables; ``goal`` has its own turn.
 
     Of a table's two columns the one with fewer groups is drawn given the other, which has had its turn by then.
@@ -195,7 +227,8 @@ def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None) -> dict[str
     partners: dict[str, list[str]] = {}
     for miss in missed:
         parent, child = sorted(miss.columns, key=turn.__getitem__)
-        if child == goal or size[child] > CHILDREN or (child not in partners and len(partners) == MOST_CHILDREN):
+        full = child not in partners and len(partners) == limits.children
+        if child == goal or size[child] > limits.groups or full:
             continue
         if parent not in partners.setdefault(child, []):
             partners[child].append(parent)

@@ -21,7 +21,7 @@ from synth.generators.marginals import (
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals.choose_logits import with_conditionals
+from synth.generators.marginals.choose_logits import Limits, with_conditionals
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.misfit import misfit
@@ -50,7 +50,7 @@ class Mixture(Method):
     ``oneway_share``: part of mu**2 for one-way counts, a quarter of it only where rows are few beside the noise; what
     that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
-    ``beyond``: which tables are asked for. ``options``: the fit.
+    ``beyond``: which tables are asked for. ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
@@ -65,6 +65,7 @@ class Mixture(Method):
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
+    limits: Limits = field(default_factory=Limits)
     takes_priors: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
@@ -219,7 +220,8 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        return with_conditionals(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
+        believed = prior.believed(tables, targets)
+        return with_conditionals(made, groups, believed, setting.schema.target, rng=rng, limits=self.limits)
 
 
 def said(

@@ -39,9 +39,9 @@ def people(twins=True):
 POOR = Options(components=4, ensembles=2)  # too few components for columns that determine each other
 
 
-def fitted(*, twins=True, target=None, options=POOR):
+def fitted(*, twins=True, target=None, options=POOR, **limits):
     set_by = setting(target)
-    method = Mixture(options=options)
+    method = Mixture(options=options, limits=choose_logits.Limits(**limits))
     releases = method.measure(OpenSession(people(twins), set_by), set_by, progress=quiet)
     return method.fit(releases, set_by, rng=np.random.default_rng(0), device="cpu", progress=quiet)
 
@@ -52,12 +52,10 @@ def agreeing(model):
     return float((rows["region"] == (rows["place"] * 7) % 24).mean())
 
 
-def test_a_column_that_the_mixture_misses_is_drawn_again(monkeypatch):
+def test_a_column_that_the_mixture_misses_is_drawn_again():
     model = fitted()
     assert model.conditionals[0].column == "region"
-    monkeypatch.setattr(choose_logits, "SURE", 1e9)
-    monkeypatch.setattr(choose_logits, "BROKEN", 2.0)
-    plain = fitted()
+    plain = fitted(sure=1e9, broken=2.0)
     assert plain.conditionals == ()
     assert agreeing(model) > 0.999 > 0.6 > agreeing(plain)
 
@@ -72,12 +70,9 @@ def test_the_target_comes_last_and_is_no_child_of_a_missed_table():
     assert (drawn[0], drawn[-1], drawn.count("sex")) == ("region", "sex", 1)
 
 
-def test_no_more_columns_than_stated_and_none_of_many_groups(monkeypatch):
-    monkeypatch.setattr(choose_logits, "MOST_CHILDREN", 0)
-    assert fitted().conditionals == ()
-    monkeypatch.setattr(choose_logits, "MOST_CHILDREN", 8)
-    monkeypatch.setattr(choose_logits, "CHILDREN", 10)
-    assert "region" not in [h.column for h in fitted().conditionals]
+def test_no_more_columns_than_stated_and_none_of_many_groups():
+    assert fitted(children=0).conditionals == ()
+    assert "region" not in [h.column for h in fitted(children=8, groups=10).conditionals]
 
 
 def measured(sigma=40.0):

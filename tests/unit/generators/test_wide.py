@@ -86,14 +86,13 @@ def off(model):
 def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     """Against columns drawn independently; the tables the fit is farthest from are looked at, not all of them."""
     releases, session = measured(target="c3", mu=2.0)
-    monkeypatch.setattr(choose_logits, "MANY", 20)
-    monkeypatch.setattr(choose_logits, "FARTHEST", 5)
+    few = replace(WIDE, limits=choose_logits.Limits(many=20, farthest=5))
     looked: list[int] = []
     misses = choose_logits.misses
-    monkeypatch.setattr(choose_logits, "misses", lambda a, m, t: looked.append(len(a)) or misses(a, m, t))
+    monkeypatch.setattr(choose_logits, "misses", lambda a, *m, **s: looked.append(len(a)) or misses(a, *m, **s))
     reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
-    model = WIDE.fit(releases, session.setting, **reported)
-    alone = WIDE.fit(releases[:-1], session.setting, **reported)
+    model = few.fit(releases, session.setting, **reported)
+    alone = few.fit(releases[:-1], session.setting, **reported)
     assert looked[0] == COLUMNS + 5
     assert off(model) < 0.4 * off(alone)
 
