@@ -115,6 +115,30 @@ def _phrase(code: str, message: str, depth: int = 0) -> str:
     return message
 
 
+def numerals(text: str) -> str:
+    """A number that is written as in English, with the marks of the language spoken: the catalogue's header names them.
+
+    >>> numerals("1,234.5")
+    '1,234.5'
+    """
+    code = current()
+    return text if code in ("en", MARKED) else text.translate(_marks(code))
+
+
+def prose(message: str) -> str:
+    """As ``phrase``, and the numbers in what was translated with the marks of the language spoken."""
+    if (said := phrase(message)) == message or current() == MARKED:
+        return said
+    return _NUMBER.sub(lambda m: numerals(m[0]), said)
+
+
+@cache
+def _marks(code: str) -> dict[int, str]:
+    about = _file(code).metadata
+    return {ord("."): about.get("X-Decimal-Mark", "."), ord(","): about.get("X-Thousands-Mark", ",")}
+
+
+_NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
 _PLACE = re.compile(r"\{(\w+)(?:![rsa])?(?::[^{}]*)?\}")
 
 
