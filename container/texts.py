@@ -35,6 +35,8 @@ SPEAKING = (
     "evaluate/utility.py",
     "evaluate/quality.py",
     "generators/marginals/misfit.py",
+    "privacy/accounting/composition.py",
+    "privacy/noise.py",
     "privacy/relation.py",
     "report/documents/sheets.py",
     "report/related_publish.py",

@@ -60,6 +60,17 @@ def spoken(code: str) -> Iterator[None]:
         _chosen.reset(token)
 
 
+def as_now(deed: Callable[..., Any]) -> Callable[..., Any]:
+    """The deed, done later or in another thread in the language that is spoken now."""
+    code = current()
+
+    def done(*arguments: Any, **options: Any) -> Any:
+        with spoken(code):
+            return deed(*arguments, **options)
+
+    return done
+
+
 def translated(text: str) -> str:
     """A text that stands in the code so, placeholders and all, in the current language."""
     code = current()

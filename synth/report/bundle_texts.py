@@ -15,8 +15,8 @@ def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown."""
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     what = _(
-        "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with differential "
-        "privacy, epsilon {epsilon} and delta {delta} ({relation}): {meaning}."
+        "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "
+        "differential privacy, epsilon {epsilon} and delta {delta} ({relation}): {meaning}."
     ).format(
         rows=commas(card["rows"]["synthetic"]),
         made_up=prose(MADE_UP),

@@ -91,13 +91,13 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
 
 
 def _guarantee(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    accountant = "{name}, {library} {version}".format(**about["accountant"])
+    by = about["accountant"]
     yield _("epsilon, delta"), f"{number(about['epsilon'])}; {number(about['delta'])} ({about['variant']})"
     yield _("meaning"), prose(about["meaning"])
     yield _("unit of privacy"), unit(about)
     yield _("relation"), f"{about['relation']}: {prose(about['relation_in_words'])}"
     yield _("composition"), prose(about["composition"])
-    yield _("accountant"), accountant
+    yield _("accountant"), f"{prose(by['name'])}, {by['library']} {by['version']}"
     if learnt := about.get("of_which_schema"):
         entry = _("epsilon {epsilon}, delta {delta}, ledger entry {entry}")
         yield (

@@ -85,7 +85,7 @@ def columns(schema: Schema) -> list[tuple[str, ...]]:
     """Each column with its kind and values, and its meaning where any column has one."""
     reported = any(c.description for c in schema.columns.values())
     return [
-        (n, KINDS[c.type] if c.type in KINDS else c.type, values(c), *([c.description or ""] if reported else []))
+        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if reported else []))
         for n, c in schema.columns.items()
     ]
 

@@ -130,8 +130,8 @@ def verdict(one: PriorEvidence) -> str:
 def in_words(one: PriorEvidence) -> str:
     """A sentence on one table, for whoever cannot see its picture too."""
     return _(
-        "{columns}: {prior} is off the noisy answer by {off}, of which noise and chance explain {by_chance}: {verdict}. "
-        "It counted for {weight} of the estimate; the synthetic table is off by {rest}."
+        "{columns}: {prior} is off the noisy answer by {off}, of which noise and chance explain {by_chance}: "
+        "{verdict}. It counted for {weight} of the estimate; the synthetic table is off by {rest}."
     ).format(
         columns=", ".join(one.columns),
         prior=one.prior,

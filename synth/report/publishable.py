@@ -14,7 +14,7 @@ import numpy as np
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.languages import Texts, _, prose
 from synth.questions.kinds import kinds_of
-from synth.report import first_page, html, svg_charts, words
+from synth.report import card_page, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.statistics_section import section
@@ -134,6 +134,7 @@ def render(
         interval=interval(),
         head=head,
         source_rows=_source_rows(publishable),
+        unit=card_page.unit(about),
         headline=_headline(publishable),
         first=first_page.answers(about, said),
         charts=[
@@ -217,7 +218,7 @@ def _few(shown: ComparedTable, column: Column) -> tuple[list[str], np.ndarray, n
         gathered[order] = np.minimum(np.arange(bins.size), MOST_BINS)
     size = int(gathered.max()) + 1
     members = [np.flatnonzero(gathered == g) for g in range(size)]
-    names = [words.span(_joined([labels[i] for i in m], column)) for m in members]
+    names = [words.group(_joined([labels[i] for i in m], column)) for m in members]
     half = shown.table.half * np.sqrt([len(m) for m in members])
     return names, np.bincount(gathered, noisy, size), half, np.bincount(gathered, synthetic, size)
 

@@ -10,6 +10,7 @@ from synth.evaluate.chart_data import Matrix
 from synth.languages import _, numerals, translated
 from synth.report.html import commas, percent
 from synth.report.svg import Shape, dot, draw, label, line, rect, room, steps, wrapped
+from synth.report.words import group
 
 WIDE = 340  # units; a unit is a pixel on a narrow screen
 BESIDE = 180  # room for labels beside the bars; longer ones stand above them
@@ -48,6 +49,7 @@ def rows_of(labels: Sequence[str], pitch: float) -> Rows:
 
 def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of categories in two tables, side by side."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max([real, synthetic])), 1e-9), rows_of(labels, 22)
     scale, shapes = (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
@@ -70,6 +72,7 @@ def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, 
 
 def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of bins in two tables: filled for the real one, a line for the synthetic."""
+    labels = list(map(group, labels))
     top, base, left = max(float(np.max([real, synthetic])), 1e-9), 150, 34
     step = (WIDE - left - 6) / len(labels)
     shapes = [
@@ -107,7 +110,7 @@ def heat(
 
     ``root``: shades by square root, so that small shares can be seen. ``link``: where a cell leads to.
     """
-    rows, columns = matrix.rows, matrix.columns
+    rows, columns = (list(map(group, names)) for names in (matrix.rows, matrix.columns))
     size = 22 if len(columns) <= 16 else 15 if len(columns) <= 30 else 11
     left, above = (14 + room(names) for names in (rows, columns))
     shapes = []
@@ -138,6 +141,7 @@ def intervals(
     labels: Sequence[str], noisy: np.ndarray, half: np.ndarray, synthetic: np.ndarray, *, words: str, level: str
 ) -> Markup:
     """Released values as dots with their intervals, the synthetic table's as bars."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9), rows_of(labels, 19)
     left, scale, shapes = rows.left, (WIDE - rows.left - 12) / top, list(rows.labels)
     for i, name in enumerate(labels):
@@ -153,6 +157,7 @@ def intervals(
 
 def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: np.ndarray, *, words: str) -> Markup:
     """Shares before and after: what was known as grey bars, the noisy answer as dots, the synthetic table as bars."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max([known, released, made])), 1e-9), rows_of(labels, 24)
     left, scale, shapes = rows.left, (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):

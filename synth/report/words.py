@@ -10,8 +10,14 @@ from synth.evaluate.rating import CARE, GOOD, NOT, Use, Uses
 from synth.languages import MARKED, Texts, _, available, numerals, prose, spoken
 from synth.languages import current as spoken_now
 
-NUMBERS = r"-?\d[\d.,:/TZ e+-]*"
-SPAN, UP_TO = re.compile(f"({NUMBERS}) to ({NUMBERS})"), re.compile(f"up to ({NUMBERS})")
+NUMBER = r"-?\d[\d.,:/TZ e+-]*"
+GROUPS = Texts({"to": "{0} to {1}", "up to": "up to {0}", "and above": "{0} and above", "missing": "{0} (missing)"})
+AS_WRITTEN = {  # how the library writes groups of numbers and dates, and values that stand for a missing one
+    "to": re.compile(f"({NUMBER}) to ({NUMBER})"),
+    "up to": re.compile(f"up to ({NUMBER})"),
+    "and above": re.compile(f"({NUMBER}) and above"),
+    "missing": re.compile(r"(.*) \(missing\)"),
+}
 LEVELS = Texts({GOOD: ("Good for",), CARE: ("Usable with care for",), NOT: ("Not for",)})
 
 
@@ -98,12 +104,22 @@ def between(low: object, high: object) -> str:
     return _("{low} to {high}").format(low=low, high=high)
 
 
-def span(label: str) -> str:
-    """A group of numbers or dates as the library writes it; any other label stays as it is.
+def group(label: str) -> str:
+    """A group of values as the library writes it; any other label stays as it is.
 
-    >>> span("18 to 24"), span("from A to B")
+    >>> group("18 to 24"), group("from A to B")
     ('18 to 24', 'from A to B')
     """
-    if match := SPAN.fullmatch(label):
-        return between(match[1], match[2])
-    return _("up to {value}").format(value=match[1]) if (match := UP_TO.fullmatch(label)) else label
+    if label == "(empty)":
+        return _("(empty)")
+    for name, form in AS_WRITTEN.items():
+        if match := form.fullmatch(label):
+            return str(GROUPS[name]).format(*match.groups())
+    return label
+
+
+def days(value: str) -> str:
+    """A figure, of dates perhaps in days, or a day; that stays as it is written."""
+    if value.endswith(" days"):
+        return _("{n} days").format(n=numerals(value.removesuffix(" days")))
+    return numerals(value)

@@ -77,7 +77,8 @@ def croissant(f: Facts) -> dict[str, Any]:
         "version": "1.0.0",
         "citeAs": _cited(f),
         **_people(f, "creator"),
-        "rai:dataCollection": f"Drawn from a model of noisy answers about {'private tables' if f.root else 'a private table'}.",
+        "rai:dataCollection": "Drawn from a model of noisy answers about "
+        f"{'private tables' if f.root else 'a private table'}.",
         "rai:personalSensitiveInformation": f"Rows drawn from noisy answers about real ones; epsilon "
         f"{f.card['epsilon']:g}, delta {f.card['delta']:g}, {f.card['relation_in_words']}.",
         "distribution": [

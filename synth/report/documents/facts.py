@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth.languages import _, numerals, prose
+from synth.languages import Texts, _, numerals, prose
 from synth.questions import CountsRelease, LinkedRelease, Release
 from synth.questions.linked import Linked, placed
 from synth.release.card import papers
@@ -18,6 +18,16 @@ from synth.schema.column import Column
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
+TYPES = Texts(
+    {
+        "integer": "integer",
+        "float": "float",
+        "datetime": "datetime",
+        "categorical": "categorical",
+        "ordinal": "ordinal",
+        "boolean": "boolean",
+    }
+)
 NAME, TABLE = "synthetic-table", "synthetic.csv"
 
 
@@ -290,9 +300,9 @@ def kind_of(column: Column) -> str:
             return _("identifier: a fresh key for each synthetic row, like {pattern}").format(pattern=column.pattern)
         return _("identifier: a fresh key for each synthetic row")
     if column.is_numeric:
-        message = f"{prose(column.type)}, {between(column.min, column.max)}"
+        message = f"{TYPES.get(column.type, column.type)}, {between(column.min, column.max)}"
     else:
         names = list(column.categories or ())
-        many = _("{kind}, {n} values").format(kind=prose(column.type), n=len(names))
+        many = _("{kind}, {n} values").format(kind=TYPES.get(column.type, column.type), n=len(names))
         message = many + (f": {', '.join(names)}" if len(names) <= 12 else "")
     return message + ("; " + _("may be missing") if column.missing_codes else "")

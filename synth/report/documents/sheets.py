@@ -189,13 +189,13 @@ FIVE_SAFES = Sheet(  # two of them are facts of the release, three are the stewa
         "Safe outputs": (
             Say(
                 "May results be published without a check?",
-                "What is computed from the synthetic rows is post-processing of the release: the guarantee stated holds "
-                "for it too, without further disclosure control.",
+                "What is computed from the synthetic rows is post-processing of the release: the guarantee stated "
+                "holds for it too, without further disclosure control.",
             ),
             Say(
                 "May results be taken for those of the source?",
-                "Not without an interval for the noise; the publishable report has that of each released count; several "
-                "tables drawn at once and `synth.combine` give one where the method is mixture.",
+                "Not without an interval for the noise; the publishable report has that of each released count; "
+                "several tables drawn at once and `synth.combine` give one where the method is mixture.",
                 "Not without an interval for the noise; the publishable report has that of each released count.",
             ),
         ),

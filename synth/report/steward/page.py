@@ -10,7 +10,7 @@ from synth.evaluate import column_numbers
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.evaluate.verdict import of_column
-from synth.languages import _, numerals, prose
+from synth.languages import _, prose
 from synth.report import first_page, html, svg_charts, words
 from synth.report.html import figure, percent
 from synth.report.steward import pairs, risks, subgroups, verdict
@@ -105,9 +105,9 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
     )
     shown, draw = one.chart(), svg_charts.paired_bars if one.edges is None else svg_charts.overlaid_bins
     rows = [
-        (words.span(n), percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)
+        (words.group(n), percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)
     ]
-    chart = draw(list(map(words.span, shown.labels)), shown.real, shown.synthetic, words=told)
+    chart = draw(shown.labels, shown.real, shown.synthetic, words=told)
     return {
         "name": one.column,
         "anchor": verdict.column_anchor(place),
@@ -117,7 +117,7 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
         "rows": rows,
         "rest": rows[len(shown.labels) :],
         "numbers": [
-            (prose(name), *map(numerals, values))
+            (prose(name), *map(words.days, values))
             for name, *values in column_numbers.lines(one.numbers, date=one.kind == "dates")
         ],
     }

@@ -98,11 +98,12 @@ def _pair(c: Comparison, i: int, j: int) -> PairDetail:
 
     def drawn(name: str, matrix: Matrix) -> Drawn:
         def title(x: int, y: int) -> str:
-            return f"{a} {both.rows[x]}, {b} {both.columns[y]}: {percent(matrix.values[x, y], 2)}"
+            row, column = words.group(both.rows[x]), words.group(both.columns[y])
+            return f"{a} {row}, {b} {column}: {percent(matrix.values[x, y], 2)}"
 
         row, column, share = matrix.strongest()
         most = _("most at {row}, {column} ({share})").format(
-            row=row, column=column, share=numerals(f"{100 * share:+.1f} %")
+            row=words.group(row), column=words.group(column), share=numerals(f"{100 * share:+.1f} %")
         )
         root, named = "minus" not in name, translated(name)
         told = f"{_('{first} by {second}').format(first=a, second=b)}, {named}: {most}"

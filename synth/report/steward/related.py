@@ -12,9 +12,9 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
+from synth.languages import _, prose
 from synth.release import folder as folders
 from synth.release.card.verify import load
-from synth.languages import _, prose
 from synth.report import first_page, html, svg_charts, words
 from synth.report.html import commas, percent
 from synth.report.related_picture import picture

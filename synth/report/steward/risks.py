@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from synth.evaluate.examination import Examination
 from synth.evaluate.risks import AttackRates, Rate
-from synth.release.card import limits
 from synth.languages import Texts, _, numerals, prose
+from synth.release.card import limits
 from synth.report.html import commas, number, percent
 from synth.report.words import between
 

@@ -30,7 +30,7 @@ def _row(s: Subgroup) -> list[str]:
     use = _("too few rows to tell")
     if s.distance is not None and s.by_chance is not None:
         use = words.advice(advice(rate(DISTANCES["subgroups"], s.distance, second=s.by_chance)))
-    return [words.span(s.group), commas(s.real_rows), *(percent(share) for share in shares), use]
+    return [words.group(s.group), commas(s.real_rows), *(percent(share) for share in shares), use]
 
 
 def _copies(examination: Examination) -> list[tuple[str, str]]:
