@@ -81,7 +81,7 @@ def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
     """The chapters of a card, each with what it states."""
     yield _("Guarantee"), list(_guarantee(about))
     yield _("Who stands for it"), _answers(about.get("deployment", {}), papers.SIGNED, missing=_("not stated"))
-    yield _("Release"), list(_release(about))
+    yield _("The release"), list(_release(about))
     if "verdict" in about:
         yield _("What it is good for"), _verdict(about["verdict"])
     if "keys" in about:

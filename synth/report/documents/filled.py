@@ -10,6 +10,9 @@ from synth.report.documents.sheets import Ask, Say, Sheet
 from synth.report.html import commas, number
 
 
+NAMES = ("{columns}", "{versions}", "{spent}", "{rules}")  # answers that begin with a name, as it is written
+
+
 def fill(sheet: Sheet, f: Facts) -> Document:
     """The document. **Guarantee**: that of the release, from whose facts it follows.
 
@@ -23,7 +26,9 @@ def fill(sheet: Sheet, f: Facts) -> Document:
     def line(part: Say | Ask) -> Line:
         if isinstance(part, Ask):
             return f.stated(translated(part.question), part.fact, text(part.wanted, part.several))
-        return Line(question=translated(part.question), answer=text(part.answer, part.several))
+        answer = text(part.answer, part.several)
+        named = part.answer.startswith(NAMES)
+        return Line(question=translated(part.question), answer=answer if named else answer[:1].upper() + answer[1:])
 
     return Document(
         title=text(sheet.title, sheet.several),

@@ -13,6 +13,7 @@ from synth.report.words import between
 if TYPE_CHECKING:
     from synth.evaluate.risks.shadows import Shadow
 
+ATTACKS = Texts({"inference": "inference", "linkability": "linkability", "singling": "singling out"})
 EXPLAINED = Texts(
     {
         "singling out": "a statement that holds of one synthetic row: does it hold of exactly one real row?",
@@ -20,7 +21,7 @@ EXPLAINED = Texts(
         "the nearest to both?",
         "inference": "all columns of somebody but one are known: has the nearest synthetic row the hidden value "
         "(numbers: within 5 %)? Guessing names the value of any synthetic row.",
-        "reconstruction": "quasi-identifiers of somebody are known: is the hidden value the commonest among synthetic "
+        "reconstruction from quasi-identifiers": "quasi-identifiers of somebody are known: is the hidden value the commonest among synthetic "
         "rows that agree in them (numbers: in twelfths)? Guessing names the commonest of all.",
     }
 )

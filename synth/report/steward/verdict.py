@@ -5,7 +5,7 @@ from typing import Any
 
 from synth.evaluate.examination import Examination
 from synth.languages import _, prose
-from synth.report.words import both, lines
+from synth.report.words import both, group, lines
 
 
 def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any
             place(both((a, b)), d, pair_anchor(*sorted(map(columns.index, (a, b))))) for a, b, d in said.pairs
         ],
         _("three columns"): [place(", ".join(names), d) for *names, d in said.triples],
-        _("groups of people"): [place(f"{g.column} {g.group}", g.distance or 0.0) for g in said.groups],
+        _("groups of people"): [place(f"{g.column} {group(g.group)}", g.distance or 0.0) for g in said.groups],
     }
     return {
         "uses": lines(said),
