@@ -247,7 +247,7 @@ ONS = Sheet(  # where the table stands on the ONS's spectrum of synthetic data, 
             Say("What was measured?", "{measured}"),
             Say("What is guaranteed?", "Epsilon {epsilon}, delta {delta}: {meaning}."),
             Say(
-                "A replica?",
+                "Is it a replica?",
                 "No: no row is copied or altered from a real one; every row is drawn from a model of noisy answers.",
             ),
             Ask(
