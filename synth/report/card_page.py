@@ -168,10 +168,10 @@ def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for table, rows in about["rows"].get("tables", {}).items():
         yield table, _("{n} synthetic rows").format(n=commas(rows))
     for key in about["keys"]:
-        kept = _("by {columns}; at most {most} rows of one parent are kept, rows without a parent are passed over")
+        bound = _("by {columns}; at most {most} rows of one parent are kept, rows without a parent are passed over")
         yield (
             _("{child} of {parent}").format(child=key["child"], parent=key["parent"]),
-            kept.format(columns=", ".join(key["columns"]), most=key["most_children"]),
+            bound.format(columns=", ".join(key["columns"]), most=key["most_children"]),
         )
     for name, public in (about.get("public_tables") or {}).items():
         yield name, _("a public table, to which {tables} refer").format(tables=", ".join(public["referred_by"]))

@@ -171,7 +171,7 @@ def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
 
 def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
-    told = _("{name}: released and synthetic counts, {share} of cells within the {interval}").format(
+    message = _("{name}: released and synthetic counts, {share} of cells within the {interval}").format(
         name=name, share=percent(shown.fit.covered), interval=interval()
     )
     rows = [
@@ -182,7 +182,7 @@ def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -
         len(labels) > MOST_BINS and not column.is_numeric
     )  # the pooled rest would dwarf all else
     chart = svg_charts.intervals(
-        labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=told, level=interval()
+        labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=message, level=interval()
     )
     return {"name": name, "fit": shown.fit, "advice": advice, "chart": chart, "rows": rows, "rest": rows[retained:]}
 

@@ -100,7 +100,7 @@ def _value(f: Figure, value: float | None) -> str:
 
 
 def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
-    told = _("{column}: distance {distance} between the real and the synthetic table").format(
+    message = _("{column}: distance {distance} between the real and the synthetic table").format(
         column=one.column, distance=percent(one.distance)
     )
     shown, draw = one.chart(), svg_charts.paired_bars if one.edges is None else svg_charts.overlaid_bins

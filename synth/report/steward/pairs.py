@@ -86,10 +86,10 @@ def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
         pair = frozenset((int(shown[i]), int(shown[j])))
         return pair_anchor(*sorted(pair)) if pair in linked else ""
 
-    told = _("Distances of pairs of {n} columns; the worst is {pair}").format(
+    message = _("Distances of pairs of {n} columns; the worst is {pair}").format(
         n=len(shown), pair=words.both(c.worst_pair or ())
     )
-    return svg_charts.heat(drawn, words=told, title=title, link=link)
+    return svg_charts.heat(drawn, words=message, title=title, link=link)
 
 
 def _pair(c: Comparison, i: int, j: int) -> PairDetail:
@@ -106,8 +106,8 @@ def _pair(c: Comparison, i: int, j: int) -> PairDetail:
             row=words.group(row), column=words.group(column), share=numerals(f"{100 * share:+.1f} %")
         )
         root, named = "minus" not in name, translated(name)
-        told = f"{_('{first} by {second}').format(first=a, second=b)}, {named}: {most}"
-        return named, most, svg_charts.heat(matrix, words=told, title=title, root=root)
+        message = f"{_('{first} by {second}').format(first=a, second=b)}, {named}: {most}"
+        return named, most, svg_charts.heat(matrix, words=message, title=title, root=root)
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
     return PairDetail(
@@ -146,5 +146,5 @@ def _correlation(name: str, matrix: Matrix, kind: str) -> Drawn:
 
     row, column, value = matrix.strongest(outside=True)
     named = translated(name)
-    told = KINDS[kind].format(name=named, row=row, column=column, value=numerals(f"{value:+.2f}"))
-    return named, told, svg_charts.heat(matrix, words=told, title=title)
+    message = KINDS[kind].format(name=named, row=row, column=column, value=numerals(f"{value:+.2f}"))
+    return named, message, svg_charts.heat(matrix, words=message, title=title)
