@@ -107,7 +107,7 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
     rows = [
         (words.group(n), percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)
     ]
-    chart = draw(shown.labels, shown.real, shown.synthetic, words=told)
+    chart = draw(shown.labels, shown.real, shown.synthetic, words=message)
     return {
         "name": one.column,
         "anchor": verdict.column_anchor(place),
