@@ -9,7 +9,6 @@ from synth.report.documents.facts import Document, Facts, Line, kind_of
 from synth.report.documents.sheets import Ask, Say, Sheet
 from synth.report.html import commas, number
 
-
 NAMES = ("{columns}", "{versions}", "{spent}", "{rules}")  # answers that begin with a name, as it is written
 
 

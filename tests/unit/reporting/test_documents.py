@@ -127,7 +127,8 @@ def test_export_writes_one_and_refuses_what_it_does_not_know(command, release, t
     code, out, _ = command("card", "export", release, "--format", "croissant")
     assert code == 0
     assert json.loads(out)["name"] == "Synthetic table small"
-    code, out, _ = command("card", "export", release, "--format", "dpia", "--language", "de", "--out", tmp_path / "d.html")
+    german = ("--format", "dpia", "--language", "de", "--out", tmp_path / "d.html")
+    code, out, _ = command("card", "export", release, *german)
     assert code == 0
     assert "answers are for the steward" in out
     assert "Folgenabschätzung" in (tmp_path / "d.html").read_text()
