@@ -22,7 +22,8 @@ EXPLAINED = Texts(
         "inference": "all columns of somebody but one are known: has the nearest synthetic row the hidden value "
         "(numbers: within 5 %)? Guessing names the value of any synthetic row.",
         "reconstruction from quasi-identifiers": "quasi-identifiers of somebody are known: is the hidden value the "
-        "commonest among synthetic rows that agree in them (numbers: in twelfths)? Guessing names the commonest of all.",
+        "commonest among synthetic rows that agree in them (numbers: in twelfths)? Guessing names the commonest of "
+        "all.",
     }
 )
 
