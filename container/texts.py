@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TypeGuard
 
 import polib
+from jinja2 import Environment, nodes
+from jinja2.ext import extract_from_ast
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUES = ROOT / "synth" / "languages"
@@ -22,6 +24,23 @@ SPEAKING = (
     "evaluate/rating.py",
     "report/released_verdict.py",
     "evaluate/column_numbers.py",
+    "evaluate/chart_data.py",
+    "evaluate/detection.py",
+    "evaluate/examination.py",
+    "evaluate/figure.py",
+    "evaluate/related_fidelity.py",
+    "evaluate/risks/chapter.py",
+    "evaluate/risks/rates.py",
+    "evaluate/risks/s",
+    "evaluate/utility.py",
+    "evaluate/quality.py",
+    "generators/marginals/misfit.py",
+    "privacy/accounting/composition.py",
+    "privacy/noise.py",
+    "privacy/relation.py",
+    "report/documents/sheets.py",
+    "report/related_publish.py",
+    "schema/dataset.py",
     "pipeline/reached.py",
     "pipeline/retention.py",
     "schema/dialect.py",
@@ -53,12 +72,13 @@ def template(node: ast.expr) -> str | None:
 
 
 def _literals(node: ast.AST) -> Iterator[ast.expr]:
-    """The outermost text literals below a node, without those of its docstrings."""
+    """The outermost text literals below a node, without those of its docstrings and annotations."""
     if isinstance(node, ast.Constant | ast.JoinedStr):
         yield node
         return
+    kinds = (getattr(node, "annotation", None), getattr(node, "returns", None))
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+        if not (child in kinds or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))):
             yield from _literals(child)
 
 
@@ -76,11 +96,11 @@ def _called(node: ast.AST, *names: str) -> TypeGuard[ast.Call]:
 
 
 def _heads(trees: dict[str, ast.Module]) -> dict[str, str]:
-    """Texts at the head of the application's files by name, and by file and name: ``_(NAME)`` stands for them."""
+    """Texts at the head of files of pages by name, and by file and name: ``_(NAME)`` stands for them."""
     return {
         f"{Path(name).stem}.{target.id}": node.value.value
         for name, tree in trees.items()
-        if name.startswith("app/")
+        if name.startswith(("app/", "synth/report/"))
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
@@ -115,6 +135,20 @@ def _of(node: ast.AST, heads: dict[str, str], stem: str, *, errors: bool) -> lis
     return []
 
 
+def _of_templates() -> Iterator[tuple[str, str]]:
+    """The texts of the reports' templates, in ``{% trans %}`` or ``_("...")``, with the files that they stand in."""
+    made = Environment(extensions=["jinja2.ext.i18n"], autoescape=True)
+    made.policies["ext.i18n.trimmed"] = True
+    made.newstyle_gettext = True  # type: ignore[attr-defined]  # as the reports' own environment has it
+    for path in sorted((ROOT / "synth" / "report" / "templates").glob("*.html")):
+        tree: nodes.Template = made.parse(path.read_text(encoding="utf-8"))
+        for _line, function, found in extract_from_ast(tree, gettext_functions=("_", "gettext")):
+            text = str(found[0] if isinstance(found, tuple) else found)
+            if function == "gettext":  # a block: its places are written in another way
+                text = re.sub(r"%\((\w+)\)s", r"{\1}", text).replace("%%", "%")
+            yield text, path.relative_to(ROOT).as_posix()
+
+
 def texts() -> dict[str, tuple[str, str]]:
     """Every text: its plural, empty for most, and the file that it stands in."""
     files = [p for room in ("app", "synth") for p in sorted((ROOT / room).rglob("*.py"))]
@@ -130,6 +164,8 @@ def texts() -> dict[str, tuple[str, str]]:
         for text, many in pairs:
             if text:
                 out.setdefault(text, (many, name))
+    for text, name in _of_templates():
+        out.setdefault(text, ("", name))
     return out
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from synth.report.answer_page import ANSWER
     from synth.report.answer_page import answers as answers_of
     from synth.report.answer_page import picture as answer_picture
+    from synth.report.answer_page import render as answer_page
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
     from synth.report.chosen_release import look as note_look
@@ -95,6 +96,7 @@ _HOME = {
     "VerifiedRequest": "pipeline.stored_requests",
     "Visitor": "jobs.roles",
     "alone": "pipeline.schema_approval",
+    "answer_page": "report.answer_page:render",
     "answer_picture": "report.answer_page:picture",
     "answers_of": "report.answer_page:answers",
     "appraise": "evaluate.examination",

@@ -1,5 +1,6 @@
 """Questions about a release: asked by whoever may, decided on by the steward whose run it was, answered by a job."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,11 @@ def part(asked: Asked, name: str) -> bytes:
         return (job.path / name).read_bytes()
     except OSError:
         raise synth.InputError(_("the files of this answer are no longer there; ask again")) from None
+
+
+def page(asked: Asked) -> bytes:
+    """The answer as a page, in the language of whoever asks for it. Errors: as of ``part``."""
+    return str(app_api.answer_page(json.loads(part(asked, app_api.ANSWER)))).encode()
 
 
 def reserve(name: str, epsilon: float) -> None:

@@ -18,7 +18,7 @@ from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import work
 from synth.app_api import jobs, looks
-from synth.languages import _, ngettext, phrase
+from synth.languages import _, as_now, current, ngettext, phrase
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 PDF = "release.pdf"
@@ -116,8 +116,8 @@ def begun(job: jobs.Job) -> list[Future[Path]]:
     if releasing.barrier(job):
         return []
     place, how = runs.release(job), looks.how(job)
-    key = ("bundle", str(job.path), how, _newest(job, place, how))
-    return [background.once(key, lambda: _pack(job, place))]
+    key = ("bundle", str(job.path), how, current(), _newest(job, place, how))
+    return [background.once(key, as_now(lambda: _pack(job, place)))]
 
 
 def bundle(job: jobs.Job, place: Path, action: str = "take_result") -> Path:
@@ -145,8 +145,8 @@ def _packing(job: jobs.Job) -> Iterator[None]:
 
 
 def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
-    """``more``: options of the command line, each of which makes a zip of its own."""
-    how = looks.how(job)
+    """``more``: options of the command line, each of which makes a zip of its own, as the reader's language does."""
+    how, more = looks.how(job), (*more, *(() if current() == "en" else ("--language", current())))
     out = job.path / f"bundle-{how or 'unstated'}{''.join(more)}.zip"
     if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
         work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")

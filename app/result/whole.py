@@ -15,7 +15,7 @@ from app.session.state import wizard
 from app.table import intake, owning, work
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import _
+from synth.languages import _, current
 
 PAGE = "steward-only.html"
 HELD_OUT = "held-out-"  # how the file of held-out rows begins in the report's folder, until it is read
@@ -103,6 +103,7 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = Non
         out=str(job.path / PAGE),
         owner=who.name,
         shadow_runs=shadow_runs,
+        language=current(),
         test="" if test is None else HELD_OUT + work.safe_name(test.name),
     )
     report = jobs.create(asked.stored())

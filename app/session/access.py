@@ -11,7 +11,7 @@ import streamlit as st
 
 import synth
 from synth.app_api import ACTIONS, Roles, Visitor, jobs, roles
-from synth.languages import _
+from synth.languages import _, as_now
 
 _asks: ContextVar[str | None] = ContextVar("asks", default=None)
 given: dict[bytes, set[str]] = {}  # whose a file is that was made for a download, by its hash: the server's door asks
@@ -43,13 +43,15 @@ def signed_in() -> str:
 
 
 def later(deed: Callable[..., bytes], *arguments: Any) -> Callable[[], bytes]:
-    """A download's bytes, made when its button is pressed: outside of the page, in the name of whoever was shown it."""
+    """A download's bytes, made when its button is pressed: outside of the page, in the name and language of whoever was
+    shown it."""
     address = signed_in() if roles.place() is not None else ""
+    spoken = as_now(deed)
 
     def made() -> bytes:
         token = _asks.set(address)
         try:
-            result = deed(*arguments)
+            result: bytes = spoken(*arguments)
         finally:
             _asks.reset(token)
         given.setdefault(sha256(result).digest(), set()).add(address)

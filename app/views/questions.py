@@ -379,15 +379,20 @@ def _answer(a: asking.Asked) -> None:
             "Guarantee: epsilon {epsilon:g}, delta {delta}; it may be published."
         ).format(epsilon=card["epsilon"], delta=words.small(card["delta"]))
     )
-    page_ = app_api.ANSWER.replace(".json", ".html")
     with st.container(horizontal=True):
-        for key, name, kind, label in (
-            ("get_answer_", app_api.ANSWER, "application/json", _("Answer with its card (.json)")),
-            ("get_page_", page_, "text/html", _("Page (.html)")),
+        for key, made, name, kind, label in (
+            (
+                "get_answer_",
+                access.later(asking.part, a, app_api.ANSWER),
+                app_api.ANSWER,
+                "application/json",
+                _("Answer with its card (.json)"),
+            ),
+            ("get_page_", access.later(asking.page, a), "answer.html", "text/html", _("Page (.html)")),
         ):
             st.download_button(
                 label,
-                access.later(asking.part, a, name),
+                made,
                 name,
                 kind,
                 key=f"{key}{a.name}",

@@ -13,6 +13,7 @@ from synth.cli.options import (
     DatasetOpt,
     DeltaOpt,
     JsonOpt,
+    LanguageOpt,
     LedgerOpt,
     MaxRowsOpt,
     NamedSourceOpt,
@@ -58,6 +59,7 @@ def ask(
     reason: ReasonOpt = None,
     approved_by: ApprovedByOpt = None,
     separate: SeparateOpt = False,
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Ask what a release's analysis says of the private table.
@@ -66,11 +68,12 @@ def ask(
     """
     from synth.pipeline.verified import Questions
     from synth.report import answer_page
+    from synth.report.words import written
     from synth.schema import table as schemas
-    from synth.verified import language
+    from synth.verified.language import load as questions_of
 
     place = _place(table, epsilon, out)
-    asked = Questions(release, language.load(question))
+    asked = Questions(release, questions_of(question))
     if table is None:
         _price(asked, out, delta=delta, relation=relation, max_rows=max_rows, width=width, term=term, as_json=as_json)
         return
@@ -92,7 +95,8 @@ def ask(
         separate=separate,
         may_spend=may_spend(),
     )
-    write_text(place.with_suffix(".html"), str(answer_page.render(result.plain())))
+    with written(language):
+        write_text(place.with_suffix(".html"), str(answer_page.render(result.plain())))
     spent = {"epsilon": float(epsilon or 0.0), "delta": delta}
     charged(place, "answer", result.plain(), _lines(result.answers), spent=spent, as_json=as_json)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt, PapersOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LanguageOpt, LedgerOpt, PaidOpt, PapersOpt
 
 
 def bundle(
@@ -26,26 +26,27 @@ def bundle(
     papers: PapersOpt = None,
     unfinished: Annotated[bool, typer.Option("--unfinished", help="Papers too that nobody has finished.")] = False,
     as_pdf: Annotated[bool, typer.Option("--pdf", help="Report, card and papers as one PDF, too.")] = False,
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Pack what may be handed over into one zip file.
 
     The release, its card and its publishable report; refuses what must not leave.
     """
-    from synth.release.card import papers as form
-    from synth.report import bundle as release_bundle
     from synth.report import last_look
+    from synth.report.handed_over import bundle as bundled
 
-    made = release_bundle.make(
+    made = bundled(
         release,
         out,
-        facts=None if papers is None else form.load(papers),
+        facts=papers,
         how=choice,
         candidates=candidates or (),
         paid=paid,
         ledger=ledger,
         unfinished=unfinished,
         as_pdf=as_pdf,
+        language=language,
     )
     vouched = last_look.standing(release)
     if as_json:

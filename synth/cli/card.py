@@ -7,7 +7,7 @@ import typer
 
 from synth.cli.answer import say, write_text
 from synth.cli.guide import helped
-from synth.cli.options import CandidatesOpt, JsonOpt, LedgerOpt, PaidOpt, PapersOpt
+from synth.cli.options import CandidatesOpt, JsonOpt, LanguageOpt, LedgerOpt, PaidOpt, PapersOpt
 
 card_app = typer.Typer(
     callback=helped, invoke_without_command=True, help="Check a release card, or write it for people."
@@ -56,6 +56,7 @@ def card_write(
     published: Annotated[str | None, typer.Option("--published", help="Date of publication, YYYY-MM-DD.")] = None,
     contact: Annotated[str | None, typer.Option("--contact", help="Whom to ask.")] = None,
     papers: PapersOpt = None,
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Write the card for people: card.md and card.html.
@@ -64,6 +65,7 @@ def card_write(
     """
     from synth.release.card import papers as form
     from synth.report import card_page
+    from synth.report.words import written
 
     facts = {} if papers is None else form.load(papers)
     options = {
@@ -76,7 +78,8 @@ def card_write(
         "published": published,
         "contact": contact,
     }
-    paths = card_page.write(release, facts={**facts, **{k: v for k, v in options.items() if v}})
+    with written(language):
+        paths = card_page.write(release, facts={**facts, **{k: v for k, v in options.items() if v}})
     say({"paths": paths}) if as_json else print("\n".join(paths.values()))
 
 
@@ -87,17 +90,17 @@ def card_export(
         str,
         typer.Option(
             "--format",
-            help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, "
-            "dpia-de, five-safes, data-card, ons or people.",
+            help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, five-safes, data-card, ons or people.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="File to write [default: stdout].")] = None,
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Write a record for catalogues, or a document for officers."""
     from synth.report.documents import pack
 
-    text = pack.export(release, kind)
+    text = pack.export(release, kind, language=language)
     waiting = pack.open_questions(release, kind)
     if out is not None:
         write_text(out, text)

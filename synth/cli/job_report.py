@@ -19,6 +19,13 @@ CANCELLED = "cancelled; nothing was spent, and no report was written"
 
 def write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     """Notes the look, examines the release and writes the page: the command's answer. Errors: as `synth report`."""
+    from synth.report.words import written
+
+    with written(request.language):
+        return _write(request, job)
+
+
+def _write(request: "ReportRequest", job: Path) -> dict[str, Any]:
     from synth.evaluate.examination import STAGES
     from synth.release import folder as folders
     from synth.report import chosen_release

@@ -16,6 +16,22 @@ SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a
 LedgerOpt = Annotated[
     Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER, else the user's own].")
 ]
+
+
+def known_language(code: str | None) -> str | None:
+    """A language, looked up before the command begins. Errors: UsageError for one without a catalogue."""
+    if code is not None:
+        from synth.report.words import written
+
+        with written(code):
+            pass
+    return code
+
+
+LanguageOpt = Annotated[
+    str | None,
+    typer.Option("--language", callback=known_language, help="Of pages and papers: en or de [default: en]."),
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 EpsilonOpt = Annotated[float, typer.Option("--epsilon", help="Privacy loss of the whole run; smaller is more private.")]
 DeltaOpt = Annotated[float, typer.Option("--delta", help="Probability that epsilon does not bound the loss.")]

@@ -10,6 +10,7 @@ from synth.cli.options import (
     DeltaOpt,
     EpsilonOpt,
     JsonOpt,
+    LanguageOpt,
     OptionOpt,
     PriorOpt,
     PriorReasonOpt,
@@ -34,6 +35,7 @@ def preview(
     option: OptionOpt = None,
     seed: SeedOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the preview.")] = Path("preview"),
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """See a run's pages, made of public rows; spends nothing.
@@ -42,22 +44,24 @@ def preview(
     """
     from synth.pipeline.prior_look import look
     from synth.report.preview import preview as previewed
+    from synth.report.words import written
     from synth.schema import table as schemas
 
     facts, why = schemas.load(schema), one_or_each(prior_reason)
-    result = previewed(
-        facts,
-        out,
-        prior=prior or (),
-        prior_reason=why,
-        rows=rows,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        target=target,
-        options=parse_options(option or []),
-        seed=seed,
-    )
+    with written(language):
+        result = previewed(
+            facts,
+            out,
+            prior=prior or (),
+            prior_reason=why,
+            rows=rows,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            target=target,
+            options=parse_options(option or []),
+            seed=seed,
+        )
     looks = look(prior or (), schema=facts, prior_reason=why, relation=relation)
     if as_json:
         say({**result.plain(), "priors": [one.plain() for one in looks]})

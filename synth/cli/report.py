@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from synth.cli.answer import say
-from synth.cli.options import JsonOpt, LedgerOpt
+from synth.cli.options import JsonOpt, LanguageOpt, LedgerOpt
 from synth.cli.verdict import in_words, tell_publishable, verdict
 from synth.errors import UsageError
 
@@ -30,6 +30,7 @@ def report(
         Path, typer.Option("--out", help="The .html file to write; its figures go beside it as JSON.")
     ] = Path("report.html"),
     ledger: LedgerOpt = None,
+    language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Report how good a release is.
@@ -54,6 +55,7 @@ def report(
         rows=max_rows,
         statistics=statistics,
         ledger=ledger,
+        language=language,
     )
     if real is None:
         tell_publishable(paths, as_json=as_json)

@@ -60,6 +60,17 @@ def spoken(code: str) -> Iterator[None]:
         _chosen.reset(token)
 
 
+def as_now(deed: Callable[..., Any]) -> Callable[..., Any]:
+    """The deed, done later or in another thread in the language that is spoken now."""
+    code = current()
+
+    def done(*arguments: Any, **options: Any) -> Any:
+        with spoken(code):
+            return deed(*arguments, **options)
+
+    return done
+
+
 def translated(text: str) -> str:
     """A text that stands in the code so, placeholders and all, in the current language."""
     code = current()
@@ -115,6 +126,30 @@ def _phrase(code: str, message: str, depth: int = 0) -> str:
     return message
 
 
+def numerals(text: str) -> str:
+    """A number that is written as in English, with the marks of the language spoken: the catalogue's header names them.
+
+    >>> numerals("1,234.5")
+    '1,234.5'
+    """
+    code = current()
+    return text if code in ("en", MARKED) else text.translate(_marks(code))
+
+
+def prose(message: str) -> str:
+    """As ``phrase``, and the numbers in what was translated with the marks of the language spoken."""
+    if (said := phrase(message)) == message or current() == MARKED:
+        return said
+    return _NUMBER.sub(lambda m: numerals(m[0]), said)
+
+
+@cache
+def _marks(code: str) -> dict[int, str]:
+    about = _file(code).metadata
+    return {ord("."): about.get("X-Decimal-Mark", "."), ord(","): about.get("X-Thousands-Mark", ",")}
+
+
+_NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
 _PLACE = re.compile(r"\{(\w+)(?:![rsa])?(?::[^{}]*)?\}")
 
 

@@ -115,7 +115,8 @@ class ReportRequest(FreeRequest):
     """The steward's report on a release, against the real ``table``, of which a copy is made where it has a source.
 
     ``out``: the page; ``reports``: the name of the run's job; ``shadow_runs``: of the method, to attack it. ``test``: a
-    file in this job's folder, of real rows that the run did not see; it is removed once it is read.
+    file in this job's folder, of real rows that the run did not see; it is removed once it is read. ``language``: of
+    the page.
     Errors: UsageError. Privacy: public only.
     """
 
@@ -125,6 +126,7 @@ class ReportRequest(FreeRequest):
     out: str
     shadow_runs: int = Field(default=0, ge=0)
     test: str = Field(default="", pattern=r"^[\w.-]*$")
+    language: str = Field(default="en", pattern=r"^[a-z]{2,6}$")
 
 
 Request = RunRequest | RefitRequest | ReportRequest

@@ -29,6 +29,18 @@ class Relation(StrEnum):
         return self is not Relation.ADD_REMOVE
 
 
+ROWS = {  # written out, so that each can be translated
+    Relation.ADD_REMOVE: "one row more or less; the number of rows is itself protected",
+    Relation.REPLACE_ONE: "one row replaced by any other; the number of rows is public",
+    Relation.ZERO_OUT: "one row blanked out; the number of rows is public",
+}
+PERSONS = {
+    Relation.ADD_REMOVE: "one person more or less; the number of persons is itself protected",
+    Relation.REPLACE_ONE: "one person replaced by any other; the number of persons is public",
+    Relation.ZERO_OUT: "one person blanked out; the number of persons is public",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Adjacency:
     """Between which tables a release must look alike: the relation, and whose rows it moves.
@@ -73,7 +85,7 @@ class Adjacency:
     @property
     def in_words(self) -> str:
         """The relation for a reader of a card."""
-        return self.words("one row", "rows") if self.by_row else self.words("one person", "persons")
+        return (ROWS if self.by_row else PERSONS)[self.relation]
 
     def words(self, one: str, several: str) -> str:
         """The relation of units that are called so.

@@ -9,9 +9,11 @@ from typing import Any
 from markupsafe import Markup
 
 from synth.files import whole_files
+from synth.languages import _, numerals
 from synth.report import html
 from synth.report.svg import dot, draw, label, line, rect
 from synth.report.svg_charts import WIDE, rows_of
+from synth.report.words import between
 
 ANSWER = "answer.json"
 STEP = 24
@@ -43,11 +45,11 @@ def render(answer: Mapping[str, Any]) -> Markup:
 
     Privacy: released answers only.
     """
-    card, level = answer["card"], f"{100 * answer['level']:g} %"
+    card, level = answer["card"], numerals(f"{100 * answer['level']:g} %")
     return html.render(
         "answer.html",
-        title="Verified answers",
-        mark=None if card.get("exportable", True) else "Made with seeded noise: protects nothing",
+        title=_("Verified answers"),
+        mark=None if card.get("exportable", True) else _("Made with seeded noise: protects nothing"),
         card=card,
         release=answer["release"],
         level=level,
@@ -74,28 +76,31 @@ def _part(one: Mapping[str, Any], level: str) -> _Part:
         )
         for name, t in one["terms"].items()
     ]
-    rows += [(f"yours of {n}", "", _yes(said), "", "") for n, said in one.get("within", {}).items()]
+    rows += [(_("yours of {name}").format(name=n), "", _yes(said), "", "") for n, said in one.get("within", {}).items()]
     words = json.dumps(one["question"], ensure_ascii=False)
     return _Part(words=words, rows=rows, picture=picture(one["terms"], level=level), settled=bool(one["settled"]))
 
 
 def _yes(said: Mapping[str, Any]) -> str:
     if said["within"] is None:
-        return "not to be told"
-    return f"{'within' if said['within'] else 'not within'}, wrong with chance {said['error']:.2g}"
+        return _("not to be told")
+    chance = number(said["error"], 2)
+    if said["within"]:
+        return _("within, wrong with chance {chance}").format(chance=chance)
+    return _("not within, wrong with chance {chance}").format(chance=chance)
 
 
 def _span(term: Mapping[str, Any], low: str, high: str) -> str:
-    return "-" if term[low] is None else f"{number(term[low])} to {number(term[high])}"
+    return "-" if term[low] is None else between(number(term[low]), number(term[high]))
 
 
-def number(value: float | None) -> str:
-    """A figure in five digits, a dash for none.
+def number(value: float | None, digits: int = 5) -> str:
+    """A figure in so many digits, a dash for none.
 
     >>> number(1234.5678), number(None)
     ('1234.6', '-')
     """
-    return "-" if value is None else f"{value:.5g}"
+    return "-" if value is None else html.number(value, digits)
 
 
 def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
@@ -117,9 +122,11 @@ def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
             return left + 8 + (value - low) * wide
 
         if term["estimate"] is None:
-            shapes.append(label(left + 8, y + 4, "not settled", anchor="start", kind="dim"))
+            shapes.append(label(left + 8, y + 4, _("not settled"), anchor="start", kind="dim"))
             continue
-        title = f"{name}: {number(term['estimate'])} ({level}: {_span(term, 'low', 'high')})"
+        title = _("{name}: verified {estimate}, {level} {interval}").format(
+            name=name, estimate=number(term["estimate"]), level=level, interval=_span(term, "low", "high")
+        )
         shapes.append(line(at(term["low"]), at(term["high"]), y, y, "whisker", title=title))
         inner = (max(term["table_low"], term["low"]), min(term["table_high"], term["high"]))
         shapes.append(rect(at(inner[0]), y - 4, (inner[1] - inner[0]) * wide, 8, "real", opacity=0.4, title=title))
@@ -127,10 +134,24 @@ def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
         if term["synthetic"] is not None:
             here = at(term["synthetic"])
             shapes.append(
-                rect(here - 1.5, y - 8, 3, 16, "synthetic", title=f"{name}: synthetic {number(term['synthetic'])}")
+                rect(
+                    here - 1.5,
+                    y - 8,
+                    3,
+                    16,
+                    "synthetic",
+                    title=_("{name}: synthetic {value}").format(name=name, value=number(term["synthetic"])),
+                )
             )
+    alone = _("{name}: verified {estimate}, {level} {interval}, synthetic {synthetic}")
     words = "; ".join(
-        f"{n}: verified {number(t['estimate'])}, {level} {_span(t, 'low', 'high')}, synthetic {number(t['synthetic'])}"
+        alone.format(
+            name=n,
+            estimate=number(t["estimate"]),
+            level=level,
+            interval=_span(t, "low", "high"),
+            synthetic=number(t["synthetic"]),
+        )
         for n, t in terms.items()
     )
     return draw(shapes, wide=WIDE, tall=rows.tall + 4, words=words, kind="answer")

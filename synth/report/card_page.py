@@ -7,18 +7,26 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.files import whole_files
+from synth.languages import Texts, _, prose
 from synth.release import markdown
 from synth.release.card import papers
 from synth.release.card.card import odds
 from synth.release.card.choice import in_words
 from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
 from synth.release.card.verify import load
-from synth.report import html
+from synth.report import html, words
+from synth.report.html import commas, number, percent
 
-SEEDED = "Made with seeded noise: protects nothing"
+TITLES = Texts(
+    {
+        "title": "Release card",
+        "seeded": "Made with seeded noise: protects nothing",
+        "mechanisms": ["purpose", "mechanism", "sensitivity", "noise", "count"],
+        "shares": ["purpose", "share"],
+    }
+)
 Rows = list[tuple[str, str]]
 ON_CARD = ("name", "curators", "description", "region", "sector", "published", "licence")  # besides who signs
-MECHANISM_HEAD = ("purpose", "mechanism", "sensitivity", "noise", "count")
 
 
 @reading("card", "card")
@@ -28,15 +36,15 @@ def render_html(card: Mapping[str, Any]) -> str:
     Privacy: released answers only.
     """
     about = complete(card)
-    mark = UNCOVERED if uncovered(about) else None if about["exportable"] else SEEDED
+    mark = prose(UNCOVERED) if uncovered(about) else None if about["exportable"] else TITLES["seeded"]
     return html.render(
         "card.html",
-        title="Release card",
+        title=TITLES["title"],
         mark=mark,
         about=about,
         odds=odds(about["epsilon"]),
         parts=list(_parts(about)),
-        head=MECHANISM_HEAD,
+        head=TITLES["mechanisms"],
         purposes=_by_purpose(about),
         mechanisms=_mechanisms(about),
         shares=_shares(about),
@@ -47,23 +55,21 @@ def render_html(card: Mapping[str, Any]) -> str:
 def render_markdown(card: Mapping[str, Any]) -> str:
     """The card as Markdown."""
     about = complete(card)
-    lines = ["# Release card", ""]
-    if uncovered(about):
-        lines += [f"**{UNCOVERED}**", ""]
-    if about.get("preview"):
-        lines += [f"**{PREVIEW}**", ""]
-    if not about["exportable"]:
-        lines += [f"**{SEEDED}**", ""]
+    marks = [prose(UNCOVERED)] if uncovered(about) else []
+    marks += [prose(PREVIEW)] if about.get("preview") else []
+    marks += [] if about["exportable"] else [TITLES["seeded"]]
+    lines = [f"# {TITLES['title']}", "", *(line for mark in marks for line in (f"**{mark}**", ""))]
     for title, rows in _parts(about):
         lines += [f"## {title}", "", "| | |", "|---|---|"]
         lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in rows] + [""]
     for title, head, table in (
-        ("Mechanisms", MECHANISM_HEAD, _mechanisms(about)),
-        ("Where the budget went", ("purpose", "share"), _shares(about)),
+        (_("Mechanisms"), TITLES["mechanisms"], _mechanisms(about)),
+        (_("Where the budget went"), TITLES["shares"], _shares(about)),
     ):
         lines += [f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         lines += [f"| {' | '.join(map(_cell, row))} |" for row in table] + [""]
-    lines += ["## What the guarantee does not say", "", *(f"- {_cell(h)}" for h in about["hazards"]), ""]
+    hazards = (f"- {_cell(prose(h))}" for h in about["hazards"])
+    lines += [f"## {_('What the guarantee does not say')}", "", *hazards, ""]
     return "\n".join(lines)
 
 
@@ -72,118 +78,129 @@ def _cell(value: object) -> str:
 
 
 def _parts(about: Mapping[str, Any]) -> Iterable[tuple[str, Rows]]:
-    unit = about.get("unit_in_words") or (
-        "a row" if about["unit"] == "row" else f"a person ({about['unit']}), at most {about['max_rows_of_a_unit']} rows"
-    )
-    learnt = about.get("of_which_schema")
-    yield (
-        "Guarantee",
-        [
-            ("epsilon, delta", f"{about['epsilon']:g}, {about['delta']:g} ({about['variant']})"),
-            ("meaning", about["meaning"]),
-            ("unit of privacy", unit),
-            ("relation", f"{about['relation']}: {about['relation_in_words']}"),
-            ("composition", about["composition"]),
-            ("accountant", "{name}, {library} {version}".format(**about["accountant"])),
-            *(
-                [
-                    (
-                        "of which the schema",
-                        f"epsilon {learnt['epsilon']:g}, delta {learnt['delta']:g}, ledger entry "
-                        f"{learnt['ledger_entry']}",
-                    )
-                ]
-                if learnt
-                else []
-            ),
-            *([("with earlier releases", shown["statement"])] if (shown := about.get("in_all_releases")) else []),
-            *in_words(about),
-        ],
-    )
-    stated = about.get("deployment", {})
-    yield "Who stands for it", _answers(stated, papers.SIGNED, missing="not stated")
-    yield (
-        "Release",
-        [
-            *_answers({n: v for n, v in stated.items() if n in ON_CARD}, papers.MORE),
-            ("product", about["product"]),
-            ("dataset", about.get("dataset") or "not named"),
-            ("method", about["method"]),
-            ("synthetic rows", f"{about['rows']['synthetic']:,}"),
-            ("created", about["created"]),
-            ("chosen among candidates", about["selection"]["in_words"]),
-            *([("what the choice costs", about["selection"]["statement"])] if in_words(about) else []),
-            ("ledger entry", f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"),
-            ("schema SHA-256", about["schema_sha256"]),
-        ],
-    )
+    """The chapters of a card, each with what it states."""
+    yield _("Guarantee"), list(_guarantee(about))
+    yield _("Who stands for it"), _answers(about.get("deployment", {}), papers.SIGNED, missing=_("not stated"))
+    yield _("The release"), list(_release(about))
     if "verdict" in about:
-        yield "What it is good for", (_verdict(about["verdict"]))
+        yield _("What it is good for"), _verdict(about["verdict"])
     if "keys" in about:
-        yield "Tables", list(_tables(about))
-    yield (
-        "Taken as public (invariants)",
-        [
-            (i["what"], f"{', '.join(i['of'])}: {i['vouched']}" if "of" in i else i["vouched"])
-            for i in about["invariants"]
-        ]
-        + _learnt(about),
+        yield _("Tables"), list(_tables(about))
+    yield _("Taken as public (invariants)"), [*_invariants(about), *_learnt(about)]
+    yield _("Measures"), list(_measures(about))
+
+
+def _guarantee(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    by = about["accountant"]
+    yield _("epsilon, delta"), f"{number(about['epsilon'])}; {number(about['delta'])} ({about['variant']})"
+    yield _("meaning"), prose(about["meaning"])
+    yield _("unit of privacy"), unit(about)
+    yield _("relation"), f"{about['relation']}: {prose(about['relation_in_words'])}"
+    yield _("composition"), prose(about["composition"])
+    yield _("accountant"), f"{prose(by['name'])}, {by['library']} {by['version']}"
+    if learnt := about.get("of_which_schema"):
+        entry = _("epsilon {epsilon}, delta {delta}, ledger entry {entry}")
+        yield (
+            _("of which the schema"),
+            entry.format(
+                epsilon=number(learnt["epsilon"]), delta=number(learnt["delta"]), entry=learnt["ledger_entry"]
+            ),
+        )
+    if shown := about.get("in_all_releases"):
+        yield _("with earlier releases"), prose(shown["statement"])
+    yield from ((prose(name), prose(said)) for name, said in in_words(about))
+
+
+def unit(about: Mapping[str, Any]) -> str:
+    """The unit of privacy in words."""
+    if "unit_in_words" in about:
+        return prose(str(about["unit_in_words"]))
+    if about["unit"] == "row":
+        return _("one row")
+    return _("one person ({column}), with at most {most} rows").format(
+        column=about["unit"], most=about["max_rows_of_a_unit"]
     )
-    yield (
-        "Measures",
-        [
-            ("tuning", about["tuning"]["statement"]),
-            ("noise", about["noise_source"]),
-            ("randomness", f"{about['randomness']['privacy']}; {about['randomness']['after_release']}"),
-            ("floating point", about["floating_point"]),
-            ("side channels", about["side_channels"]),
-            ("trust", about["trust"]),
-            ("post-processing", about["post_processing"]),
-            ("identifiers", about.get("linkage", "-")),
-            *([("weight", f"{w['column']}: {w['statement']}")] if (w := about.get("weight")) else []),
-            ("versions", ", ".join(f"{n} {v}" for n, v in about["versions"].items())),
-        ],
-    )
+
+
+def _release(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    yield from _answers({n: v for n, v in about.get("deployment", {}).items() if n in ON_CARD}, papers.MORE)
+    yield _("product"), prose(about["product"])
+    yield _("dataset"), about.get("dataset") or _("not named")
+    yield _("method"), about["method"]
+    yield _("synthetic rows"), commas(about["rows"]["synthetic"])
+    yield _("created"), about["created"]
+    yield _("chosen among candidates"), prose(about["selection"]["in_words"])
+    if in_words(about):
+        yield _("what the choice costs"), prose(about["selection"]["statement"])
+    yield _("ledger entry"), f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"
+    yield _("schema SHA-256"), about["schema_sha256"]
+
+
+def _invariants(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for i in about["invariants"]:
+        yield prose(i["what"]), f"{', '.join(i['of'])}: {prose(i['vouched'])}" if "of" in i else prose(i["vouched"])
+
+
+def _measures(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    yield _("tuning"), prose(about["tuning"]["statement"])
+    yield _("noise"), prose(about["noise_source"])
+    yield _("randomness"), "; ".join(prose(part) for part in about["randomness"].values())
+    yield _("floating point"), prose(about["floating_point"])
+    yield _("side channels"), prose(about["side_channels"])
+    yield _("trust"), prose(about["trust"])
+    yield _("post-processing"), prose(about["post_processing"])
+    yield _("identifiers"), prose(about.get("linkage", "-"))
+    if w := about.get("weight"):
+        yield _("weight"), f"{w['column']}: {prose(w['statement'])}"
+    yield _("versions"), ", ".join(f"{n} {v}" for n, v in about["versions"].items())
 
 
 def _verdict(uses: Iterable[Mapping[str, Any]]) -> Rows:
     """The uses by level, as the release alone can tell."""
     levels: dict[str, list[str]] = {}
     for use in uses:
-        levels.setdefault(str(use["level"]), []).append(str(use["sentence"]))
-    return [(level, "; ".join(lines)) for level, lines in levels.items()]
+        levels.setdefault(str(use["level"]), []).append(words.stored(use))
+    return [(words.level(level), "; ".join(lines)) for level, lines in levels.items()]
 
 
 def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Rows by table, the keys with their bounds, and public tables."""
     for table, rows in about["rows"].get("tables", {}).items():
-        yield table, f"{rows:,} synthetic rows"
+        yield table, _("{n} synthetic rows").format(n=commas(rows))
     for key in about["keys"]:
+        bound = _("by {columns}; at most {most} rows of one parent are kept, rows without a parent are passed over")
         yield (
-            f"{key['child']} of {key['parent']}",
-            f"by {', '.join(key['columns'])}; at most {key['most_children']} "
-            "rows of one parent are kept, rows without a parent are passed over",
+            _("{child} of {parent}").format(child=key["child"], parent=key["parent"]),
+            bound.format(columns=", ".join(key["columns"]), most=key["most_children"]),
         )
     for name, public in (about.get("public_tables") or {}).items():
-        yield name, f"a public table, to which {', '.join(public['referred_by'])} refer"
+        yield name, _("a public table, to which {tables} refer").format(tables=", ".join(public["referred_by"]))
 
 
 def _learnt(about: Mapping[str, Any]) -> Rows:
     names = [n for n, s in about["public_facts"].items() if s == "private"]
-    return [("learnt with privacy, no invariant", ", ".join(names))] if names else []
+    return [(_("learnt with privacy, no invariant"), ", ".join(names))] if names else []
 
 
 def _answers(stated: Mapping[str, Any], fields: Mapping[str, papers.Field], *, missing: str = "") -> Rows:
     """The form's answers by label; ``missing``: said of each that nobody gave."""
     shown = {n: v if isinstance(v := stated.get(n) or missing, str) else ", ".join(v) for n in fields}
-    return [(fields[n].label, words) for n, words in shown.items() if words]
+    return [(prose(fields[n].label), answer) for n, answer in shown.items() if answer]
 
 
 def _mechanisms(about: Mapping[str, Any]) -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
     for m in about["mechanisms"]:
-        noise = f"sigma {m['sigma']:.6g}" if m.get("sigma") is not None else f"scale {m['scale']:.6g}"
-        out.append((m["name"], m["mechanism"], f"{m['sensitivity']:.6g}", noise, str(m["count"])))
+        kind, size = ("sigma", m["sigma"]) if m.get("sigma") is not None else (_("scale"), m["scale"])
+        out.append(
+            (
+                prose(m["name"]),
+                prose(m["mechanism"]),
+                number(m["sensitivity"]),
+                f"{kind} {number(size)}",
+                str(m["count"]),
+            )
+        )
     return out
 
 
@@ -195,14 +212,16 @@ def _by_purpose(about: Mapping[str, Any]) -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
     for (name, kind, size), members in groups.items():
         scales = sorted(float(m.get("sigma") or m["scale"]) for m in members)
-        noise = f"{scales[0]:.4g}" if scales[0] == scales[-1] else f"{scales[0]:.4g} to {scales[-1]:.4g}"
-        word = "sigma" if members[0].get("sigma") is not None else "scale"
-        out.append((name, kind, f"{size:.6g}", f"{word} {noise}", str(sum(m["count"] for m in members))))
+        least, most = number(scales[0], 4), number(scales[-1], 4)
+        noise = least if scales[0] == scales[-1] else words.between(least, most)
+        word = "sigma" if members[0].get("sigma") is not None else _("scale")
+        many = str(sum(m["count"] for m in members))
+        out.append((prose(name), prose(kind), number(size), f"{word} {noise}", many))
     return out
 
 
 def _shares(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, f"{100 * part:.1f} %") for name, part in shares(about).items()]
+    return [(prose(name), percent(part)) for name, part in shares(about).items()]
 
 
 def write(
@@ -224,8 +243,8 @@ def write(
         "card.html": render_html(card),
     }
     try:
-        for name, words in written.items():
-            whole_files.write(place / name, words)
+        for name, text in written.items():
+            whole_files.write(place / name, text)
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; choose a folder you may write to") from None
     return {name.replace(".", "_"): str(place / name) for name in written}

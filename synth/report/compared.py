@@ -11,9 +11,10 @@ from synth.evaluate import examination
 from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.verdict import Verdict
+from synth.languages import _, prose
 from synth.report import chosen_release, html
-from synth.report.publishable import lines
 from synth.report.steward.page import MARK
+from synth.report.words import lines
 from synth.schema.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class Compared:
         return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
 
     def _repr_html_(self) -> str:
-        return str(html.render("compared.html", mark=MARK, uses=lines(self.verdict), unsure=self.verdict.unsure))
+        return str(
+            html.render("compared.html", mark=_(MARK), uses=lines(self.verdict), unsure=prose(self.verdict.unsure))
+        )
 
 
 def compare(result: "Result", real: str | Path | pd.DataFrame, *, ledger: str | Path | None = None) -> Compared:

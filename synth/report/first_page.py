@@ -7,11 +7,12 @@ from typing import Any
 
 from synth.evaluate.rating import LEVELS, Uses
 from synth.evaluate.risks.chapter import OURS
+from synth.languages import _, numerals, prose
 from synth.release.card import limits, papers
-from synth.release.card.card import whose
+from synth.report import words
+from synth.report.html import commas, percent
 
 Answers = list[tuple[str, list[str]]]
-UNSTATED = "Nobody has stated it."
 TRIED = ("inference", "reconstruction")  # attacks on what is said of somebody
 
 
@@ -22,50 +23,59 @@ def answers(card: Mapping[str, Any], said: Uses, *, tried: Iterable[Any] = ()) -
     """
     own = card.get("deployment") or {}
     return [
-        ("What is it?", _what(card, own)),
-        ("What is it for?", [_stated(own, "intended_use")]),
-        ("Who receives it?", [_stated(own, "recipients")]),
-        ("What can it be used for?", _uses(said)),
-        ("What can be found out about one person?", [*_presence(card), *_attacks(tried)]),
-        ("Who answers for it?", _people(own)),
+        (_("What is it?"), _what(card, own)),
+        (_("What is it for?"), [_stated(own, "intended_use")]),
+        (_("Who receives it?"), [_stated(own, "recipients")]),
+        (_("What can it be used for?"), _uses(said)),
+        (_("What can be found out about one person?"), [*_presence(card), *_attacks(tried)]),
+        (_("Who answers for it?"), _people(own)),
     ]
 
 
 def _what(card: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
     many = card.get("rows") or {}
     tables = many.get("tables")
-    rows = f"{many.get('synthetic', 0):,} made-up rows" if tables is None else "made-up tables that belong together"
     if tables:
-        rows += f" ({', '.join(f'{t}: {n:,} rows' for t, n in tables.items())})"
-    of = f" in place of the private data “{card['dataset']}”" if card.get("dataset") else ""
-    return [*([str(own["description"])] if own.get("description") else []), f"{rows}{of}: {limits.MADE_UP}."]
+        each = ", ".join(_("{table}: {n} rows").format(table=t, n=commas(n)) for t, n in tables.items())
+        rows = _("Made-up tables that belong together ({each})").format(each=each)
+    else:
+        rows = _("{n} made-up rows").format(n=commas(many.get("synthetic", 0)))
+    if card.get("dataset"):
+        rows = _("{rows} in place of the private data “{dataset}”").format(rows=rows, dataset=card["dataset"])
+    return [*([str(own["description"])] if own.get("description") else []), f"{rows}: {prose(limits.MADE_UP)}."]
 
 
 def _stated(own: Mapping[str, Any], name: str) -> str:
-    return str(own.get(name) or UNSTATED)
+    return str(own.get(name) or _("Nobody has stated it."))
 
 
 def _uses(said: Uses) -> list[str]:
     """A line for each level, and what speaks against all."""
-    lines = [f"{level.capitalize()} {'; '.join(u.use for u in said.at(level))}." for level in LEVELS if said.at(level)]
-    never = "Not for anything about a single person, nor for rare cases and extremes, which noise hides on purpose."
-    return [*([f"With care: {said.unsure}."] if said.unsure else []), *lines, never]
+    lines = [
+        f"{words.level(level)} {'; '.join(words.use_of(u) for u in said.at(level))}."
+        for level in LEVELS
+        if said.at(level)
+    ]
+    never = _("Not for anything about a single person, nor for rare cases and extremes, which noise hides on purpose.")
+    unsure = [_("With care: {why}.").format(why=prose(said.unsure))] if said.unsure else []
+    return [*unsure, *lines, never]
 
 
 def _presence(card: Mapping[str, Any]) -> list[str]:
     """The odds of both guesses: of somebody's presence, and of what is said of them."""
     lines = []
     for what, sure, accident in limits.guesses(card):
-        about = "Whether somebody is in the data" if what.startswith("whether") else "What the data say of somebody"
-        lines.append(
-            f"{about}: whoever thinks the chances even {what} can be at most {limits.share(sure)} sure after seeing "
-            f"all of this, whatever else is known, but for an accident of {_rare(accident)}."
+        about = (
+            _("Whether somebody is in the data") if what.startswith("whether") else _("What the data say of somebody")
         )
-    return [
-        *lines,
-        f"What is true of many people alike can still be guessed of one; it could be without that {whose(card)}, too.",
-        limits.sentences(card)[-1],
-    ]
+        lines.append(
+            _(
+                "{about}: whoever thinks the chances even {what} can be at most {sure} sure after seeing all of this, "
+                "whatever else is known, but for an accident of {rare}."
+            ).format(about=about, what=prose(what), sure=numerals(limits.share(sure)), rare=_rare(accident))
+        )
+    alike = _("What is true of many people alike can still be guessed of one; it could be without that one, too.")
+    return [*lines, alike, prose(limits.sentences(card)[-1])]
 
 
 def _rare(probability: float) -> str:
@@ -74,21 +84,31 @@ def _rare(probability: float) -> str:
     >>> _rare(1e-05)
     '1 in 100,000'
     """
-    return f"1 in {1 / probability:,.0f}" if probability > 0 else "no chance at all"
+    return _("1 in {n}").format(n=commas(1 / probability)) if probability > 0 else _("no chance at all")
 
 
 def _attacks(tried: Iterable[Any]) -> list[str]:
     """How often attackers guessed what is said of somebody, on rows that the run saw, beside rows it never saw."""
     return [
-        f"Tried here ({f.attack}, the worst column): {100 * f.real.value:.0f} % of guesses were right"
-        + ("" if f.control is None else f", {100 * f.control.value:.0f} % on people whom the run never saw")
-        + f", {100 * f.baseline:.0f} % without any table: {f.reading}."
+        _("Tried here ({attack}, the worst column): {guesses}: {reading}.").format(
+            attack=prose(f.attack), guesses=", ".join(_guessed(f)), reading=prose(f.reading)
+        )
         for f in tried
         if f.attack.startswith(TRIED) and f.table == OURS
     ]
 
 
+def _guessed(f: Any) -> list[str]:
+    lines = [_("{share} of guesses were right").format(share=percent(f.real.value, 0))]
+    if f.control is not None:
+        lines.append(_("{share} on people whom the run never saw").format(share=percent(f.control.value, 0)))
+    return [*lines, _("{share} without any table").format(share=percent(f.baseline, 0))]
+
+
 def _people(own: Mapping[str, Any]) -> list[str]:
     approved = papers.approval(own)
-    named = [f"{papers.FIELDS[n].label}: {own[n]}." for n in ("controller", "contact", "legal_basis") if own.get(n)]
-    return [f"Approved by {approved}." if approved else "Nobody has approved it yet.", *named]
+    named = [
+        f"{prose(papers.FIELDS[n].label)}: {own[n]}." for n in ("controller", "contact", "legal_basis") if own.get(n)
+    ]
+    signed = _("Approved by {approver}.").format(approver=approved) if approved else _("Nobody has approved it yet.")
+    return [signed, *named]

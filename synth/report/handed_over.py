@@ -20,8 +20,9 @@ from synth.report import chosen_release, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
+from synth.report.words import written
 from synth.schema.table import Schema
-from synth.verified import language
+from synth.verified import language as questions_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +85,7 @@ class Release(Framed):
         """What an analysis here says of the private table: its ``price``, which is free, and its ``answer``, which is
         charged; ``question``: an object, a list of them or a file, in the language of docs/verified.md."""
         is_file = isinstance(question, str | Path)
-        return Questions(self.place, language.load(question) if is_file else question)
+        return Questions(self.place, questions_in.load(question) if is_file else question)
 
     def check(self) -> verify.Checked:
         """Derives the card's epsilon again, as ``synth.check``."""
@@ -111,13 +112,15 @@ def report(
     rows: int = 50_000,
     statistics: str | Path | None = None,
     ledger: str | Path | None = None,
+    language: str | None = None,
 ) -> dict[str, str]:
     """Writes a page about a release to ``out``, and its JSON beside it; the paths of both.
 
     Without ``real``: the publishable report, from the release alone, with further ``statistics`` that were paid for.
     With the ``real`` table: the steward's, marked as not for release; that somebody looked is noted beside the
     ``ledger`` that paid. ``test``: real rows that the run did not see; ``target``: a column to be predicted;
-    ``groups``: columns that divide people; ``shadow_runs``: attacks; ``rows``: at most so many of each table.
+    ``groups``: columns that divide people; ``shadow_runs``: attacks; ``rows``: at most so many of each table;
+    ``language``: of the page, ``de`` or ``en``.
 
     Errors: UsageError for options that do not fit, InputError for an unusable file or release.
 
@@ -130,16 +133,17 @@ def report(
         raise UsageError("statistics belong to the publishable report: leave out real")
     if several and (test or groups or shadow_runs or statistics):
         raise UsageError("related tables have no test, groups, shadow_runs or statistics; leave them out")
-    if real is None:
-        return publish.write(release, out, statistics=statistics)
-    chosen_release.look(release, ledger=ledger)
-    limits = Limits(rows=rows)
-    if several:
-        return related_steward.write(release, out, real=real, target=target, limits=limits)
-    examined = steward.examine(
-        release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
-    )
-    return steward.write(examined, release, out)
+    with written(language):
+        if real is None:
+            return publish.write(release, out, statistics=statistics)
+        chosen_release.look(release, ledger=ledger)
+        limits = Limits(rows=rows)
+        if several:
+            return related_steward.write(release, out, real=real, target=target, limits=limits)
+        examined = steward.examine(
+            release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
+        )
+        return steward.write(examined, release, out)
 
 
 def bundle(
@@ -153,13 +157,15 @@ def bundle(
     ledger: str | Path | None = None,
     unfinished: bool = False,
     as_pdf: bool = False,
+    language: str | None = None,
 ) -> single_bundle.Bundled:
     """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
 
     ``out``: the file. ``facts``: what only the steward knows (``papers.FIELDS``), or a file of it; papers that it
     does not complete are left out, unless asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one
     PDF. ``how``: in which way the release was chosen, among which other ``candidates``, by which ``paid`` counts;
-    ``ledger``: the one that paid.
+    ``ledger``: the one that paid; ``language``: of its pages and papers, ``de`` or ``en``; records and data are
+    English.
     Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
 
     **Guarantee**: that of the release, and of whatever was looked at to choose it.
@@ -167,14 +173,15 @@ def bundle(
     Privacy: released answers only.
     """
     stated = papers.load(facts) if isinstance(facts, str | Path) else facts
-    return single_bundle.make(
-        release,
-        out,
-        facts=stated,
-        how=how,
-        candidates=candidates,
-        paid=paid,
-        ledger=ledger,
-        unfinished=unfinished,
-        as_pdf=as_pdf,
-    )
+    with written(language):
+        return single_bundle.make(
+            release,
+            out,
+            facts=stated,
+            how=how,
+            candidates=candidates,
+            paid=paid,
+            ledger=ledger,
+            unfinished=unfinished,
+            as_pdf=as_pdf,
+        )

@@ -4,22 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth.evaluate.rating import CARE, LEVELS, NOT, Uses
+from synth.languages import Texts, _, prose
 from synth.release.card import limits, papers
-from synth.report import bundle_texts, html, released_verdict
+from synth.report import bundle_texts, html, released_verdict, words
 from synth.report.documents.pack import Paper
 from synth.report.publishable import Publishable
 from synth.schema.table import Column, Schema
 
-KINDS = {
-    "categorical": "one of a list",
-    "ordinal": "one of an ordered list",
-    "boolean": "two values",
-    "integer": "whole number",
-    "float": "number",
-    "datetime": "date or time",
-    "identifier": "counter, made up",
-    "omitted": "left out",
-}
+KINDS = Texts(
+    {
+        "categorical": "one of a list",
+        "ordinal": "one of an ordered list",
+        "boolean": "two values",
+        "integer": "whole number",
+        "float": "number",
+        "datetime": "date or time",
+        "identifier": "counter, made up",
+        "omitted": "left out",
+    }
+)
 BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
 
 
@@ -30,31 +33,47 @@ def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any], do
 
     Privacy: released answers only.
     """
-    named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}".strip()
+    named = bundle_texts.name_of(card, several=False)
     return html.render(
         "index.html",
         title=named,
         mark=None,
         about=card,
         made_up=limits.MADE_UP,
-        limits=limits.sentences(card),
+        limits=[prose(line) for line in limits.sentences(card)],
         uses=uses(publishable, card),
         cite=cite(named, card),
         draws=card.get("method") in BY_DRAWS,
         documents=listed(documents),
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.parts(card, documents)],
-        described=any(c.description for c in schema.columns.values()),
+        head=head(schema),
         columns=columns(schema),
         starts=[
-            ("The table", "synthetic.csv", "opens in a spreadsheet; synthetic.parquet for programs"),
-            ("What was measured", "report.html", "the released noisy counts beside this table, with intervals"),
-            (
-                "What is guaranteed",
-                "card.html",
-                f"epsilon {card['epsilon']:g}, delta {card['delta']:g}, and all that they rest on",
-            ),
+            (_("The table"), "synthetic.csv", _("opens in a spreadsheet; synthetic.parquet for programs")),
+            *starts(card),
         ],
     )
+
+
+def starts(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Where to read on: what was measured, and what is guaranteed."""
+    guaranteed = _("epsilon {epsilon}, delta {delta}, and all that they rest on").format(
+        epsilon=html.number(card["epsilon"]), delta=html.number(card["delta"])
+    )
+    return [
+        (
+            _("What was measured"),
+            "report.html",
+            _("the released noisy counts beside the synthetic ones, with intervals"),
+        ),
+        (_("What is guaranteed"), "card.html", guaranteed),
+    ]
+
+
+def head(schema: Schema) -> list[str]:
+    """The head of the table of columns."""
+    described = any(c.description for c in schema.columns.values())
+    return [_("column"), _("kind"), _("values"), *([_("meaning")] if described else [])]
 
 
 def listed(documents: Sequence[Paper]) -> list[tuple[str, str, bool]]:
@@ -75,21 +94,23 @@ def uses(publishable: Publishable, card: Mapping[str, Any]) -> list[tuple[str, l
     """What the table is good for, usable with care for, and not for, as far as what was released can tell."""
     noise = [s.table.sigma for s in publishable.one_way.values()]
     care = [
-        *released_verdict.small_groups(noise, "the source"),
-        "results that matter: confirm them on the real table, through whoever holds it",
+        *map(prose, released_verdict.small_groups(noise, _("the source"))),
+        _("results that matter: confirm them on the real table, through whoever holds it"),
     ]
-    return sorted_out(released_verdict.verdict(publishable, card), care, linking="linking with other tables row by row")
+    return sorted_out(
+        released_verdict.verdict(publishable, card), care, linking=_("linking with other tables row by row")
+    )
 
 
 def sorted_out(said: Uses, care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:
     """Uses by heading, with ``care`` and those that no synthetic table has. ``linking``: why rows cannot be linked."""
     never = [
-        "anything about a single person: no row is anybody's record",
+        _("anything about a single person: no row is anybody's record"),
         linking,
-        "rare cases, extremes and outliers, which noise hides on purpose",
+        _("rare cases, extremes and outliers, which noise hides on purpose"),
     ]
-    more = {CARE: [*([said.unsure] if said.unsure else []), *care], NOT: never}
-    parts = [(level.capitalize(), [u.sentence for u in said.at(level)] + more.get(level, [])) for level in LEVELS]
+    more = {CARE: [*([prose(said.unsure)] if said.unsure else []), *care], NOT: never}
+    parts = [(words.level(n), [words.sentence(u) for u in said.at(n)] + more.get(n, [])) for n in LEVELS]
     return [(title, lines) for title, lines in parts if lines]
 
 
@@ -98,10 +119,17 @@ def cite(named: str, card: Mapping[str, Any]) -> str:
     version = card["versions"].get("facsimile-synth", "")
     publishers = ", ".join(papers.curators(card.get("deployment", {})))
     who = f"{publishers}. " if publishers else ""
-    return (
-        f"{who}{named} [synthetic data]. {str(card.get('created', ''))[:10]}. Made with Facsimile "
-        f"{version}, method {card['method']}, under differential privacy with epsilon "
-        f"{card['epsilon']:g} and delta {card['delta']:g}."
+    return _(
+        "{who}{named} [synthetic data]. {day}. Made with Facsimile {version}, method {method}, under differential "
+        "privacy with epsilon {epsilon} and delta {delta}."
+    ).format(
+        who=who,
+        named=named,
+        day=str(card.get("created", ""))[:10],
+        version=version,
+        method=card["method"],
+        epsilon=html.number(card["epsilon"]),
+        delta=html.number(card["delta"]),
     )
 
 
@@ -109,6 +137,8 @@ def values(column: Column) -> str:
     """What a cell may hold, shortly."""
     if column.is_numeric:
         low, high = column.min, column.max
-        return "" if low is None else f"{low} to {high}"
+        return "" if low is None else words.between(low, high)
     names = list(column.labels or column.categories or ())
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
+    if len(names) <= 6:
+        return ", ".join(names)
+    return _("{first} and {n} more").format(first=", ".join(names[:5]), n=len(names) - 5)

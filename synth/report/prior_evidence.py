@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.evaluate.read_sample import read
 from synth.generators.marginals import histogram, prior
+from synth.languages import _
 from synth.questions import Bins, CountsRelease, PublicCounts
 from synth.release import folder as folders
 from synth.report import svg_charts
@@ -123,15 +124,22 @@ def section(prior_evidences: Sequence[PriorEvidence]) -> dict[str, Any] | None:
 
 def verdict(one: PriorEvidence) -> str:
     """Whether the prior was right, in a word or two."""
-    return "corrected by the rows" if one.corrected else "right, as far as noise lets one see"
+    return _("corrected by the rows") if one.corrected else _("right, as far as noise lets one see")
 
 
 def in_words(one: PriorEvidence) -> str:
     """A sentence on one table, for whoever cannot see its picture too."""
-    return (
-        f"{', '.join(one.columns)}: {one.prior} is off the noisy answer by {percent(one.off)}, of which noise and "
-        f"chance explain {percent(one.by_chance)}: {verdict(one)}. It counted for {percent(one.weight, 0)} of the "
-        f"estimate; the synthetic table is off by {percent(one.rest)}."
+    return _(
+        "{columns}: {prior} is off the noisy answer by {off}, of which noise and chance explain {by_chance}: "
+        "{verdict}. It counted for {weight} of the estimate; the synthetic table is off by {rest}."
+    ).format(
+        columns=", ".join(one.columns),
+        prior=one.prior,
+        off=percent(one.off),
+        by_chance=percent(one.by_chance),
+        verdict=verdict(one),
+        weight=percent(one.weight, 0),
+        rest=percent(one.rest),
     )
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
+from synth.languages import Texts, _, prose
 from synth.questions.kinds import kinds_of
-from synth.report import first_page, html, svg_charts
-from synth.report.html import figure, percent
+from synth.report import card_page, first_page, html, svg_charts, words
+from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.statistics_section import section
 from synth.schema import grouping
@@ -23,7 +24,13 @@ from synth.schema.table import Column, Schema
 MOST_BINS = 24  # bars of one chart; finer tables are gathered
 SHOWN = 60  # columns drawn
 SHOWN_CELLS = 30  # of a table of further statistics in sight at once
-LEVEL_WORDS = f"{100 * LEVEL:.0f} % interval"
+HEADLINES = Texts(
+    {
+        "one_way": "Distance, one-way tables",
+        "two_way": "Distance, two-way tables",
+        "larger": "Distance, larger tables",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,8 +56,10 @@ class ComparedTable:
         """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
         low, high = self.ends
         if not rows:
-            return "not known"
-        return advice(rate_between(DISTANCES[name], low, high, second=self.by_chance(rows), fitted=fitted))
+            return _("not known")
+        return words.advice(
+            advice(rate_between(DISTANCES[name], low, high, second=self.by_chance(rows), fitted=fitted))
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +72,16 @@ class Publishable:
     two_way: Mapping[tuple[str, ...], ComparedTable]
     kinds: tuple[str, ...]
     larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
+
+
+def interval() -> str:
+    """What the whiskers of charts are."""
+    return _("{level} % interval").format(level=f"{100 * LEVEL:.0f}")
+
+
+def head(first: str) -> list[str]:
+    """The head of a table of released tables; ``first``: what a line stands for."""
+    return [first, _("cells"), _("noise of a cell"), _("distance"), _("from noise"), _("within"), _("for use")]
 
 
 def gather(
@@ -107,13 +126,15 @@ def render(
     rows, fitted = publishable.rows, not said.unsure
     return html.render(
         "publishable.html",
-        title="Publishable report",
+        title=_("Publishable report"),
         mark=None,
         result=publishable,
         about=about,
         level=LEVEL,
-        interval=LEVEL_WORDS,
+        interval=interval(),
+        head=head,
         source_rows=_source_rows(publishable),
+        unit=card_page.unit(about),
         headline=_headline(publishable),
         first=first_page.answers(about, said),
         charts=[
@@ -123,29 +144,25 @@ def render(
         columns=[[name, *fit_in_words(shown), shown.advice("columns", rows, fitted=fitted)] for name, shown in ordered],
         pairs=_several(publishable.two_way, "pairs", rows, fitted),
         larger=_several(publishable.larger, "triples", rows, fitted),
-        uses=lines(said),
-        unsure=said.unsure,
+        uses=words.lines(said),
+        unsure=prose(said.unsure),
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
         known=known,
     )
 
 
-def lines(said: Uses) -> list[tuple[str, ...]]:
-    """A verdict as a table: the level, what for, the figure, a second sample's, and the reason."""
-    return [(u.level.capitalize(), u.use, *u.shown, u.reason) for u in said.uses]
-
-
 def _source_rows(publishable: Publishable) -> str:
     if publishable.rows is None:
-        return "not known from this release"
-    return f"{publishable.rows:,.0f} ({'public' if publishable.rows_public else 'estimated'})"
+        return _("not known from this release")
+    said = _("{n} (public)") if publishable.rows_public else _("{n} (estimated)")
+    return said.format(n=commas(publishable.rows))
 
 
 def _headline(publishable: Publishable) -> list[tuple[str, float, float, float]]:
     """For each kind of table the means of distance, of the part that noise alone would cause, and of cells within."""
-    kinds = zip(("one-way", "two-way", "larger"), means(publishable).values(), strict=True)
-    return [(what, m["distance"], m["from_noise"], m["covered"]) for what, m in kinds if m is not None]
+    kinds = means(publishable).items()
+    return [(HEADLINES[kind], m["distance"], m["from_noise"], m["covered"]) for kind, m in kinds if m is not None]
 
 
 def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
@@ -154,16 +171,18 @@ def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
 
 def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -> dict[str, Any]:
     labels, noisy, half, synthetic = _few(shown, column)
-    words = f"{name}: released and synthetic counts, {percent(shown.fit.covered)} of cells within the {LEVEL_WORDS}"
+    message = _("{name}: released and synthetic counts, {share} of cells within the {interval}").format(
+        name=name, share=percent(shown.fit.covered), interval=interval()
+    )
     rows = [
-        (label, f"{v:,.0f} ± {h:,.0f}", f"{s:,.0f}")
+        (label, f"{commas(v)} ± {commas(h)}", commas(s))
         for label, v, h, s in zip(labels, noisy, half, synthetic, strict=True)
     ]
     retained = len(labels) - int(
         len(labels) > MOST_BINS and not column.is_numeric
     )  # the pooled rest would dwarf all else
     chart = svg_charts.intervals(
-        labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=words, level=LEVEL_WORDS
+        labels[:retained], noisy[:retained], half[:retained], synthetic[:retained], words=message, level=interval()
     )
     return {"name": name, "fit": shown.fit, "advice": advice, "chart": chart, "rows": rows, "rest": rows[retained:]}
 
@@ -175,9 +194,9 @@ def _several(
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
         (
-            " and ".join(columns),
-            f"{s.table.values.size:,}",
-            f"{figure(s.table.sigma, 1)} rows",
+            words.both(columns),
+            commas(s.table.values.size),
+            _("{n} rows").format(n=figure(s.table.sigma, 1)),
             *fit_in_words(s),
             s.advice(name, rows, fitted=fitted),
         )
@@ -199,7 +218,7 @@ def _few(shown: ComparedTable, column: Column) -> tuple[list[str], np.ndarray, n
         gathered[order] = np.minimum(np.arange(bins.size), MOST_BINS)
     size = int(gathered.max()) + 1
     members = [np.flatnonzero(gathered == g) for g in range(size)]
-    names = [_joined([labels[i] for i in m], column) for m in members]
+    names = [words.group(_joined([labels[i] for i in m], column)) for m in members]
     half = shown.table.half * np.sqrt([len(m) for m in members])
     return names, np.bincount(gathered, noisy, size), half, np.bincount(gathered, synthetic, size)
 
@@ -209,7 +228,7 @@ def _joined(labels: list[str], column: Column) -> str:
         return labels[0]
     if column.is_numeric:
         return f"{labels[0].split(' to ')[0]} to {labels[-1].split(' to ')[-1]}"
-    return f"all {len(labels)} others"
+    return _("all {n} others").format(n=len(labels))
 
 
 def means(publishable: Publishable) -> dict[str, dict[str, float] | None]:

@@ -2,6 +2,7 @@
 
 from markupsafe import Markup
 
+from synth.languages import _
 from synth.report import svg
 from synth.schema.dataset import Dataset
 
@@ -15,8 +16,9 @@ def picture(schema: Dataset) -> Markup:
     """
     rows = _rows(schema)
     depth = {t: len(schema.upwards(t)) - 1 for t in schema.tables}
-    inside = {t: f"{len(s.columns)} columns" for t, s in schema.tables.items()}
-    inside |= {n: f"public, for {', '.join(facts.referred_by)}" for n, facts in (schema.public or {}).items()}
+    inside = {t: _("{n} columns").format(n=len(s.columns)) for t, s in schema.tables.items()}
+    for name, facts in (schema.public or {}).items():
+        inside[name] = _("public, for {tables}").format(tables=", ".join(facts.referred_by))
     box = max(WIDE, svg.room([*inside, *inside.values()]) + 20)
     shapes: list[svg.Shape] = []
     for key in schema.keys:
@@ -30,8 +32,12 @@ def picture(schema: Dataset) -> Markup:
     base = (max(rows.values()) + 1) * STEP
     for i, name in enumerate(public):
         shapes += _box(0.0, base + i * STEP, name, inside[name], box)
-    words = f"{schema.root} is the root; " + "; ".join(
-        f"{k.child} belongs to {k.parent}, at most {k.most_children} rows each" for k in schema.keys
+    belongs = _("{child} belongs to {parent}, at most {most} rows each")
+    words = "; ".join(
+        [
+            _("{table} is the root").format(table=schema.root),
+            *(belongs.format(child=k.child, parent=k.parent, most=k.most_children) for k in schema.keys),
+        ]
     )
     wide = (max(depth.values()) + 1) * (box + GAP) - GAP
     return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")

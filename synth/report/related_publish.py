@@ -12,17 +12,17 @@ import numpy as np
 
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
+from synth.languages import _, prose
 from synth.mechanisms import linked
 from synth.questions.linked import placed
 from synth.release import folder as folders
-from synth.report import first_page, html, publishable, released_verdict
-from synth.report.html import figure
+from synth.report import first_page, html, publishable, released_verdict, words
+from synth.report.html import commas, figure
 from synth.report.noisy_tables import NoisyTable, agreement
-from synth.report.publishable import LEVEL_WORDS, SHOWN, ComparedTable
+from synth.report.publishable import SHOWN, ComparedTable
 from synth.report.related_picture import picture
 from synth.schema.dataset import Dataset
 
-HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within", "for use"]
 VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
 
 
@@ -85,11 +85,32 @@ def verdict(tables: PublishableTables) -> Uses:
     Privacy: released answers only.
     """
     singles = {t: s.values() for t, s in tables.singles.items() if s}
-    first = {n: p.values() for n, p in tables.pairs.items()}
-    across = {
-        ("single columns, " if VIEWS["first"] in n else "tables of two columns, ") + n: s for n, s in first.items()
-    }
+    across = {_use(about): shown.values() for about, shown in tables.pairs.items()}
     return released_verdict.of_tables(singles, across, rows=tables.roots)
+
+
+def _use(about: str) -> str:
+    """What tables are good for that are about this: each of ``_about``'s forms as a sentence of its own."""
+    table, between, view = about.partition(": ")
+    if between:
+        return (
+            f"single columns, {table}: {view}" if view == VIEWS["first"] else f"tables of two columns, {table}: {view}"
+        )
+    if about.startswith("within "):
+        return f"tables of two columns, within {about.removeprefix('within ')}"
+    table, _with, others = about.partition(" with ")
+    return f"tables of two columns, {table} with {others}"
+
+
+def _titled(about: str) -> str:
+    """As ``_about`` has it, in the language that is spoken."""
+    table, between, view = about.partition(": ")
+    if between:
+        return f"{table}: {prose(view)}"
+    if about.startswith("within "):
+        return _("within {table}").format(table=about.removeprefix("within "))
+    table, _with, others = about.partition(" with ")
+    return _("{table} with {others}").format(table=table, others=others)
 
 
 def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
@@ -107,17 +128,17 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
     said = verdict(tables)
     return html.render(
         "related_publishable.html",
-        title="Publishable report",
+        title=_("Publishable report"),
         mark=None,
         about=card,
-        interval=LEVEL_WORDS,
-        roots=f"{tables.roots:,.0f}",
+        interval=publishable.interval(),
+        roots=commas(tables.roots),
         picture=picture(tables.schema),
         singles=singles,
-        head=HEAD,
-        tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
-        groups=[(about, _lines(shown, tables.roots)) for about, shown in tables.pairs.items()],
-        uses=publishable.lines(said),
+        head=publishable.head,
+        tables=[[t, commas(n)] for t, n in card["rows"]["tables"].items()],
+        groups=[(_titled(about), _lines(shown, tables.roots)) for about, shown in tables.pairs.items()],
+        uses=words.lines(said),
         first=first_page.answers(card, said),
     )
 
@@ -127,9 +148,9 @@ def _lines(result: Mapping[str, ComparedTable], roots: float) -> list[list[str]]
     ordered = sorted(result.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
         [
-            names,
-            f"{s.table.values.size:,}",
-            f"{figure(s.table.sigma, 1)} roots",
+            words.names(names),
+            commas(s.table.values.size),
+            _("{n} roots").format(n=figure(s.table.sigma, 1)),
             *publishable.fit_in_words(s),
             s.advice("across", roots),
         ]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from synth.languages import _
 from synth.pipeline.result import Result
 from synth.report import html
 from synth.report.svg import Shape, draw, rect
@@ -31,7 +32,9 @@ def _picture(column: pd.Series) -> Markup:
     shapes: list[Shape] = [
         rect(i * step, TALL * (1 - many / top), step - GAP, TALL * many / top, "") for i, many in enumerate(counts)
     ]
-    return draw(shapes, wide=WIDE, tall=TALL, words=f"Histogram of the synthetic column {column.name}")
+    return draw(
+        shapes, wide=WIDE, tall=TALL, words=_("Histogram of the synthetic column {name}").format(name=column.name)
+    )
 
 
 def _counts(values: pd.Series) -> list[int]:

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synth.languages import _, numerals
+from synth.report.html import commas, number
+from synth.report.words import between, both
+
 
 @dataclass(frozen=True, kw_only=True)
 class CountTable:
@@ -27,39 +31,45 @@ class Paid:
 
 def section(result: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
     """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``."""
-    interval, asked = f"{100 * result['level']:.0f} % interval", result["statistics"]
+    interval, asked = _("{level} % interval").format(level=f"{100 * result['level']:.0f}"), result["statistics"]
     return Paid(
         card=result["card"],
         together=_together(about, result["card"]),
         entry=_entry(result["card"]),
         interval=interval,
-        single=[(_named(s), s["value"], f"{s['low']} to {s['high']}") for s in asked if "cells" not in s],
+        single=[(_named(s), s["value"], between(s["low"], s["high"])) for s in asked if "cells" not in s],
         tables=[_counts(s, interval) for s in asked if "cells" in s],
     )
 
 
 def _counts(counted: Mapping[str, Any], interval: str) -> CountTable:
+    half = numerals(f"{counted['half']:,.1f}")
     if counted["kind"] == "weight":
-        what = f"{counted['by']} in all, a row at most {counted['bound']:g}, give or take {counted['half']:,.1f}"
-        head = (" and ".join(counted["columns"]), f"{what} ({interval})")
-        return CountTable(head=head, rows=[(", ".join(c["values"]), f"{c['weight']:,.1f}") for c in counted["cells"]])
-    head = (" and ".join(counted["columns"]), f"rows, give or take {counted['half']:,.1f} ({interval})")
-    return CountTable(head=head, rows=[(", ".join(c["values"]), f"{c['count']:,}") for c in counted["cells"]])
+        what = _("{weight} in all, a row at most {bound}, give or take {half} ({interval})").format(
+            weight=counted["by"], bound=number(counted["bound"]), half=half, interval=interval
+        )
+        rows = [(", ".join(c["values"]), numerals(f"{c['weight']:,.1f}")) for c in counted["cells"]]
+    else:
+        what = _("rows, give or take {half} ({interval})").format(half=half, interval=interval)
+        rows = [(", ".join(c["values"]), commas(c["count"])) for c in counted["cells"]]
+    return CountTable(head=(both(counted["columns"]), what), rows=rows)
 
 
 def _together(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """The guarantee of both in one line: sums, which hold whatever was asked in sight of what."""
     epsilon, delta = card["epsilon"] + other["epsilon"], card["delta"] + other["delta"]
-    return f"epsilon {epsilon:g}, delta {delta:g}, {card['relation']}"
+    return _("epsilon {epsilon}, delta {delta}, {relation}").format(
+        epsilon=number(epsilon), delta=number(delta), relation=card["relation"]
+    )
 
 
 def _named(statistic: Mapping[str, Any]) -> str:
     column = statistic["columns"][0]
-    return (
-        f"mean of {column}" if statistic["kind"] == "mean" else f"{100 * statistic['level']:g} % quantile of {column}"
-    )
+    if statistic["kind"] == "mean":
+        return _("mean of {column}").format(column=column)
+    return _("{level} % quantile of {column}").format(level=number(100 * statistic["level"]), column=column)
 
 
 def _entry(card: Mapping[str, Any]) -> str:
     entry = card.get("ledger_entry") or {}
-    return str(entry.get("number", "not known")) if isinstance(entry, Mapping) else str(entry)
+    return str(entry.get("number", _("not known"))) if isinstance(entry, Mapping) else str(entry)

@@ -7,7 +7,10 @@ import numpy as np
 from markupsafe import Markup
 
 from synth.evaluate.chart_data import Matrix
+from synth.languages import _, numerals, translated
+from synth.report.html import commas, percent
 from synth.report.svg import Shape, dot, draw, label, line, rect, room, steps, wrapped
+from synth.report.words import group
 
 WIDE = 340  # units; a unit is a pixel on a narrow screen
 BESIDE = 180  # room for labels beside the bars; longer ones stand above them
@@ -46,19 +49,30 @@ def rows_of(labels: Sequence[str], pitch: float) -> Rows:
 
 def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of categories in two tables, side by side."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max([real, synthetic])), 1e-9), rows_of(labels, 22)
     scale, shapes = (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y = rows.tops[i]
         for k, (kind, share) in enumerate((("real", real[i]), ("synthetic", synthetic[i]))):
-            shapes.append(rect(rows.left, y + 9 * k, share * scale, 8, kind, title=f"{name}, {kind}: {share:.2%}"))
+            shapes.append(
+                rect(
+                    rows.left,
+                    y + 9 * k,
+                    share * scale,
+                    8,
+                    kind,
+                    title=f"{name}, {translated(kind)}: {percent(share, 2)}",
+                )
+            )
         end = rows.left + max(real[i], synthetic[i]) * scale + 4
-        shapes.append(label(end, y + 13, f"{real[i]:.1%}", anchor="start", kind="dim"))
+        shapes.append(label(end, y + 13, numerals(f"{real[i]:.1%}"), anchor="start", kind="dim"))
     return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 
 def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, *, words: str) -> Markup:
     """Shares of bins in two tables: filled for the real one, a line for the synthetic."""
+    labels = list(map(group, labels))
     top, base, left = max(float(np.max([real, synthetic])), 1e-9), 150, 34
     step = (WIDE - left - 6) / len(labels)
     shapes = [
@@ -68,7 +82,9 @@ def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray
             step - 0.6,
             r / top * 136,
             "real",
-            title=f"{labels[i]}: real {r:.2%}, synthetic {synthetic[i]:.2%}",
+            title=_("{value}: real {real}, synthetic {synthetic}").format(
+                value=labels[i], real=percent(r, 2), synthetic=percent(synthetic[i], 2)
+            ),
         )
         for i, r in enumerate(real)
     ]
@@ -78,7 +94,7 @@ def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray
     lower = LINE if room((labels[0] + labels[-1],)) > WIDE - left - 20 else 0
     shapes += ends + ([label(WIDE - 6, base + 15 + lower, labels[-1], kind="dim")] if len(labels) > 1 else [])
     shapes.append(label(left - 4, base, "0", kind="dim"))
-    shapes.append(label(left - 4, 20, f"{top:.0%}" if top > 0.1 else f"{top:.1%}", kind="dim"))
+    shapes.append(label(left - 4, 20, numerals(f"{top:.0%}" if top > 0.1 else f"{top:.1%}"), kind="dim"))
     return draw(shapes, wide=WIDE, tall=base + 22 + lower, words=words)
 
 
@@ -94,7 +110,7 @@ def heat(
 
     ``root``: shades by square root, so that small shares can be seen. ``link``: where a cell leads to.
     """
-    rows, columns = matrix.rows, matrix.columns
+    rows, columns = (list(map(group, names)) for names in (matrix.rows, matrix.columns))
     size = 22 if len(columns) <= 16 else 15 if len(columns) <= 30 else 11
     left, above = (14 + room(names) for names in (rows, columns))
     shapes = []
@@ -125,11 +141,14 @@ def intervals(
     labels: Sequence[str], noisy: np.ndarray, half: np.ndarray, synthetic: np.ndarray, *, words: str, level: str
 ) -> Markup:
     """Released values as dots with their intervals, the synthetic table's as bars."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max(noisy + half)), float(np.max(synthetic)), 1e-9), rows_of(labels, 19)
     left, scale, shapes = rows.left, (WIDE - rows.left - 12) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y, low, high = rows.tops[i], max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
-        reported = f"{name}: released {noisy[i]:,.0f} ± {half[i]:,.0f} ({level}), synthetic {synthetic[i]:,.0f}"
+        reported = _("{name}: released {released} ± {half} ({level}), synthetic {synthetic}").format(
+            name=name, released=commas(noisy[i]), half=commas(half[i]), level=level, synthetic=commas(synthetic[i])
+        )
         shapes.append(rect(left, y, synthetic[i] * scale, 15, "synthetic", title=reported, opacity=0.75))
         shapes.append(line(left + low * scale, left + high * scale, y + 7.5, y + 7.5, "whisker"))
         shapes.append(dot(left + max(noisy[i], 0) * scale, y + 7.5, title=reported))
@@ -138,11 +157,15 @@ def intervals(
 
 def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: np.ndarray, *, words: str) -> Markup:
     """Shares before and after: what was known as grey bars, the noisy answer as dots, the synthetic table as bars."""
+    labels = list(map(group, labels))
     top, rows = max(float(np.max([known, released, made])), 1e-9), rows_of(labels, 24)
     left, scale, shapes = rows.left, (WIDE - rows.left - 44) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y = rows.tops[i]
-        message = f"{name}: prior {known[i]:.1%}, released {released[i]:.1%}, synthetic {made[i]:.1%}"
+        shares = {"prior": known[i], "released": released[i], "synthetic": made[i]}
+        message = _("{name}: prior {prior}, released {released}, synthetic {synthetic}").format(
+            name=name, **{n: percent(v) for n, v in shares.items()}
+        )
         shapes.append(rect(left, y, known[i] * scale, 8, "real", title=message))
         shapes.append(rect(left, y + 10, made[i] * scale, 8, "synthetic", title=message))
         shapes.append(dot(left + max(released[i], 0) * scale, y + 9, title=message))
@@ -151,10 +174,10 @@ def three(labels: Sequence[str], known: np.ndarray, released: np.ndarray, made: 
 
 def stacked(parts: tuple[float, float, float], *, top: float, words: str) -> Markup:
     """A distance as sampling, noise and bias, end to end."""
-    kinds = (("real", "sampling"), ("good", "privacy noise"), ("heat", "bias"))
+    kinds = (("real", _("sampling")), ("good", _("privacy noise")), ("heat", _("bias")))
     x, shapes = 0.0, []
     for (kind, name), share in zip(kinds, parts, strict=True):
         wide = WIDE * share / max(top, 1e-12)
-        shapes.append(rect(x, 2, wide, 14, kind, title=f"{name}: {share:.2%}"))
+        shapes.append(rect(x, 2, wide, 14, kind, title=f"{name}: {percent(share, 2)}"))
         x += wide
     return draw(shapes, wide=WIDE, tall=18, words=words)

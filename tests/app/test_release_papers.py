@@ -44,7 +44,7 @@ def fill(at, **more):
 
 def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done):
     assert not done.exception
-    assert "0 of 7 papers are finished" in said(done)
+    assert "0 of 6 papers are finished" in said(done)
     assert "Legal basis" in said(done)
     assert "write_papers" in keys(done)
     order = [m.value for m in done.subheader]
@@ -52,7 +52,7 @@ def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done)
     assert not [n for n in packed(of(done)) if n.startswith("documents/")]
     at = fill(done)
     assert not at.exception
-    assert "7 of 7 papers are finished" in said(at)
+    assert "6 of 6 papers are finished" in said(at)
     assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 7
     card = json.loads(packed(of(at))["card.json"])["deployment"]
     assert card["approver"] == "approver *stated*"
@@ -61,14 +61,14 @@ def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done)
 def test_a_wrong_date_is_said_and_nothing_is_kept(done):
     at = fill(done, approved="tomorrow")
     assert "no day" in said(at)
-    assert "0 of 7" in said(at)
+    assert "0 of 6" in said(at)
     assert not papers.store(of(at)).exists()
 
 
 def test_unfinished_papers_are_in_the_zip_where_somebody_wants_them(done):
     done.checkbox(key="papers_unfinished").check()
     at = done.button(key="save_papers").click().run()
-    assert "0 of 7" in said(at)
+    assert "0 of 6" in said(at)
     assert b"<mark>" in packed(of(at))["documents/dpia.html"]
 
 

@@ -32,6 +32,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "device",
         "form",
         "kind",
+        "language",
         "learn_share",
         "ledger",
         "max_categories",

@@ -77,7 +77,8 @@ def croissant(f: Facts) -> dict[str, Any]:
         "version": "1.0.0",
         "citeAs": _cited(f),
         **_people(f, "creator"),
-        "rai:dataCollection": f"Drawn from a model of noisy answers about {f.of('a private table', 'private tables')}.",
+        "rai:dataCollection": "Drawn from a model of noisy answers about "
+        f"{'private tables' if f.root else 'a private table'}.",
         "rai:personalSensitiveInformation": f"Rows drawn from noisy answers about real ones; epsilon "
         f"{f.card['epsilon']:g}, delta {f.card['delta']:g}, {f.card['relation_in_words']}.",
         "distribution": [
@@ -295,7 +296,7 @@ def _people(f: Facts, role: str) -> dict[str, Any]:
 
 def _cited(f: Facts) -> str:
     who = f"{', '.join(f.curators)}: " if f.curators else ""
-    return f"{who}{f.name}. {f.of('Synthetic table', 'Synthetic tables')}, {f.published[:4]}."
+    return f"{who}{f.name}. {'Synthetic tables' if f.root else 'Synthetic table'}, {f.published[:4]}."
 
 
 def _described(column: Column) -> str:

@@ -4,16 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synth.languages import Texts, _, numerals, prose
 from synth.questions import CountsRelease, LinkedRelease, Release
 from synth.questions.linked import Linked, placed
 from synth.release.card import papers
 from synth.release.card.card import odds
-from synth.release.card.limits import MADE_UP, guesses, share
+from synth.release.card.limits import MADE_UP, share
 from synth.release.card.statements import complete, shares
+from synth.report import card_page
+from synth.report.html import commas, number, percent
+from synth.report.words import between, both
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
+TYPES = Texts(
+    {
+        "integer": "integer",
+        "float": "float",
+        "datetime": "datetime",
+        "categorical": "categorical",
+        "ordinal": "ordinal",
+        "boolean": "boolean",
+    }
+)
 NAME, TABLE = "synthetic-table", "synthetic.csv"
 
 
@@ -31,12 +45,11 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A page: its parts are titles with lines. ``lang``: of its text."""
+    """A page: its parts are titles with lines."""
 
     title: str
     intro: str
     parts: tuple[tuple[str, tuple[Line, ...]], ...]
-    lang: str = "en"
 
     @property
     def missing(self) -> int:
@@ -73,11 +86,12 @@ class Facts:
     @property
     def tables(self) -> tuple[OfTable, ...]:
         """The synthetic tables: here one."""
-        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.retained()),)
+        return (OfTable(name=NAME, file=TABLE, rows=_("The synthetic rows."), schema=self.schema.retained()),)
 
-    def of(self, one: str, several: str) -> str:
-        """The words for one table, or those for several."""
-        return one if len(self.tables) == 1 else several
+    @property
+    def root(self) -> str:
+        """The table that all others belong to; empty of a table alone."""
+        return ""
 
     @property
     def about(self) -> dict[str, Any]:
@@ -92,30 +106,23 @@ class Facts:
     @property
     def name(self) -> str:
         """Of the product."""
-        kind = self.of("Synthetic table", "Synthetic tables")
+        kind = _("Synthetic tables") if self.root else _("Synthetic table")
         return str(self.own.get("name") or f"{kind} {self.card.get('dataset') or ''}".strip())
 
     @property
     def description(self) -> str:
         """In a sentence or two."""
-        message = (
-            f"{self.extent}; {MADE_UP}. Made from {self.of('a private table', 'private tables')} by the method "
-            f"{self.card['method']} with differential privacy, epsilon {self.card['epsilon']:g}, delta "
-            f"{self.card['delta']:g}."
-        )
+        source = _(
+            "Made from private rows by the method {method} with differential privacy, epsilon {epsilon}, delta {delta}."
+        ).format(method=self.card["method"], epsilon=number(self.card["epsilon"]), delta=number(self.card["delta"]))
+        message = f"{self.extent}; {prose(MADE_UP)}. {source}"
         return f"{self.own['description']} {message}" if self.own.get("description") else message
 
     @property
     def extent(self) -> str:
         """Rows and columns."""
-        return f"A synthetic table of {self.card['rows']['synthetic']:,} rows and {len(self.schema.columns)} columns"
-
-    @property
-    def ausmass(self) -> str:
-        """As ``extent``, in German."""
-        return (
-            f"eine synthetische Tabelle mit {self.card['rows']['synthetic']} Zeilen und "
-            f"{len(self.schema.retained().columns)} Spalten"
+        return _("A synthetic table of {rows} rows and {columns} columns").format(
+            rows=commas(self.card["rows"]["synthetic"]), columns=len(self.schema.columns)
         )
 
     @property
@@ -131,26 +138,12 @@ class Facts:
     @property
     def unit(self) -> str:
         """The unit of privacy in words."""
-        if self.card["unit"] == "row":
-            return "one row"
-        return f"one person ({self.card['unit']}), with at most {self.card['max_rows_of_a_unit']} rows"
-
-    @property
-    def einheit(self) -> str:
-        """As ``unit``, in German."""
-        if self.card["unit"] == "row":
-            return "eine Zeile"
-        return f"eine Person ({self.card['unit']}) mit höchstens {self.card['max_rows_of_a_unit']} Zeilen"
+        return card_page.unit(self.card)
 
     @property
     def odds(self) -> str:
         """The most that a guess of 50:50 whether a unit was used can rise to, in percent, but for delta."""
-        return share(odds(float(self.card["epsilon"])))
-
-    @property
-    def guesses(self) -> list[tuple[str, str, float]]:
-        """What may be guessed with an even chance, the most that it can rise to, and but for which probability."""
-        return [(what, share(sure), accident) for what, sure, accident in guesses(self.card)]
+        return numerals(share(odds(float(self.card["epsilon"]))))
 
     @property
     def counted(self) -> list[Any]:
@@ -169,23 +162,26 @@ class Facts:
         for r in self.counted:
             for m in r.question.marginals:
                 sizes.setdefault(len(m.bins), set()).add(frozenset(m.columns))
+        several, single = _("{n} tables of {many} columns"), _("counts of {n} single columns")
         words = [
-            f"{len(tables)} tables of {many} columns" if many > 1 else f"counts of {len(tables)} single columns"
-            for many, tables in sorted(sizes.items())
+            (several if many > 1 else single).format(n=len(tables), many=many) for many, tables in sorted(sizes.items())
         ]
         others = sorted({m["mechanism"] for m in self.card["mechanisms"]})
-        return ", ".join(words) if words else "; ".join(others)
+        return ", ".join(words) if words else "; ".join(map(prose, others))
 
     @property
     def spent(self) -> str:
         """How the noise budget was divided."""
-        return ", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(self.card).items())
+        return ", ".join(f"{prose(n)} {percent(s)}" for n, s in shares(self.card).items())
 
     @property
     def invariants(self) -> str:
         """What was taken as public, hence not protected."""
         return "; ".join(
-            f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})"
+            _("{what} of {columns}").format(what=prose(i["what"]), columns=", ".join(i["of"]))
+            + f" ({prose(i['vouched'])})"
+            if "of" in i
+            else f"{prose(i['what'])} ({prose(i['vouched'])})"
             for i in self.about["invariants"]
         )
 
@@ -193,7 +189,7 @@ class Facts:
     def in_all(self) -> str:
         """What whoever is in earlier releases that this one rests on has in all; empty where there are none."""
         answer = self.about.get("in_all_releases")
-        return f" {answer['statement']}" if answer else ""
+        return f" {prose(answer['statement'])}" if answer else ""
 
     @property
     def mechanisms(self) -> str:
@@ -201,7 +197,7 @@ class Facts:
         kinds: dict[str, int] = {}
         for m in self.card["mechanisms"]:
             kinds[m["mechanism"]] = kinds.get(m["mechanism"], 0) + int(m.get("count", 1))
-        return "; ".join(f"{name}, {count} times" for name, count in kinds.items())
+        return "; ".join(_("{name}, {n} times").format(name=prose(name), n=count) for name, count in kinds.items())
 
     def stated(self, question: str, fact: str, wanted: str) -> Line:
         """A line that the form's fact answers, or that waits for the steward."""
@@ -218,13 +214,19 @@ class RelatedFacts(Facts):
     related: Dataset
 
     @property
+    def root(self) -> str:
+        """The table that all others belong to."""
+        return self.related.root
+
+    @property
     def tables(self) -> tuple[OfTable, ...]:
         """The synthetic tables, the root's first."""
         return tuple(self._of_table(t) for t in self.related.downwards)
 
     def _of_table(self, table: str) -> OfTable:
         key, below = self.related.key_above(table), self.related.keys_below(table)
-        rows = f"{self._rows(table):,} synthetic rows{'' if key is None else f', each of one row of {key.parent}'}."
+        alone, below_it = _("{n} synthetic rows."), _("{n} synthetic rows, each of one row of {parent}.")
+        rows = (below_it if key else alone).format(n=commas(self._rows(table)), parent=key.parent if key else "")
         above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
         return OfTable(
             name=table,
@@ -241,38 +243,22 @@ class RelatedFacts(Facts):
     @property
     def extent(self) -> str:
         """Rows and columns."""
+        each = _("{table} of {rows} rows and {columns} columns")
         reported = [
-            f"{t} of {self._rows(t):,} rows and {len(self.related.tables[t].columns)} columns"
+            each.format(table=t, rows=commas(self._rows(t)), columns=len(self.related.tables[t].columns))
             for t in self.related.downwards
         ]
-        return f"Synthetic tables that belong together, {', '.join(reported)}"
-
-    @property
-    def ausmass(self) -> str:
-        """As ``extent``, in German."""
-        reported = [
-            f"{t} mit {self._rows(t)} Zeilen und {len(self.related.tables[t].retained().columns)} Spalten"
-            for t in self.related.downwards
-        ]
-        return f"verbundene synthetische Tabellen, {', '.join(reported)},"
-
-    @property
-    def unit(self) -> str:
-        """The unit of privacy in words."""
-        return self.related.unit_in_words
-
-    @property
-    def einheit(self) -> str:
-        """As ``unit``, in German."""
-        root, *below = self.related.downwards
-        return f"ein Schlüssel von {root} mit allen Zeilen dort und allem, was in {', '.join(below)} dazu gehört"
+        return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(reported))
 
     @property
     def invariants(self) -> str:
         """What was taken as public: keys and their bounds too."""
+        said = _(
+            "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
+            "{parent} (declared public by the steward in the schema)"
+        )
         keys = [
-            f"which rows belong together by {', '.join(k.columns)}, and that at most {k.most_children} of "
-            f"{k.child} are kept of one row of {k.parent} (declared public by the steward in the schema)"
+            said.format(columns=", ".join(k.columns), most=k.most_children, child=k.child, parent=k.parent)
             for k in self.related.keys
         ]
         return "; ".join([super().invariants, *keys])
@@ -284,19 +270,22 @@ class RelatedFacts(Facts):
         for r in self.counted:
             for m in r.question.marginals:
                 result.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
-        return ", ".join(f"{what.format(len(tables))}" for what, tables in result.items())
+        return ", ".join(what.replace("{n}", str(len(tables))) for what, tables in result.items())
 
 
 def _asked(question: Linked, columns: Sequence[str]) -> str:
     """What tables of this kind are, with a place for their number."""
     table, tables = question.table, {placed(c)[0] for c in columns}
+    n = "{n}"
     if question.view == "first":
-        return f"{{}} tables of the first rows of {table}"
-    if question.view in ("steps", "siblings"):
-        return f"{{}} tables of {'one row and the next' if question.view == 'steps' else 'two rows'} of {table}"
+        return _("{n} tables of the first rows of {table}").format(n=n, table=table)
+    if question.view == "steps":
+        return _("{n} tables of one row and the next of {table}").format(n=n, table=table)
+    if question.view == "siblings":
+        return _("{n} tables of two rows of {table}").format(n=n, table=table)
     if len(columns) == 1:
-        return f"counts of {{}} single columns of {table}"
-    return f"{{}} tables of {len(columns)} columns of {' and '.join(sorted(tables))}"
+        return _("counts of {n} single columns of {table}").format(n=n, table=table)
+    return _("{n} tables of {many} columns of {tables}").format(n=n, many=len(columns), tables=both(sorted(tables)))
 
 
 def kind_of(column: Column) -> str:
@@ -307,10 +296,13 @@ def kind_of(column: Column) -> str:
     'integer, 0 to 9'
     """
     if column.type == "identifier":
-        return "identifier: a fresh key for each synthetic row" + (f", like {column.pattern}" if column.pattern else "")
+        if column.pattern:
+            return _("identifier: a fresh key for each synthetic row, like {pattern}").format(pattern=column.pattern)
+        return _("identifier: a fresh key for each synthetic row")
     if column.is_numeric:
-        message = f"{column.type}, {column.min} to {column.max}"
+        message = f"{TYPES.get(column.type, column.type)}, {between(column.min, column.max)}"
     else:
         names = list(column.categories or ())
-        message = f"{column.type}, {len(names)} values" + (f": {', '.join(names)}" if len(names) <= 12 else "")
-    return message + ("; may be missing" if column.missing_codes else "")
+        many = _("{kind}, {n} values").format(kind=TYPES.get(column.type, column.type), n=len(names))
+        message = many + (f": {', '.join(names)}" if len(names) <= 12 else "")
+    return message + ("; " + _("may be missing") if column.missing_codes else "")

@@ -7,27 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, meant, reading
+from synth.languages import spoken
 from synth.release import folder as folders
 from synth.release.card import papers as own
 from synth.release.card import verify
-from synth.report import html
-from synth.report.documents import catalogue, dpia, english
+from synth.report import html, words
+from synth.report.documents import catalogue, filled, sheets
 from synth.report.documents.facts import Document, Facts, RelatedFacts
 from synth.schema.table import Schema
 
-OPEN = {"en": "To be written by the steward:", "de": "Von der verantwortlichen Stelle zu schreiben:"}
-MISSING = {
-    "en": "Answers that the steward has to write: {}. They are marked.",
-    "de": "Antworten, die die verantwortliche Stelle zu schreiben hat: {}. Sie sind gekennzeichnet.",
-}
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
-    "nist": ("documents/nist-sp-800-226.html", english.nist),
-    "dpia": ("documents/dpia.html", dpia.english),
-    "dpia-de": ("documents/dpia.de.html", dpia.german),
-    "five-safes": ("documents/five-safes.html", english.five_safes),
-    "data-card": ("documents/data-card.html", english.data_card),
-    "ons": ("documents/ons-spectrum.html", english.ons),
-    "people": ("documents/for-the-people.html", english.people),
+    "nist": ("documents/nist-sp-800-226.html", filled.of(sheets.NIST)),
+    "dpia": ("documents/dpia.html", filled.of(sheets.DPIA)),
+    "five-safes": ("documents/five-safes.html", filled.of(sheets.FIVE_SAFES)),
+    "data-card": ("documents/data-card.html", filled.data_card),
+    "ons": ("documents/ons-spectrum.html", filled.of(sheets.ONS)),
+    "people": ("documents/for-the-people.html", filled.of(sheets.PEOPLE)),
 }
 RECORDS: dict[str, tuple[str, Callable[[Facts], str]]] = {
     "croissant": ("croissant.json", lambda f: catalogue.written(catalogue.croissant(f))),
@@ -41,15 +36,7 @@ FORMATS = (*RECORDS, *PAGES)
 
 def page(document: Document) -> str:
     """A document as one HTML page; what waits for the steward is marked."""
-    return html.render(
-        "document.html",
-        title=document.title,
-        mark=None,
-        document=document,
-        lang=document.lang,
-        open=OPEN[document.lang],
-        missing=MISSING[document.lang].format(document.missing),
-    )
+    return html.render("document.html", title=document.title, mark=None, document=document)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,22 +79,24 @@ def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
 
 
 def records(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every record for catalogues. ``files``: the parts that they describe."""
+    """Every record for catalogues, in English, as they say. ``files``: the parts that they describe."""
     facts = facts_of(stored, card, files)
-    return {record_name(kind, facts): make(facts).encode() for kind, (_, make) in RECORDS.items()}
+    with spoken("en"):
+        return {record_name(kind, facts): make(facts).encode() for kind, (_, make) in RECORDS.items()}
 
 
-def export(release: str | Path, kind: str) -> str:
-    """One document or record of a release's folder, by its format.
+def export(release: str | Path, kind: str, *, language: str | None = None) -> str:
+    """One document or record of a release's folder, by its format; ``language``: of a document (``words.written``).
 
-    Errors: UsageError for an unknown format, InputError for a damaged release.
+    Errors: UsageError for an unknown format or language, InputError for a damaged release.
 
     **Guarantee**: that of the release (post-processing). Privacy: released answers only.
     """
     if kind not in FORMATS:
         raise UsageError(f"`kind={kind}` is unknown; {meant(kind, FORMATS)}")
     place = Path(release)
-    with reading(release, "release"):
+    language = "en" if kind in RECORDS else language
+    with words.written(language), reading(release, "release"):
         stored, card = folders.load_release(place, tree=None), verify.load(place)
         named = [t.file for t in facts_of(stored, card, {}).tables]
         try:

@@ -10,7 +10,8 @@ from synth.evaluate import column_numbers
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.evaluate.verdict import of_column
-from synth.report import first_page, html, svg_charts
+from synth.languages import _, prose
+from synth.report import first_page, html, svg_charts, words
 from synth.report.html import figure, percent
 from synth.report.steward import pairs, risks, subgroups, verdict
 
@@ -42,13 +43,13 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
     anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
     return html.render(
         "steward.html",
-        title="Steward's report",
-        mark=MARK,
-        small=SMALL_MARK,
+        title=_("Steward's report"),
+        mark=_(MARK),
+        small=_(SMALL_MARK),
         result=examination,
         about=about,
         figures=[
-            [f.label, *(_value(f, v) for v in (f.value, f.floor, f.forecast)), f.reading or "-"]
+            [prose(f.label), *(_value(f, v) for v in (f.value, f.floor, f.forecast)), prose(f.reading or "-")]
             for f in examination.figures
         ],
         stacks=_stacks(examination),
@@ -58,7 +59,8 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         ),
         verdict=verdict.data(examination, anchors=anchors),
         more_columns=[
-            [one.column, percent(one.distance), of_column(c, one.column, fitted=fitted)] for one in ordered[COLUMNS:]
+            [one.column, percent(one.distance), words.advice(of_column(c, one.column, fitted=fitted))]
+            for one in ordered[COLUMNS:]
         ],
         pairs=together,
         correlations=pairs.correlations(examination),
@@ -78,7 +80,7 @@ def _stacks(examination: Examination) -> list[tuple[str, str, str]]:
     top = max((f.value or 0.0 for f in known), default=0.0)
     return [
         (
-            f"{f.label}: {percent(f.value)}",
+            f"{prose(f.label)}: {percent(f.value)}",
             svg_charts.stacked(f.parts or (0, 0, 0), top=top, words=_parts(f)),
             _parts(f),
         )
@@ -88,7 +90,9 @@ def _stacks(examination: Examination) -> list[tuple[str, str, str]]:
 
 def _parts(f: Figure) -> str:
     sampling, noise, bias = f.parts or (0.0, 0.0, 0.0)
-    return f"{percent(sampling)} sampling, {percent(noise)} noise, {percent(bias)} bias: {f.reading}"
+    return _("{sampling} sampling, {noise} noise, {bias} bias: {reading}").format(
+        sampling=percent(sampling), noise=percent(noise), bias=percent(bias), reading=prose(f.reading or "-")
+    )
 
 
 def _value(f: Figure, value: float | None) -> str:
@@ -96,25 +100,36 @@ def _value(f: Figure, value: float | None) -> str:
 
 
 def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
-    words = f"{one.column}: distance {percent(one.distance)} between the real and the synthetic table"
+    message = _("{column}: distance {distance} between the real and the synthetic table").format(
+        column=one.column, distance=percent(one.distance)
+    )
     shown, draw = one.chart(), svg_charts.paired_bars if one.edges is None else svg_charts.overlaid_bins
-    rows = [(n, percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)]
-    chart = draw(shown.labels, shown.real, shown.synthetic, words=words)
+    rows = [
+        (words.group(n), percent(r), percent(s)) for n, r, s in zip(one.labels, one.real, one.synthetic, strict=True)
+    ]
+    chart = draw(shown.labels, shown.real, shown.synthetic, words=message)
     return {
         "name": one.column,
         "anchor": verdict.column_anchor(place),
         "distance": one.distance,
-        "advice": use,
+        "advice": words.advice(use),
         "chart": chart,
         "rows": rows,
         "rest": rows[len(shown.labels) :],
-        "numbers": column_numbers.lines(one.numbers, date=one.kind == "dates"),
+        "numbers": [
+            (prose(name), *map(words.days, values))
+            for name, *values in column_numbers.lines(one.numbers, date=one.kind == "dates")
+        ],
     }
 
 
 def _scores(examination: Examination) -> list[list[str]]:
     return [
-        [s.label, figure(s.synthetic), figure(s.real), figure(s.floor), "higher" if s.higher_is_better else "lower"]
+        [
+            prose(s.label),
+            *map(figure, (s.synthetic, s.real, s.floor)),
+            _("higher") if s.higher_is_better else _("lower"),
+        ]
         for s in (examination.utility.scores if examination.utility else ())
     ]
 
@@ -125,7 +140,9 @@ def _own_scores(examination: Examination) -> list[list[str]]:
         [name if name == s.name else f"{s.name}: {name}", value, s.package]
         for s in examination.own_scores
         for name, value in (
-            [(s.name, f"failed ({s.fault})")] if s.fault else [(n, figure(v)) for n, v in s.values.items()]
+            [(s.name, _("failed ({fault})").format(fault=s.fault))]
+            if s.fault
+            else [(n, figure(v)) for n, v in s.values.items()]
         )
     ]
 

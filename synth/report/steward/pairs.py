@@ -10,11 +10,18 @@ from synth.evaluate.chart_data import Matrix
 from synth.evaluate.examination import Examination
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.rating import DISTANCES, advice, rate
-from synth.report import svg_charts
+from synth.languages import Texts, _, numerals, translated
+from synth.report import svg_charts, words
 from synth.report.html import percent
 from synth.report.steward.verdict import pair_anchor
 
 WORST = 12  # pairs shown in full
+KINDS = Texts(
+    {
+        "correlations": "Correlations, {name}: strongest {row} and {column}, {value}",
+        "associations": "Associations, {name}: strongest {row} and {column}, {value}",
+    }
+)
 Drawn = tuple[str, str, str]  # a chart's name, its strongest cell in words, and the chart
 
 
@@ -57,7 +64,7 @@ def pairs(examination: Examination) -> Pairs | None:
         matrix=_matrix(c, {frozenset(p) for p in worst[:WORST]}),
         worst=[_pair(c, i, j) for i, j in worst[:WORST]],
         listed=[
-            (f"{c.columns[i]} and {c.columns[j]}", percent(c.pairs[i, j]), of_pair(c, float(c.pairs[i, j])))
+            (words.both((c.columns[i], c.columns[j])), percent(c.pairs[i, j]), of_pair(c, float(c.pairs[i, j])))
             for i, j in worst[: 10 * WORST]
         ],
     )
@@ -65,22 +72,24 @@ def pairs(examination: Examination) -> Pairs | None:
 
 def of_pair(c: Comparison, distance: float) -> str:
     """What a pair's distance means for use, beside what a second real sample would show of pairs on average."""
-    return advice(rate(DISTANCES["pairs"], distance, second=c.pairs_by_chance))
+    return words.advice(advice(rate(DISTANCES["pairs"], distance, second=c.pairs_by_chance)))
 
 
 def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
     drawn, shown = c.chart()
 
     def title(i: int, j: int) -> str:
-        both = drawn.rows[i] if i == j else f"{drawn.rows[i]} and {drawn.rows[j]}"
+        both = drawn.rows[i] if i == j else words.both((drawn.rows[i], drawn.rows[j]))
         return f"{both}: {percent(float(drawn.values[i, j]))}"
 
     def link(i: int, j: int) -> str:
         pair = frozenset((int(shown[i]), int(shown[j])))
         return pair_anchor(*sorted(pair)) if pair in linked else ""
 
-    words = f"Distances of pairs of {len(shown)} columns; the worst is {' and '.join(c.worst_pair or ())}"
-    return svg_charts.heat(drawn, words=words, title=title, link=link)
+    message = _("Distances of pairs of {n} columns; the worst is {pair}").format(
+        n=len(shown), pair=words.both(c.worst_pair or ())
+    )
+    return svg_charts.heat(drawn, words=message, title=title, link=link)
 
 
 def _pair(c: Comparison, i: int, j: int) -> PairDetail:
@@ -89,16 +98,20 @@ def _pair(c: Comparison, i: int, j: int) -> PairDetail:
 
     def drawn(name: str, matrix: Matrix) -> Drawn:
         def title(x: int, y: int) -> str:
-            return f"{a} {both.rows[x]}, {b} {both.columns[y]}: {matrix.values[x, y]:.2%}"
+            row, column = words.group(both.rows[x]), words.group(both.columns[y])
+            return f"{a} {row}, {b} {column}: {percent(matrix.values[x, y], 2)}"
 
         row, column, share = matrix.strongest()
-        words = f"most at {row}, {column} ({100 * share:+.1f} %)"
-        root = "minus" not in name
-        return name, words, svg_charts.heat(matrix, words=f"{a} by {b}, {name}: {words}", title=title, root=root)
+        most = _("most at {row}, {column} ({share})").format(
+            row=words.group(row), column=words.group(column), share=numerals(f"{100 * share:+.1f} %")
+        )
+        root, named = "minus" not in name, translated(name)
+        message = f"{_('{first} by {second}').format(first=a, second=b)}, {named}: {most}"
+        return named, most, svg_charts.heat(matrix, words=message, title=title, root=root)
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
     return PairDetail(
-        title=f"{a} by {b}",
+        title=_("{first} by {second}").format(first=a, second=b),
         anchor=pair_anchor(i, j),
         distance=both.distance,
         advice=of_pair(c, both.distance),
@@ -111,7 +124,10 @@ def correlations(examination: Examination) -> list[Drawn]:
     alike = examination.similarity[0]
     if len(alike.names) < 2:
         return []
-    return [_correlation(name, m) for name, m in chart_data.correlations(alike.names, *alike.correlations).items()]
+    return [
+        _correlation(name, m, "correlations")
+        for name, m in chart_data.correlations(alike.names, *alike.correlations).items()
+    ]
 
 
 def associations(examination: Examination) -> list[Drawn]:
@@ -119,14 +135,16 @@ def associations(examination: Examination) -> list[Drawn]:
     if len(examination.comparison.columns) < 2:
         return []
     charts = examination.comparison.association_charts()
-    return [_correlation(name, m, what="Associations") for name, m in charts.items()]
+    return [_correlation(name, m, "associations") for name, m in charts.items()]
 
 
-def _correlation(name: str, matrix: Matrix, *, what: str = "Correlations") -> Drawn:
+def _correlation(name: str, matrix: Matrix, kind: str) -> Drawn:
     def title(i: int, j: int) -> str:
         value = matrix.values[i, j]
-        return f"{matrix.rows[i]} and {matrix.rows[j]}: " + ("not defined" if np.isnan(value) else f"{value:+.2f}")
+        shown = _("not defined") if np.isnan(value) else numerals(f"{value:+.2f}")
+        return f"{words.both((matrix.rows[i], matrix.rows[j]))}: {shown}"
 
     row, column, value = matrix.strongest(outside=True)
-    words = f"{what}, {name}: strongest {row} and {column}, {value:+.2f}"
-    return name, words, svg_charts.heat(matrix, words=words, title=title)
+    named = translated(name)
+    message = KINDS[kind].format(name=named, row=row, column=column, value=numerals(f"{value:+.2f}"))
+    return named, message, svg_charts.heat(matrix, words=message, title=title)

@@ -12,11 +12,11 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
+from synth.languages import _, prose
 from synth.release import folder as folders
 from synth.release.card.verify import load
-from synth.report import first_page, html, svg_charts
-from synth.report.html import percent
-from synth.report.publishable import lines
+from synth.report import first_page, html, svg_charts, words
+from synth.report.html import commas, percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.write import private_text
@@ -73,19 +73,19 @@ def examine(
     _check_target(schema, target)
     comparison = compare_related(forest(real, schema), forest(folder, schema), schema)
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
-    words: dict[str, str] = {}
+    texts: dict[str, str] = {}
     pages, verdicts = [], {}
     for table, place in places(real, schema).items():
         own = target.partition(".")[2] if target is not None and target.partition(".")[0] == table else None
         if (alone := _alone(place, table, folder, stored, own, limits)) is not None:
             name, at = f"report of {table}", _page_of(page, table)
             paths[name] = at
-            words[name], verdicts[table] = alone
+            texts[name], verdicts[table] = alone
             pages.append((table, at.name))
-    words["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages)
+    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages)
     reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
-    words["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
-    return Pages(paths=paths, words=words)
+    texts["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
+    return Pages(paths=paths, words=texts)
 
 
 def _page_of(page: Path, table: str) -> Path:
@@ -93,7 +93,7 @@ def _page_of(page: Path, table: str) -> Path:
 
 
 def _check_target(schema: Dataset, target: str | None) -> None:
-    table, _, column = (target or "").partition(".")
+    table, _dot, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
         raise UsageError(f"`target={target}`: write TABLE.COLUMN, a measured column")
 
@@ -121,24 +121,30 @@ def render(across: Across, schema: Dataset, *, about: dict[str, Any], pages: Seq
     """The page across tables."""
     return html.render(
         "related_steward.html",
-        title="Steward's report across tables",
-        mark=steward.MARK,
-        small=steward.SMALL_MARK,
+        title=_("Steward's report across tables"),
+        mark=_(steward.MARK),
+        small=_(steward.SMALL_MARK),
         about=about,
         picture=picture(schema),
         pages=pages,
         first=first_page.answers(about, across.verdict),
-        uses=lines(across.verdict),
-        tables=[[t, f"{r:,}", f"{s:,}"] for t, (r, s) in across.rows.items()],
+        uses=words.lines(across.verdict),
+        tables=[[t, commas(r), commas(s)] for t, (r, s) in across.rows.items()],
         numbers=[_numbers(n) for n in across.numbers],
-        groups=[(title, *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
+        groups=[(prose(title), *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
     )
 
 
 def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]]:
-    title, labels = f"{n.child} of one row of {n.parent}", [str(i) for i in range(len(n.real))]
+    title = _("{child} of one row of {parent}").format(child=n.child, parent=n.parent)
+    labels = [str(i) for i in range(len(n.real))]
     draw = svg_charts.paired_bars if len(labels) <= 12 else svg_charts.overlaid_bins
-    chart = draw(labels, n.real, n.synthetic, words=f"{title}: distance {percent(n.distance)}")
+    chart = draw(
+        labels,
+        n.real,
+        n.synthetic,
+        words=_("{title}: distance {distance}").format(title=title, distance=percent(n.distance)),
+    )
     rows = [(i, percent(r), percent(s)) for i, r, s in zip(labels, n.real, n.synthetic, strict=True)]
     return title, n.distance, n.by_chance, chart, rows
 
@@ -146,6 +152,6 @@ def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]
 def _lines(pairs: Sequence[Any]) -> list[list[str]]:
     """A line for each pair, the farthest first."""
     return [
-        [p.first, p.second, percent(p.distance), percent(p.by_chance), percent(p.independent)]
+        [words.names(p.first), words.names(p.second), percent(p.distance), percent(p.by_chance), percent(p.independent)]
         for p in sorted(pairs, key=lambda p: -p.distance)
     ]

@@ -7,7 +7,9 @@ from synth.evaluate.detection import QUANTILES
 from synth.evaluate.examination import Examination
 from synth.evaluate.rating import DISTANCES, advice, rate
 from synth.evaluate.subgroups import Subgroup
-from synth.report.html import figure, percent
+from synth.languages import _, numerals, prose
+from synth.report import words
+from synth.report.html import commas, figure, percent
 
 
 def data(examination: Examination) -> dict[str, Any]:
@@ -16,34 +18,44 @@ def data(examination: Examination) -> dict[str, Any]:
         "lost": [s for s in examination.subgroups if s.synthetic_share == 0],
         "groups": [(n, [_row(s) for s in m]) for n, m in groupby(examination.subgroups, key=lambda s: s.column)],
         "copies": _copies(examination),
-        "quantiles": [f"{100 * q:g} % below" for q in QUANTILES],
-        "distances": [[n, *(figure(v) for v in reported)] for n, reported in examination.nearness.distances.items()],
+        "quantiles": [_("{share} % below").format(share=numerals(f"{100 * q:g}")) for q in QUANTILES],
+        "distances": [
+            [prose(n), *(figure(v) for v in reported)] for n, reported in examination.nearness.distances.items()
+        ],
     }
 
 
 def _row(s: Subgroup) -> list[str]:
     shares = (s.real_share, s.synthetic_share, s.distance, s.by_chance)
-    use = "too few rows to tell"
+    use = _("too few rows to tell")
     if s.distance is not None and s.by_chance is not None:
-        use = advice(rate(DISTANCES["subgroups"], s.distance, second=s.by_chance))
-    return [s.group, f"{s.real_rows:,}", *(percent(share) for share in shares), use]
+        use = words.advice(advice(rate(DISTANCES["subgroups"], s.distance, second=s.by_chance)))
+    return [words.group(s.group), commas(s.real_rows), *(percent(share) for share in shares), use]
 
 
 def _copies(examination: Examination) -> list[tuple[str, str]]:
     near = examination.nearness
     rows = [
-        ("synthetic rows equal to a real row", percent(near.copies, 2)),
-        ("real rows equal to another real row", percent(near.copies_floor, 2)),
+        (_("synthetic rows equal to a real row"), percent(near.copies, 2)),
+        (_("real rows equal to another real row"), percent(near.copies_floor, 2)),
     ]
     if near.nearer_train is None:
         return rows
+    references = commas(near.references)
     return [
         *rows,
-        (f"synthetic rows equal to one of {near.references:,} real rows", percent(near.copies_train, 2)),
-        (f"synthetic rows equal to one of {near.references:,} held-out rows", percent(near.copies_test, 2)),
         (
-            "synthetic rows nearer to a real row than to a held-out one (50 % by chance, give or take "
-            f"{percent(near.nearer_error)})",
+            _("synthetic rows equal to one of {n} real rows").format(n=references),
+            percent(near.copies_train, 2),
+        ),
+        (
+            _("synthetic rows equal to one of {n} held-out rows").format(n=references),
+            percent(near.copies_test, 2),
+        ),
+        (
+            _(
+                "synthetic rows nearer to a real row than to a held-out one (50 % by chance, give or take {error})"
+            ).format(error=percent(near.nearer_error)),
             percent(near.nearer_train),
         ),
     ]

@@ -4,7 +4,8 @@ from collections.abc import Collection
 from typing import Any
 
 from synth.evaluate.examination import Examination
-from synth.report.publishable import lines
+from synth.languages import _, prose
+from synth.report.words import both, group, lines
 
 
 def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
@@ -15,14 +16,16 @@ def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any
         return name, distance, anchor if anchor in anchors else ""
 
     worst = {
-        "columns": [place(n, d, column_anchor(columns.index(n))) for n, d in said.columns],
-        "pairs": [place(f"{a} and {b}", d, pair_anchor(*sorted(map(columns.index, (a, b))))) for a, b, d in said.pairs],
-        "three columns": [place(", ".join(names), d) for *names, d in said.triples],
-        "groups of people": [place(f"{g.column} {g.group}", g.distance or 0.0) for g in said.groups],
+        _("columns"): [place(n, d, column_anchor(columns.index(n))) for n, d in said.columns],
+        _("pairs"): [
+            place(both((a, b)), d, pair_anchor(*sorted(map(columns.index, (a, b))))) for a, b, d in said.pairs
+        ],
+        _("three columns"): [place(", ".join(names), d) for *names, d in said.triples],
+        _("groups of people"): [place(f"{g.column} {group(g.group)}", g.distance or 0.0) for g in said.groups],
     }
     return {
         "uses": lines(said),
-        "unsure": said.unsure,
+        "unsure": prose(said.unsure),
         "worst": [(what, places) for what, places in worst.items() if places],
         "looked_at": said.triples_looked_at,
         "reconciled": said.reconciled,

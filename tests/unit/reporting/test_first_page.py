@@ -71,7 +71,7 @@ def test_a_release_that_nobody_signed_says_so(release):
     card = {k: v for k, v in load(release[0]).items() if k != "deployment"}
     message = dict(first_page.answers(card, publish.verdict(release[0])))
     assert message["Who answers for it?"] == ["Nobody has approved it yet."]
-    assert message["Who receives it?"] == [first_page.UNSTATED]
+    assert message["Who receives it?"] == ["Nobody has stated it."]
 
 
 def test_beside_each_figure_stands_what_the_rule_says(release, reports):
