@@ -98,6 +98,8 @@ METHODS = Texts(
         "aim": "counts groups of columns one after another, where the result is worst so far",
         "mst": "counts the pairs of columns that depend most on each other",
         "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
+        "online_weights": "answers one question after another and counts only where it is far off; for teaching, on "
+        "a few columns",
         "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
     }
 )

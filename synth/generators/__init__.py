@@ -30,6 +30,7 @@ from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.online_weights import OnlineWeights
 from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.network_model import NetworkModel
@@ -62,6 +63,7 @@ ALL: tuple[type[Any], ...] = (
     Mst,
     Mwem,
     SmallDb,
+    OnlineWeights,
     Nested,
     IndependentChildren,
 )

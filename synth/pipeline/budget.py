@@ -5,7 +5,20 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
-from synth.mechanisms import counts, embeddings, external, linked, nearest, search, selection, slices, values, weighted
+from synth.mechanisms import (
+    counts,
+    embeddings,
+    external,
+    laplace,
+    linked,
+    nearest,
+    search,
+    selection,
+    slices,
+    values,
+    weighted,
+)
+from synth.mechanisms.above import Comparisons
 from synth.mechanisms.functional import Functional
 from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
@@ -23,11 +36,13 @@ from synth.privacy.accounting.slice_profile import theorem_1
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
 from synth.questions import (
+    Above,
     Choice,
     Counts,
     Embedding,
     External,
     FunctionalQuery,
+    Laplace,
     Linked,
     Nearest,
     Pulls,
@@ -59,6 +74,8 @@ def mechanisms() -> dict[type, Any]:
         Nearest: nearest,
         Pulls: Pulling(),
         WeightedCounts: weighted,
+        Laplace: laplace,
+        Above: Comparisons(),
     }
 
 

@@ -34,6 +34,7 @@ QUICK = {
     "datalens": {"rounds": 3, "features": 16},
     "g_pate": {"rounds": 3, "features": 16},
     "mwem": {"rounds": 3},
+    "online_weights": {"updates": 3, "questions": 200},
     "private_evolution": {"rounds": 3, "candidates": 300},
 }
 

@@ -117,7 +117,7 @@ class SmallDb(Method):
         return Product(total=_total(releases, setting), weights=np.full(count, 1 / count), axes=tuple(axes))
 
     def _bins(self, schema: Schema) -> dict[str, Bins]:
-        return {n: _cut(n, c, self.bins) for n, c in schema.measured().items()}
+        return {n: cut(n, c, self.bins) for n, c in schema.measured().items()}
 
     def _size(self, cells: int) -> int:
         """Records of the databases: as many as can be compared."""
@@ -157,7 +157,7 @@ def _total(releases: Sequence[Any], setting: Setting) -> float:
     return float(counted.question.expected[0][counted.index, 0])
 
 
-def _cut(name: str, column: Column, most: int) -> Bins:
+def cut(name: str, column: Column, most: int) -> Bins:
     """A category by its values; a number's range in equal parts; each missing code a bin of its own."""
     if not column.is_numeric or column.size <= most:
         return Bins.each(name, column.cells)
