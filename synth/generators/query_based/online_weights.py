@@ -34,8 +34,8 @@ class OnlineWeights(Method):
 
     ``updates``: most questions that are counted. ``questions``: most questions asked, each the number of rows in one
     cell of one column or of a pair. ``bins``: equal parts of a number's range; fewer where the table would pass a
-    hundred thousand cells. ``threshold``: how far is "far", in parts of the noise's largest value among that many
-    questions. ``comparing``: share of an update's price for the comparison. ``counting``: share of the budget for the
+    hundred thousand cells. ``accuracy``: how far is "far", as a share of the rows; ``threshold``: and at least this
+    part of the noise's largest value among that many questions. ``comparing``: share of an update's price for the comparison. ``counting``: share of the budget for the
     row count, where it is private.
     **Guarantee**: asks within ``setting.epsilon``, purely private, or ``setting.rho``; ``fit`` sees releases only.
     """
@@ -49,6 +49,7 @@ class OnlineWeights(Method):
     updates: int = 20
     questions: int = 2000
     bins: int = 8
+    accuracy: float = 0.02
     threshold: float = 0.5
     comparing: float = 0.7
     counting: float = 0.05
@@ -56,6 +57,7 @@ class OnlineWeights(Method):
         "updates": Between(1, 10_000),
         "questions": Between(1, 1_000_000),
         "bins": Between(2, 4096),
+        "accuracy": Between(0.0, 1.0),
         "threshold": Between(0.01, 100.0),
         "comparing": SHARE,
         "counting": SHARE,
@@ -149,8 +151,9 @@ class Online:
             self._note(ask(Laplace(purpose=COUNTING, tables=((whole,),), scale=_up(self.unit / count))))
         self.scale = _up(2 * self.unit / (each * method.comparing))
         self.noise = _up(self.unit / (each * (1 - method.comparing)))
-        self.threshold = ceil(method.threshold * 2 * self.scale * log(method.questions + 1))
         self.weights = Weights(self.bins, total_of(self.releases, setting))
+        loudest = 2 * self.scale * log(method.questions + 1)
+        self.threshold = ceil(max(method.threshold * loudest, method.accuracy * self.weights.total))
 
     def answer(self, box: tuple[Bins, ...]) -> float:
         """The number of rows in the box: of the weights where they are near the truth, else counted under noise."""
