@@ -132,14 +132,14 @@ def measure(folder: Path, cell: Row) -> Row:
     return {**shape, "promised": case.promised(cell["way"]), "error": median(errors)}
 
 
-def table(rows: list[Row]) -> str:
+def markdown(rows: list[Row]) -> str:
     """The table of a page."""
     return filled(rows, HEADS, CELLS)
 
 
 def main(given) -> None:
     cells = grid(table=["four"], epsilon=given.epsilons, delta=[0.0, 1e-6], way=WAYS)
-    print(table(measured(given, cells, measure, prepare=prepared)))
+    print(markdown(measured(given, cells, measure, prepare=prepared)))
 
 
 if __name__ == "__main__":
