@@ -82,6 +82,8 @@ METHODS = Texts(
         "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
         "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
         "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
+        "dp_autogan": "trains a network that packs and unpacks rows, then one that invents packed rows, with noise in "
+        "every step; wants many rows",
         "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
         "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants "
         "many rows",

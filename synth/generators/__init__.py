@@ -12,6 +12,7 @@ from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.pearl import Pearl
 from synth.generators.gradients.datalens import DataLens
+from synth.generators.gradients.dp_autogan import DPAutoGan
 from synth.generators.gradients.dp_ctgan import DPCtgan
 from synth.generators.gradients.dp_diffusion import DPDiffusion
 from synth.generators.gradients.dp_flow import DPFlow
@@ -49,6 +50,7 @@ ALL: tuple[type[Any], ...] = (
     Pearl,
     DPNTK,
     DPCtgan,
+    DPAutoGan,
     PateGan,
     DPVae,
     DPFlow,

@@ -33,6 +33,7 @@ from synth.privacy.accounting.composition import (
     slice_sigma,
 )
 from synth.privacy.accounting.slice_profile import theorem_1
+from synth.privacy.accounting.smooth_slices import swd
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
 from synth.questions import (
@@ -100,8 +101,8 @@ def slices_within(grant: Grant) -> Callable[..., float]:
     """The least noise of one question of slices on random directions that takes all that a grant leaves.
 
     The function returned takes ``dim``, ``num_slices``, and if they differ from the usual ``directions``, ``rate``,
-    ``swap``, ``signed`` (coordinates of any sign), ``accounting`` (``theorem_1``: the published bound's noise, where
-    that is more) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
+    ``swap``, ``signed`` (coordinates of any sign), ``accounting`` (``theorem_1``, ``swd``: a published bound's noise,
+    where that is more) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
     """
 
     def sigma(
@@ -131,7 +132,10 @@ def slices_within(grant: Grant) -> Callable[..., float]:
         )
         if accounting == "exact":
             return exact
-        published = theorem_1(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices, rate=rate)
+        if accounting == "swd":
+            published = swd(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices)
+        else:
+            published = theorem_1(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices, rate=rate)
         return max(exact, size * published)
 
     return sigma

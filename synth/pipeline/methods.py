@@ -31,6 +31,7 @@ def methods() -> list[dict[str, Any]]:
             "name": g.name,
             "summary": g.summary,
             "barrier": g.barrier,
+            "stage": stage(g),
             "guarantee": guarantee(g),
             "relations": list(g.relations),
             "options": options_of(g),
@@ -41,6 +42,20 @@ def methods() -> list[dict[str, Any]]:
         }
         for g in GENERATORS.values()
     ]
+
+
+STAGES = {"before": "B1", "at the data": "B1", "in the": "B2", "between": "B3", "at the generator": "B4"}
+
+
+def stage(generator: Generator) -> str:
+    """The barrier's name in arXiv 2309.15696: noise to what is measured, in the measure, after it, in the generator.
+
+    Privacy: public only.
+
+    >>> [stage(GENERATORS[n]) for n in ("mixture", "dp_ctgan", "gs_wgan", "dp_vae")]
+    ['B1', 'B2', 'B3', 'B4']
+    """
+    return next(name for start, name in STAGES.items() if generator.barrier.startswith(start))
 
 
 def guarantee(generator: Generator) -> str:
