@@ -98,7 +98,7 @@ class Case:
             every = range(len(names))
             return np.concatenate([whole.sum(axis=tuple(i for i in every if i not in p)).ravel() for p in at])
         if way == WAYS[2]:
-            method = OnlineWeights(bins=2, questions=len(self.truth), accuracy=0.0, updates=12)
+            method = OnlineWeights(bins=2, questions=len(self.truth), updates=40)
             online = Online(self.door().ask, setting, method)
             asked = list(boxes(online.bins))[-len(self.truth) :]
             return np.array([online.answer(b) if online.left else online.weights.count(b) for b in asked])

@@ -48,7 +48,5 @@ def answer(question: Laplace, rows: Mapping[str, np.ndarray], noise: SystemNoise
     """
     exact = counts.exact(question.tables, rows)
     shapes = [tuple(b.size for b in t) for t in question.tables]
-    values = [
-        e.reshape(s) + noise.laplace_counts(s, scale=question.scale) for e, s in zip(exact, shapes, strict=True)
-    ]
+    values = [e.reshape(s) + noise.laplace_counts(s, scale=question.scale) for e, s in zip(exact, shapes, strict=True)]
     return LaplaceRelease(question=question, values=tuple(values))

@@ -104,9 +104,7 @@ def federated(
                 num_rows=num_rows,
                 **options,
             )
-            run = checked_and_charged(
-                request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody
-            )
+            run = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody)
             runs[name] = stack.enter_context(run)  # checked, and not charged yet
         doors = [run.opened() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])

@@ -15,7 +15,6 @@ from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
-
 PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
 
 

@@ -63,8 +63,9 @@ class Descent:
     classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. A kernel has
     ``hidden`` points, ``coordinates`` (groups, d) of the groups, widths ``scales`` and, where there is one, the
     ``label``'s place. ``last``: clip and noise of the last step, as a part of the first one's; between they fall evenly
-    on a logarithmic scale, and an answer is told in units of its own step's clip. At each of ``steps`` every row enters with probability ``rate``; its gradient is scaled down to
-    length ``clip``; the sum is told with Gaussian noise of deviation ``sigma`` on each number.
+    on a logarithmic scale, and an answer is told in units of its own step's clip. At each of ``steps`` every row enters
+    with probability ``rate``; its gradient is scaled down to length ``clip``; the sum is told with Gaussian noise of
+    deviation ``sigma`` on each number.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.

@@ -88,13 +88,17 @@ def test_a_falling_clip_moves_each_step_by_its_own_clip_and_no_less():
         moves = []
         for row in EVERY:
             question = Step(descent=plan, number=number, weights=weights)
-            moves.append(np.linalg.norm(mechanism._Descending(plan, rows_of([row])).sums(question, Counted()) * plan.lattice))
+            moves.append(
+                np.linalg.norm(mechanism._Descending(plan, rows_of([row])).sums(question, Counted()) * plan.lattice)
+            )
         assert max(moves) <= 0.5
         assert max(moves) > 0.45
         assert plan.fallen(number) == pytest.approx(0.01 ** (number / 2))
     assert longest > 0.5
     question = Step(descent=plan, number=0, weights=weights)
-    assert mechanism.Descents().events(question, Adjacency(relation=Relation.ADD_REMOVE)) == mechanism.Descents().events(
+    assert mechanism.Descents().events(
+        question, Adjacency(relation=Relation.ADD_REMOVE)
+    ) == mechanism.Descents().events(
         Step(descent=replace(plan, last=1.0), number=0, weights=weights), Adjacency(relation=Relation.ADD_REMOVE)
     )
 

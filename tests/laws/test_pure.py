@@ -1,5 +1,4 @@
-"""Laplace counts and comparisons: moved as stated, priced as stated, with noise of the stated size, and no round goes on
-for nothing."""
+"""Laplace counts and comparisons: moved and priced as stated, with noise of the stated size; no round is for nothing."""
 
 from itertools import product
 from math import exp, log
@@ -88,7 +87,9 @@ def test_pure_events_add_up_without_a_delta_and_cost_less_with_one():
     many = [PureDpEvent(name="p", sensitivity=0.1, sigma=1.0, count=50)]
     assert epsilon_of(many, 0.0) == pytest.approx(5.0, rel=2e-4)
     assert epsilon_of(many, 1e-6) < 0.9 * 5.0
-    assert epsilon_of([LaplaceDpEvent(name="l", sensitivity=1, sigma=10.0, count=50)], 1e-6) < epsilon_of(many, 1e-6) * (1 + 1e-9)
+    assert epsilon_of([LaplaceDpEvent(name="l", sensitivity=1, sigma=10.0, count=50)], 1e-6) < epsilon_of(
+        many, 1e-6
+    ) * (1 + 1e-9)
     beside = [*many, GaussianDpEvent(name="g", sensitivity=1.0, sigma=9.0)]
     assert epsilon_of(many, 1e-6) < epsilon_of(beside, 1e-6) < 5.0 + 1.0
     assert renyi.epsilon(many, 1e-6) <= zcdp.epsilon_of_rho(50 * 0.1**2 / 2, 1e-6 * 0.98) * (1 + 2e-4)
@@ -142,7 +143,7 @@ def test_a_comparison_is_above_as_often_as_its_noise_says(factor, right):
 
 
 def transcript_odds(tables, scale, threshold):
-    """Log odds, between two tables, of every transcript of three questions, exactly summed over the threshold's noise."""
+    """Log odds, between two tables, of each transcript of three questions, summed over the threshold's noise."""
     rho, reach = discrete(scale, 300), np.arange(-300, 301)
     nu = discrete(2 * scale, 600)
     tail = np.append(np.cumsum(nu[::-1])[::-1], 0.0)
@@ -224,7 +225,12 @@ def test_delta_0_is_for_pure_methods_alone(tmp_path):
 
     with pytest.raises(UsageError, match=r"delta 0: method independent .* small_db"):
         synth.run(
-            small_frame(50), schema=synth.Schema.parse(SMALL), dataset="d", epsilon=1, delta=0, method="independent",
+            small_frame(50),
+            schema=synth.Schema.parse(SMALL),
+            dataset="d",
+            epsilon=1,
+            delta=0,
+            method="independent",
             ledger=tmp_path / "l.sqlite",
         )
     assert not synth.Ledger(tmp_path / "l.sqlite").entries()

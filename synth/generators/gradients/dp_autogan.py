@@ -1,4 +1,4 @@
-"""`dp_autogan`: a generator of latent draws before a decoder trained by DP-SGD, judged by a critic trained by DP-SGD."""
+"""`dp_autogan`: a generator of latent draws before a decoder, judged by a critic; decoder and critic by DP-SGD."""
 
 from __future__ import annotations
 

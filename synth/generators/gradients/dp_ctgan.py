@@ -37,8 +37,9 @@ class DPCtgan(Descending):
     """A conditional-free CTGAN on public groups, its critic trained by DP-SGD; the generator sees the critic alone.
 
     ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``,
-    and to ``clip_last`` of it at the last one (Frigerio et al., arXiv 1901.02477), falling evenly between; ``moves``: of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row
-    count, groups (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
+    and to ``clip_last`` of it at the last one (Frigerio et al., arXiv 1901.02477), falling evenly between; ``moves``:
+    of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups
+    (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
     ``critic_rate``, ``generator_rate``: of Adam; ``decay``: how strongly the critic's weights are drawn to zero.
     **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
     **Source**: Xie et al., arXiv 1802.06739 (DP-SGD on the critic); Xu et al., arXiv 1907.00503 (CTGAN).

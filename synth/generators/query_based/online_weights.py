@@ -35,8 +35,8 @@ class OnlineWeights(Method):
     ``updates``: most questions that are counted. ``questions``: most questions asked, each the number of rows in one
     cell of one column or of a pair. ``bins``: equal parts of a number's range; fewer where the table would pass a
     hundred thousand cells. ``accuracy``: how far is "far", as a share of the rows; ``threshold``: and at least this
-    part of the noise's largest value among that many questions. ``comparing``: share of an update's price for the comparison. ``counting``: share of the budget for the
-    row count, where it is private.
+    part of the noise's largest value among that many questions. ``comparing``: share of an update's price for the
+    comparison. ``counting``: share of the budget for the row count, where it is private.
     **Guarantee**: asks within ``setting.epsilon``, purely private, or ``setting.rho``; ``fit`` sees releases only.
     """
 
@@ -251,9 +251,7 @@ def boxes(bins: Mapping[str, Bins]) -> Iterator[tuple[Bins, ...]]:
 
 def one(bins: Bins, group: int) -> Bins:
     """A group alone; all else is left out."""
-    return Bins(
-        column=bins.column, cells=bins.cells, starts=bins.starts, groups=np.where(bins.groups == group, 0, -1)
-    )
+    return Bins(column=bins.column, cells=bins.cells, starts=bins.starts, groups=np.where(bins.groups == group, 0, -1))
 
 
 def prices(setting: Setting, method: OnlineWeights) -> tuple[float, float]:

@@ -29,7 +29,8 @@ class SmallDb(Method):
 
     ``records``: most records of the database; fewer where there would be too many to choose from. ``accuracy``: in
     their place the error that some database of them must reach on all questions, ln|Q| / accuracy^2 records; 0 for
-    none. ``bins``: equal parts into which a number's range is cut. ``counting``: share of epsilon for the row count, where it is private.
+    none. ``bins``: equal parts into which a number's range is cut. ``counting``: share of epsilon for the row count,
+    where it is private.
     **Guarantee**: asks within ``setting.epsilon``, purely private; ``fit`` sees releases only.
     """
 

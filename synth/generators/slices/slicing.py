@@ -177,7 +177,9 @@ class Slicing(Method):
                 "gaussian, and leave oneway_share alone"
             )
         if self.accounting != "exact" and self.directions != "gaussian":
-            raise UsageError(f"option accounting={self.accounting}: is about Gaussian directions; set directions to gaussian")
+            raise UsageError(
+                f"option accounting={self.accounting}: is about Gaussian directions; set directions to gaussian"
+            )
 
     @property
     def needs_public_rows(self) -> bool:

@@ -216,7 +216,7 @@ def test_theorem_2_a_coin_between_mechanisms_shows_no_more_than_the_worse(f):
 
 
 def ball(p, q, order, *parts):
-    """D_alpha over h1 + h2 + c, each of norm at most 1/2 in its features: convex, translation-invariant, no linear space."""
+    """D_alpha over h1 + h2 + c, each of norm at most 1/2 in its features: convex and translation-invariant."""
 
     def h(w):
         return w[0] + sum(f @ v for f, v in zip(parts, np.split(w[1:], ends), strict=True))
@@ -224,10 +224,16 @@ def ball(p, q, order, *parts):
     sizes = [f.shape[1] for f in parts]
     ends = np.cumsum(sizes)[:-1]
     star = conjugate(str(order))
-    bounds = [{"type": "ineq", "fun": lambda w, i=i: 0.25 - np.sum(np.split(w[1:], ends)[i] ** 2)} for i in range(len(parts))]
+    bounds = [
+        {"type": "ineq", "fun": lambda w, i=i: 0.25 - np.sum(np.split(w[1:], ends)[i] ** 2)} for i in range(len(parts))
+    ]
     start = np.concatenate([[1 / (order - 1)], np.full(sum(sizes), 1e-3)])
     solution = optimize.minimize(
-        lambda w: float(q @ star(h(w)) - p @ h(w)), start, constraints=bounds, method="SLSQP", options={"ftol": 1e-12, "maxiter": 500}
+        lambda w: float(q @ star(h(w)) - p @ h(w)),
+        start,
+        constraints=bounds,
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
     )
     return -float(solution.fun)
 

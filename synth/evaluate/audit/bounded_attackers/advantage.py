@@ -7,7 +7,7 @@ from math import sqrt
 
 
 def advantage_at_most(divergence: float, *, multiples: bool = True) -> float:
-    """The most by which E_P h and E_Q h differ, h with values in [-1, 1] and D the KL divergence restricted to its class.
+    """The most by which E_P h and E_Q h differ: h within [-1, 1], D the KL divergence restricted to its class.
 
     ``multiples``: whether the class has all multiples of h (linear spaces); else those of factor 1 at most, with
     constants. The paper has 8 sqrt(D).
