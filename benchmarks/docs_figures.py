@@ -223,6 +223,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "steps": steps,
     "printed-slicing": partial(printed, "slicing_printed"),
     "printed-dp_kernel": partial(printed, "dp_kernel_printed"),
+    "query-errors": partial(of_script, "query_errors"),
     "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
@@ -240,7 +241,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
     **{  # a method's own runs, on the table that its page names
         f"families-{m}": partial(of_families, lambda r, m=m: r["method"] == m and r["table"] != "adult")
-        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db")
+        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db", "online_weights", "dp_autogan")
     },
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},

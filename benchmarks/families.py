@@ -24,7 +24,15 @@ METHODS = [
     "datalens",
     "g_pate",
 ]
-OTHERS = ("slice_wasserstein", "mwem", "small_db", "independent", "mixture")  # measured beside them by --methods
+OTHERS = (
+    "slice_wasserstein",
+    "mwem",
+    "small_db",
+    "online_weights",
+    "dp_autogan",
+    "independent",
+    "mixture",
+)  # measured beside them by --methods
 ORDER = (*METHODS, *OTHERS)
 PAID = 0.3  # the share of methods that ask for no one-way counts of themselves
 NAMES = {"acs": "ACSIncome", "adult": "Adult", "few": "7 columns", "four": "4 columns"}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from synth.evaluate.fidelity import compare
     from synth.generators.marginals import mixtures
     from synth.pipeline.combining import combine
+    from synth.pipeline.federated import Site, federated
     from synth.pipeline.inference.estimates import estimates
     from synth.pipeline.methods import methods
     from synth.pipeline.plan import plan
@@ -39,6 +40,7 @@ _HOME = {
     "Release": "report.handed_over",
     "Result": "pipeline.result",
     "Schema": "schema.table",
+    "Site": "pipeline.federated",
     "SpentError": "errors",
     "SynthError": "errors",
     "Synthesizer": "pipeline.synthesizer",
@@ -50,6 +52,7 @@ _HOME = {
     "compare": "evaluate.fidelity",
     "draft": "sources.draft_schema",
     "estimates": "pipeline.inference.estimates",
+    "federated": "pipeline.federated",
     "learn_schema": "pipeline.run",
     "methods": "pipeline.methods",
     "mixtures": "generators.marginals.mixtures:",

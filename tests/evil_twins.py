@@ -18,6 +18,9 @@ class Silent(SystemNoise):
     def fine_gaussian(self, shape):
         return np.zeros(shape, dtype=np.int64)
 
+    def laplace_counts(self, shape, *, scale):  # noqa: ARG002
+        return np.zeros(shape, dtype=np.int64)
+
 
 class Counted(Silent):
     """Draws by a row's own number, alike for the rows that neighbouring tables share; and no noise."""
@@ -46,6 +49,9 @@ class Scaled(SystemNoise):
 
     def gaussian_counts(self, shape, *, sigma):
         return super().gaussian_counts(shape, sigma=sigma * self.factor)
+
+    def laplace_counts(self, shape, *, scale):
+        return super().laplace_counts(shape, scale=scale * self.factor)
 
 
 def z_of_squares(z):

@@ -82,6 +82,8 @@ METHODS = Texts(
         "dp_ntk": "asks once how a random neural network reacts to the rows, and trains on that",
         "dp_ctgan": "trains two competing neural networks, with noise in every step; wants many rows",
         "pate_gan": "trains a neural network on noisy votes of teachers that saw parts of the rows; wants many rows",
+        "dp_autogan": "trains a network that packs and unpacks rows, then one that invents packed rows, with noise in "
+        "every step; wants many rows",
         "dp_vae": "trains a neural network that packs and unpacks rows, with noise in every step; wants many rows",
         "dp_flow": "trains a neural network that bends plain noise into rows, with noise in every step; wants "
         "many rows",
@@ -98,6 +100,8 @@ METHODS = Texts(
         "aim": "counts groups of columns one after another, where the result is worst so far",
         "mst": "counts the pairs of columns that depend most on each other",
         "mwem": "adjusts one table of all combinations step by step; for teaching, on a few columns",
+        "online_weights": "answers one question after another and counts only where it is far off; for teaching, on "
+        "a few columns",
         "small_db": "picks the best of all tiny tables; for teaching, on a few columns",
     }
 )

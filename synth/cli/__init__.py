@@ -235,7 +235,7 @@ def methods(as_json: JsonOpt = False) -> None:
         say(result)
     else:
         for g in result:
-            print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['barrier']}")
+            print(f"{g['name']:14s} {g['summary']}\n{'':14s} noise: {g['stage']}, {g['barrier']}")
             print(f"{'':14s} guarantee: {g['guarantee']}; relations: {', '.join(g['relations'])}")
             named = ", ".join(f"{n}={v}" for n, v in g["options"].items())
             print(f"{'':14s} options: {named or 'none'}")

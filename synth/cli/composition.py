@@ -17,19 +17,23 @@ def ledger_composition(
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema that may name the dataset.")] = None,
     dataset: DatasetOpt = None,
     ledger: LedgerOpt = None,
+    delta: Annotated[float, typer.Option("--delta", help="Delta at which runs are composed that have none.")] = 1e-6,
     as_json: JsonOpt = False,
 ) -> None:
     """Compare the spends under five ways of accounting.
 
     Basic, advanced, zCDP, RDP and exact; for information only, the ledger adds up as before.
     """
+    from synth.errors import UsageError
     from synth.privacy.accounting import compare_runs
     from synth.privacy.ledger.ledger import Ledger
 
+    if not 0 < delta < 1:
+        raise UsageError(f"delta {delta:g}: must lie between 0 and 1; 1e-6 is usual")
     book = Ledger(ledger)
     lines, wanted = book.entries(), ledger_name(table, dataset, schema, book) if table or dataset else None
     names = [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
-    results = [compare_runs.ledger_composition(lines, name) for name in names]
+    results = [compare_runs.ledger_composition(lines, name, at=delta) for name in names]
     if as_json:
         say({"ledger": str(book.path), "datasets": results})
         return

@@ -12,6 +12,7 @@ from synth.generators.embeddings.dp_merf import DPMerf
 from synth.generators.embeddings.dp_ntk import DPNTK
 from synth.generators.embeddings.pearl import Pearl
 from synth.generators.gradients.datalens import DataLens
+from synth.generators.gradients.dp_autogan import DPAutoGan
 from synth.generators.gradients.dp_ctgan import DPCtgan
 from synth.generators.gradients.dp_diffusion import DPDiffusion
 from synth.generators.gradients.dp_flow import DPFlow
@@ -30,6 +31,7 @@ from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.online_weights import OnlineWeights
 from synth.generators.query_based.private_evolution import PrivateEvolution
 from synth.generators.query_based.small_db import SmallDb
 from synth.generators.slices.network_model import NetworkModel
@@ -48,6 +50,7 @@ ALL: tuple[type[Any], ...] = (
     Pearl,
     DPNTK,
     DPCtgan,
+    DPAutoGan,
     PateGan,
     DPVae,
     DPFlow,
@@ -62,6 +65,7 @@ ALL: tuple[type[Any], ...] = (
     Mst,
     Mwem,
     SmallDb,
+    OnlineWeights,
     Nested,
     IndependentChildren,
 )

@@ -135,7 +135,7 @@ class _Descending:
         for at in range(0, len(picked), CHUNK):
             part = picked[at : at + CHUNK]
             draws = noise.directions((CHUNK, plan.latent)) if plan.latent else np.zeros((CHUNK, 0))
-            total += on_lattice(self.gradients.of(part, draws), plan).sum(0)
+            total += on_lattice(self.gradients.of(part, draws) / plan.fallen(question.number), plan).sum(0)
         return total.astype(np.int64)
 
 

@@ -5,7 +5,20 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
-from synth.mechanisms import counts, embeddings, external, linked, nearest, search, selection, slices, values, weighted
+from synth.mechanisms import (
+    counts,
+    embeddings,
+    external,
+    laplace,
+    linked,
+    nearest,
+    search,
+    selection,
+    slices,
+    values,
+    weighted,
+)
+from synth.mechanisms.above import Comparisons
 from synth.mechanisms.functional import Functional
 from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
@@ -20,14 +33,17 @@ from synth.privacy.accounting.composition import (
     slice_sigma,
 )
 from synth.privacy.accounting.slice_profile import theorem_1
+from synth.privacy.accounting.smooth_slices import swd
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Relation
 from synth.questions import (
+    Above,
     Choice,
     Counts,
     Embedding,
     External,
     FunctionalQuery,
+    Laplace,
     Linked,
     Nearest,
     Pulls,
@@ -59,6 +75,8 @@ def mechanisms() -> dict[type, Any]:
         Nearest: nearest,
         Pulls: Pulling(),
         WeightedCounts: weighted,
+        Laplace: laplace,
+        Above: Comparisons(),
     }
 
 
@@ -83,8 +101,8 @@ def slices_within(grant: Grant) -> Callable[..., float]:
     """The least noise of one question of slices on random directions that takes all that a grant leaves.
 
     The function returned takes ``dim``, ``num_slices``, and if they differ from the usual ``directions``, ``rate``,
-    ``swap``, ``signed`` (coordinates of any sign), ``accounting`` (``theorem_1``: the published bound's noise, where
-    that is more) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
+    ``swap``, ``signed`` (coordinates of any sign), ``accounting`` (``theorem_1``, ``swd``: a published bound's noise,
+    where that is more) and ``mu_elsewhere``, mu of the same generator's Gaussian questions.
     """
 
     def sigma(
@@ -114,7 +132,10 @@ def slices_within(grant: Grant) -> Callable[..., float]:
         )
         if accounting == "exact":
             return exact
-        published = theorem_1(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices, rate=rate)
+        if accounting == "swd":
+            published = swd(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices)
+        else:
+            published = theorem_1(grant.epsilon, grant.left_delta, dim=dim, num_slices=num_slices, rate=rate)
         return max(exact, size * published)
 
     return sigma

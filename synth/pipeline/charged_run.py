@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UsageError
-from synth.generators.base import Questions, Setting
+from synth.generators.base import Ask, Questions, Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
@@ -89,6 +89,17 @@ class ChargedRun:
         releases = self.plan.questions.measure(session.ask, asked, progress=self.reporter.progress)
         session.close()
         return releases, circumstances
+
+    def opened(self) -> tuple[Ask, Setting]:
+        """The door of the run's one session, charged and open, for a fit that asks several sites (federated.py)."""
+        session = self._session(1.0, self._rows, failures=False)
+        session.open()
+        return session.ask, setting(self.schema, session.grant, public_rows=session.public_rows())
+
+    def shut(self) -> None:
+        """No door answers any more."""
+        for session in self._sessions:
+            session.close()
 
     @contextmanager
     def charged(self) -> Iterator[None]:

@@ -15,6 +15,8 @@ from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
+PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
+
 
 def methods() -> list[dict[str, Any]]:
     """The generators: name, one-line summary, barrier, guarantee and its relations, options and what each may be,
@@ -28,6 +30,7 @@ def methods() -> list[dict[str, Any]]:
             "name": g.name,
             "summary": g.summary,
             "barrier": g.barrier,
+            "stage": stage(g),
             "guarantee": guarantee(g),
             "relations": list(g.relations),
             "options": options_of(g),
@@ -40,6 +43,20 @@ def methods() -> list[dict[str, Any]]:
     ]
 
 
+STAGES = {"before": "B1", "at the data": "B1", "in the": "B2", "between": "B3", "at the generator": "B4"}
+
+
+def stage(generator: Generator) -> str:
+    """The barrier's name in arXiv 2309.15696: noise to what is measured, in the measure, after it, in the generator.
+
+    Privacy: public only.
+
+    >>> [stage(GENERATORS[n]) for n in ("mixture", "dp_ctgan", "gs_wgan", "dp_vae")]
+    ['B1', 'B2', 'B3', 'B4']
+    """
+    return next(name for start, name in STAGES.items() if generator.barrier.startswith(start))
+
+
 def guarantee(generator: Generator) -> str:
     """What a run of a method guarantees, and how its parts are added up.
 
@@ -48,8 +65,8 @@ def guarantee(generator: Generator) -> str:
     >>> guarantee(GENERATORS["small_db"]).split(",")[0]
     'pure epsilon differential privacy of a whole run'
     """
-    if set(kinds_of(generator.reads)) == {"choice"}:
-        return "pure epsilon differential privacy of a whole run, delta is not used"
+    if is_pure(generator):
+        return "pure epsilon differential privacy of a whole run, delta may be 0"
     how = (
         "exactly, all noise being Gaussian" if is_gaussian(generator) else "from above, by Renyi or loss distributions"
     )
@@ -78,7 +95,7 @@ def generator_named(
 def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: bool) -> Grant:
     """The noise budget of a guarantee; where categories are to be learnt, part of delta goes to their thresholds."""
     failure = min(0.1 * delta, 0.1 * epsilon * composition.EPSILON_SLACK) if learning else 0.0
-    mu = composition.calibrate(epsilon, delta - failure)
+    mu = composition.calibrate(epsilon, delta - failure) if delta else 0.0  # a pure run has no Gaussian noise
     return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
@@ -91,8 +108,13 @@ def check_schema(questions: Questions, schema: Schema | Dataset) -> None:
 
 def is_gaussian(questions: Questions) -> bool:
     """Whether all of a run's questions are Gaussian: then it has a mu, by which runs compose exactly."""
-    others = {"external", "choice"} & set(kinds_of(questions.reads))
+    others = {"external", *PURE} & set(kinds_of(questions.reads))
     return not others and getattr(questions, "gaussian", True)
+
+
+def is_pure(questions: Questions) -> bool:
+    """Whether all of a run's questions are purely private: then delta may be 0."""
+    return set(kinds_of(questions.reads)) <= PURE
 
 
 def resolve_device(device: str, *, by_torch: bool = True) -> str:

@@ -173,7 +173,7 @@ class Curator:
 
     def _check_epsilon(self, events: list[Event]) -> None:
         grant = self._grant
-        whole = calibrate(grant.epsilon, grant.left_delta) ** 2
+        whole = calibrate(grant.epsilon, grant.left_delta) ** 2 if grant.left_delta else 0.0  # a pure run has no mu
         if grant.mu**2 + grant.mu_elsewhere**2 < whole * (1 - RETAINED):
             raise BudgetError(
                 "a question with a random shift needs a grant that says what the run's other sessions may ask"

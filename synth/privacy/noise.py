@@ -97,6 +97,37 @@ class SystemNoise:
             size[tuple(at)] = bisect_right(thresholds(), whole)
         return size * signed
 
+    def laplace_counts(self, shape: tuple[int, ...], *, scale: float) -> np.ndarray:
+        """Independent whole numbers, int64 (shape), k with odds exp(-abs(k) / scale): exactly (mechanisms/laplace.md).
+
+        Errors: ArithmeticError for a scale of which so many are beyond 63 bits that a draw could be.
+        """
+        if not scale <= WIDEST / 64:
+            raise ArithmeticError(f"noise of scale {scale:.3g} does not fit whole numbers of 63 bits")
+        top, below = float(scale).as_integer_ratio()
+        drawn = [self._laplace(top, below) for _ in range(prod(shape))]
+        return np.array(drawn, dtype=np.int64).reshape(shape)
+
+    def _laplace(self, top: int, below: int) -> int:
+        """One of scale top / below. **Source**: Canonne, Kamath, Steinke, arXiv 2004.00010, Algorithm 2."""
+        while True:
+            low = self._below(top)
+            if not self._happens(low, top):
+                continue
+            high = 0
+            while self._happens(1, 1):
+                high += 1
+            size, negative = (low + top * high) // below, self._below(2)
+            if size or not negative:
+                return -size if negative else size
+
+    def _happens(self, top: int, below: int) -> bool:
+        """True with probability exp(-top / below), top at most below. **Source**: the same, Algorithm 1."""
+        k = 1
+        while self._below(below * k) < top:
+            k += 1
+        return bool(k % 2)
+
     def choice(self, weights: np.ndarray) -> int:
         """An index, drawn with odds that are exactly these floats' (n,), all of them positive and normal.
 

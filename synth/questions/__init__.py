@@ -11,6 +11,7 @@ from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.public import PublicCounts, PublicLinked
 from synth.questions.pulls import Pulls, PullsRelease
+from synth.questions.pure import Above, AboveRelease, Laplace, LaplaceRelease
 from synth.questions.scores import Score
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
@@ -35,6 +36,8 @@ Question = (
     | Nearest
     | Pulls
     | WeightedCounts
+    | Laplace
+    | Above
 )
 Release = (
     CountsRelease
@@ -55,9 +58,13 @@ Release = (
     | PublicLinked
     | PullsRelease
     | WeightedCountsRelease
+    | LaplaceRelease
+    | AboveRelease
 )
 
 __all__ = [
+    "Above",
+    "AboveRelease",
     "Bins",
     "Block",
     "Choice",
@@ -76,6 +83,8 @@ __all__ = [
     "FunctionalRelease",
     "GaussianKernel",
     "Gradients",
+    "Laplace",
+    "LaplaceRelease",
     "Linked",
     "LinkedRelease",
     "Marginal",

@@ -62,8 +62,10 @@ class Descent:
     draws of its own. ``depth``: knots of a flow, noisy copies of a row for a denoiser, the target's place for a
     classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. A kernel has
     ``hidden`` points, ``coordinates`` (groups, d) of the groups, widths ``scales`` and, where there is one, the
-    ``label``'s place. At each of ``steps`` every row enters with probability ``rate``; its gradient is scaled down to
-    length ``clip``; the sum is told with Gaussian noise of deviation ``sigma`` on each number.
+    ``label``'s place. ``last``: clip and noise of the last step, as a part of the first one's; between they fall evenly
+    on a logarithmic scale, and an answer is told in units of its own step's clip. At each of ``steps`` every row enters
+    with probability ``rate``; its gradient is scaled down to length ``clip``; the sum is told with Gaussian noise of
+    deviation ``sigma`` on each number.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -84,8 +86,11 @@ class Descent:
     coordinates: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     scales: tuple[float, ...] = ()
     label: int | None = None
+    last: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0 < self.last <= 1:
+            raise ValueError("the last step's clip is a part of the first one's, in (0, 1]")
         if self.network not in NETWORKS or not self.bins:
             raise ValueError(f"networks are {', '.join(NETWORKS)}, on one column at least")
         self._check_shape()
@@ -128,6 +133,10 @@ class Descent:
     def sizes(self) -> tuple[int, ...]:
         """Groups of each column."""
         return tuple(b.size for b in self.bins)
+
+    def fallen(self, number: int) -> float:
+        """Clip and noise of a step as a part of the first one's: public, from its number alone."""
+        return float(self.last ** (number / max(self.steps - 1, 1)))
 
     @cached_property
     def weights(self) -> int:

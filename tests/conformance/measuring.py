@@ -23,6 +23,7 @@ QUICK = {
     "dp_ntk": {"steps": 10, "features": 2000},
     "dp_ctgan": {"steps": 5},
     "dp_vae": {"steps": 5},
+    "dp_autogan": {"code_steps": 3, "steps": 3},
     "pate_gan": {"rounds": 3, "features": 32},
     "aim": {"rounds": 2, "bins": 8},
     "mst": {"bins": 8},
@@ -34,6 +35,7 @@ QUICK = {
     "datalens": {"rounds": 3, "features": 16},
     "g_pate": {"rounds": 3, "features": 16},
     "mwem": {"rounds": 3},
+    "online_weights": {"updates": 3, "questions": 200},
     "private_evolution": {"rounds": 3, "candidates": 300},
 }
 

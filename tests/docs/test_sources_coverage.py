@@ -61,3 +61,19 @@ def test_the_list_has_the_numbers_that_the_text_has(source):
     printed = {" ".join(item) for item in PRINTED.findall(held)}
     printed |= {n for n, mark in IN_PASSING.items() if re.search(mark, held)}
     assert printed == {n for n in NUMBERS[source]["numbers"] if re.fullmatch(rf"({KINDS}) .*\d", n)}
+
+
+def test_the_survey_page_has_all_35_systems_and_names_methods_that_exist():
+    from synth.generators import GENERATORS
+
+    page = (ROOT / "docs" / "survey.md").read_text().split("## The 35 systems")[1]
+    systems = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    assert len(systems) == 35
+    stages = [row[1].split(",")[0] for row in systems]
+    assert {s: stages.count(s) for s in sorted(set(stages))} == {"B1": 8, "B2": 13, "B3": 4, "B4": 10}
+    named = set(re.findall(r"\b(dp_\w+|pearl|\w+_evolution|gs_wgan|g_pate|datalens|pate_gan|private_set)\b", page))
+    assert named <= {*GENERATORS, "dp_vae"}
+    text = TEXTS / NUMBERS["A unified view"]["text"] if "A unified view" in NUMBERS else None
+    if text and text.exists():
+        printed = re.findall(r"^.+\t(?:\S*B[1-4]\S*)\t", text.read_text(), re.M)
+        assert len(printed) == 35

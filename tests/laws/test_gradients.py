@@ -1,6 +1,7 @@
 """What one unit can move in a step's sum of gradients, and in a count of votes; and that steps are paid for once."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,6 +74,33 @@ def test_a_row_moves_the_sum_by_at_most_the_clip(network, latent, scale):
     moves = [np.linalg.norm(reported(plan, weights, [*EVERY, row]) - before) for row in EVERY]
     assert max(moves) <= 0.5
     assert max(moves) > 0.45
+
+
+def test_a_falling_clip_moves_each_step_by_its_own_clip_and_no_less():
+    """An answer in units of its step's clip: a row moves it by C, and what a reader makes of it by C s_t."""
+    plan = replace(descent("critic", clip=0.5, sigma=0.5, steps=3), last=0.01)
+    weights = weights_of(plan, 30.0)
+    before = mechanism.PerExampleGradients(plan)
+    before.at(weights)
+    one_hot = np.pad(EVERY, ((0, 0), (0, 0)))
+    longest = float(torch.linalg.vector_norm(before.of(one_hot, np.zeros((mechanism.CHUNK, 0))), dim=1).max())
+    for number in range(3):
+        moves = []
+        for row in EVERY:
+            question = Step(descent=plan, number=number, weights=weights)
+            moves.append(
+                np.linalg.norm(mechanism._Descending(plan, rows_of([row])).sums(question, Counted()) * plan.lattice)
+            )
+        assert max(moves) <= 0.5
+        assert max(moves) > 0.45
+        assert plan.fallen(number) == pytest.approx(0.01 ** (number / 2))
+    assert longest > 0.5
+    question = Step(descent=plan, number=0, weights=weights)
+    assert mechanism.Descents().events(
+        question, Adjacency(relation=Relation.ADD_REMOVE)
+    ) == mechanism.Descents().events(
+        Step(descent=replace(plan, last=1.0), number=0, weights=weights), Adjacency(relation=Relation.ADD_REMOVE)
+    )
 
 
 @pytest.mark.parametrize("sigma", [0.5, 30.0, 400.0, 1e6])

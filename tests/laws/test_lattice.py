@@ -15,6 +15,7 @@ from synth.numeric import networks
 from synth.pipeline.budget import mechanisms
 from synth.privacy.noise import SystemNoise
 from synth.questions import (
+    Above,
     Bins,
     Block,
     Choice,
@@ -25,6 +26,7 @@ from synth.questions import (
     External,
     Fourier,
     FunctionalQuery,
+    Laplace,
     Linked,
     Marginal,
     Nearest,
@@ -119,6 +121,7 @@ def start() -> tuple[np.ndarray, ...]:
 SLICES = Slices(purpose="t", encoding=ENCODING, sigma=2.0, groups=30)
 QUESTIONS = {
     "counts": Counts(purpose="t", marginals=(Marginal(bins=(A,), sigma=9.0), Marginal(bins=(A, B), sigma=13.7))),
+    "laplace": Laplace(purpose="t", tables=((A,), (A, B)), scale=40.0),
     "weighted": WeightedCounts(
         purpose="t", marginals=(Marginal(bins=(A,), sigma=13.7),), by=B, units=np.array([0, 7, 1 << 20])
     ),
@@ -162,7 +165,7 @@ def reported(question, table, noise=None) -> list[tuple[np.ndarray, float]]:
         linked = result[Linked].answer(question, forest(table), noise)
         return [(v, grain(m.sigma)) for m, v in zip(question.marginals, linked.values, strict=True)]
     release = result[type(question)].answer(question, table, noise)
-    if isinstance(question, Counts | WeightedCounts):
+    if isinstance(question, Counts | WeightedCounts | Laplace):
         return [(v, 1.0) for v in release.values]
     if isinstance(question, Values):
         return [(release.counts, 1.0)]
@@ -249,7 +252,15 @@ def test_opendps_tables_are_whole_numbers():
 
 
 def test_every_mechanism_is_looked_at_here():
-    assert set(mechanisms()) == {type(q) for q in QUESTIONS.values()} | {Choice, External, Search}
+    assert set(mechanisms()) == {type(q) for q in QUESTIONS.values()} | {Above, Choice, External, Search}
+
+
+def test_a_comparison_tells_one_of_two_words():
+    one = np.where(np.arange(40) == 7, 0, -1)
+    box = (Bins(column="a", cells=40, starts=np.arange(40), groups=one),)
+    asked = Above(purpose="t", number=0, box=box, expected=75, threshold=20, scale=9.0)
+    for table in (LARGE, SMALL):
+        assert mechanisms()[Above].answer(asked, table, SystemNoise()).above in (True, False)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Choice, External, Linked, Marginal, Question, Search, Values, WeightedCounts
+from synth.questions import Above, Bins, Choice, External, Linked, Marginal, Question, Search, Values, WeightedCounts
 from synth.questions.slices import DIRECTION_BITS
 from synth.sources.formats.text_table import Text
 from tests.conformance.measuring import QUICK, SCHEMA
@@ -109,6 +109,8 @@ def answers(asked, rows):
     """The answers to all questions, as one vector, without noise."""
     mechanisms, noise, out = budget.mechanisms(), Aimed(), []
     for question in asked:
+        if isinstance(question, Above):  # without noise a round may end sooner: each comparison alone
+            mechanisms = budget.mechanisms()
         out += reported(mechanisms[type(question)].answer(question, rows, noise))
     return np.concatenate(out)
 
@@ -159,7 +161,17 @@ def test_no_answer_of_a_public_number_of_rows_follows_their_order(name, options)
     held_alike(name, options, Relation.ZERO_OUT)
 
 
-BY_METHODS = ["aim", "dp_hp", "dp_vae", "datalens", "mixture", "mwem", "pate_gan", "private_evolution"]
+BY_METHODS = [
+    "aim",
+    "dp_hp",
+    "dp_vae",
+    "datalens",
+    "mixture",
+    "mwem",
+    "online_weights",
+    "pate_gan",
+    "private_evolution",
+]
 ALONE = {Values, WeightedCounts, Linked}
 
 

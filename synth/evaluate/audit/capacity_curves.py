@@ -13,7 +13,29 @@ from synth.privacy.accounting.composition import calibrate
 
 optimize = Lazy("scipy.optimize")
 
-ORDERS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 3.25, 3.5, 3.75, 4.0, 4.5, 5.0, 5.5, 6.0)
+ORDERS = (
+    1.25,
+    1.5,
+    1.75,
+    2.0,
+    2.25,
+    2.5,
+    2.75,
+    3.0,
+    3.25,
+    3.5,
+    3.75,
+    4.0,
+    4.5,
+    5.0,
+    5.5,
+    6.0,
+    8.0,
+    10.0,
+    12.0,
+    15.0,
+    20.0,
+)
 LEAST, MOST = 1.01, 60.0  # orders between which a crossing is looked for
 NAMES = {1: "linear", 2: "quadratic", 3: "cubic"}
 

@@ -20,6 +20,7 @@ from synth.questions import (
     ExternalRelease,
     FunctionalRelease,
     GaussianKernel,
+    LaplaceRelease,
     NearestRelease,
     SearchRelease,
     SlicesRelease,
@@ -59,6 +60,10 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             laws = [selection.scores(release.question, t) / release.question.scale for t in (one, other)]
             logs = [s - s.max() - np.log(np.exp(s - s.max()).sum()) for s in laws]
             return float(logs[0][release.index] - logs[1][release.index])
+        case LaplaceRelease():
+            tables = zip(release.question.tables, release.values, strict=True)
+            far = [[np.abs(v.ravel() - counted(t, r)).sum() for r in (one, other)] for t, v in tables]
+            return float(sum(b - a for a, b in far)) / release.question.scale
         case SearchRelease():
             return _picks(release, one) - _picks(release, other)
         case _:

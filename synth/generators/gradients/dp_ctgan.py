@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,9 +36,10 @@ AVERAGED = 0.98  # of the running mean of the generator's weights
 class DPCtgan(Descending):
     """A conditional-free CTGAN on public groups, its critic trained by DP-SGD; the generator sees the critic alone.
 
-    ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``;
-    ``moves``: of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row
-    count, groups (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
+    ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``,
+    and to ``clip_last`` of it at the last one (Frigerio et al., arXiv 1901.02477), falling evenly between; ``moves``:
+    of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups
+    (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
     ``critic_rate``, ``generator_rate``: of Adam; ``decay``: how strongly the critic's weights are drawn to zero.
     **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
     **Source**: Xie et al., arXiv 1802.06739 (DP-SGD on the critic); Xu et al., arXiv 1907.00503 (CTGAN).
@@ -52,6 +53,7 @@ class DPCtgan(Descending):
     steps: int = 600
     rate: float = 0.02
     clip: float = 1.0
+    clip_last: float = 1.0
     moves: int = 1
     oneway_share: float = 0.3
     groups: int = 20
@@ -63,6 +65,7 @@ class DPCtgan(Descending):
         "steps": STEPS,
         "rate": Between(1e-6, 1),
         "clip": Between(1e-6, 1e6),
+        "clip_last": Between(1e-6, 1.0),
         "moves": Between(1, 100),
         "oneway_share": NONE_OR_SHARE,
         "groups": Between(2, 1000),
@@ -74,6 +77,10 @@ class DPCtgan(Descending):
 
     network = CRITIC
     purpose = PURPOSE
+
+    def shape(self, ground: common.Ground) -> dict[str, Any]:
+        """The critic, and how its clip falls."""
+        return {**super().shape(ground), "last": self.clip_last}
 
     def check_together(self) -> None:
         """Errors: UsageError where the decay would overshoot zero."""

@@ -180,4 +180,6 @@ class TrainedModel(Descending):
 def mean_gradient(ask: Ask, plan: Descent, number: int, shifted: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
     """A step's noisy sum of clipped gradients over the rows that it samples of ``rows``, in the parameters' shapes."""
     released = ask(Step(descent=plan, number=number, weights=networks.arrays(shifted)))
-    return common.unflat(released.values / max(plan.rate * rows, 1.0), list(shifted.parameters()))
+    return common.unflat(
+        released.values * (plan.fallen(number) / max(plan.rate * rows, 1.0)), list(shifted.parameters())
+    )

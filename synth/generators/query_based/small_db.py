@@ -13,6 +13,7 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.method import Method
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.model import Product
+from synth.generators.query_based.query_errors import Questions, records
 from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Bins, Choice, ChoiceRelease
 from synth.schema.table import Column, Schema
@@ -26,8 +27,10 @@ GROWTH, LARGEST = 1.02, 2**24  # row counts tried, each so much above the last
 class SmallDb(Method):
     """The lecture's mechanism: purely private, exponential in the number of columns, so for teaching sizes only.
 
-    ``records``: most records of the database; fewer where there would be too many to choose from. ``bins``: equal parts
-    into which a number's range is cut. ``counting``: share of epsilon for the row count, where it is private.
+    ``records``: most records of the database; fewer where there would be too many to choose from. ``accuracy``: in
+    their place the error that some database of them must reach on all questions, ln|Q| / accuracy^2 records; 0 for
+    none. ``bins``: equal parts into which a number's range is cut. ``counting``: share of epsilon for the row count,
+    where it is private.
     **Guarantee**: asks within ``setting.epsilon``, purely private; ``fit`` sees releases only.
     """
 
@@ -38,10 +41,12 @@ class SmallDb(Method):
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     by_torch: ClassVar[bool] = False
     records: int = 8
+    accuracy: float = 0.0
     bins: int = 2
     counting: float = 0.1
     ranges: ClassVar[Mapping[str, Range]] = {
         "records": Between(2, 1000),
+        "accuracy": Between(0.0, 1.0),
         "bins": Between(1, 4096),
         "counting": SHARE,
     }
@@ -53,7 +58,16 @@ class SmallDb(Method):
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where there are too many databases even of two records."""
-        cells = prod(b.size for b in self._bins(schema).values())
+        bins = self._bins(schema)
+        cells = prod(b.size for b in bins.values())
+        if self.accuracy:
+            wanted = self._wanted(bins)
+            if comb(cells + wanted - 1, wanted) > CANDIDATES:
+                raise UsageError(
+                    f"`options.accuracy={self.accuracy:g}`: it takes databases of {wanted} records, of which there are "
+                    f"{comb(cells + wanted - 1, wanted):.3g}, and at most {CANDIDATES} can be compared; choose a "
+                    f"larger accuracy, or fewer columns (method small_db)"
+                )
         if comb(cells + 1, 2) > CANDIDATES:
             raise UsageError(
                 f"method small_db chooses among all databases: with {cells} kinds of rows there are "
@@ -96,7 +110,7 @@ class SmallDb(Method):
         chosen = next(r for r in releases if r.question.purpose == DATABASE)
         bins = self._bins(setting.schema)
         sizes = [b.size for b in bins.values()]
-        databases = _databases(prod(sizes), self._size(prod(sizes)))
+        databases = _databases(prod(sizes), self._size(bins))
         codes = np.unravel_index(databases[chosen.index], sizes)
         axes = []
         for grouping, code in zip(bins.values(), codes, strict=True):
@@ -117,17 +131,31 @@ class SmallDb(Method):
         return Product(total=_total(releases, setting), weights=np.full(count, 1 / count), axes=tuple(axes))
 
     def _bins(self, schema: Schema) -> dict[str, Bins]:
-        return {n: _cut(n, c, self.bins) for n, c in schema.measured().items()}
+        return {n: cut(n, c, self.bins) for n, c in schema.measured().items()}
 
-    def _size(self, cells: int) -> int:
-        """Records of the databases: as many as can be compared."""
+    def questions(self, schema: Schema, *, rows: int, epsilon: float) -> Questions:
+        """What the databases are compared on, for the bound on its error (query_errors.py)."""
+        bins = self._bins(schema)
+        cells = prod(b.size for b in bins.values())
+        return Questions(queries=_asked(bins), cells=cells, rows=rows, epsilon=epsilon)
+
+    def _wanted(self, bins: dict[str, Bins]) -> int:
+        """Records that reach the accuracy."""
+        cells = prod(b.size for b in bins.values())
+        return records(Questions(queries=_asked(bins), cells=cells, rows=1, epsilon=1.0), self.accuracy)
+
+    def _size(self, bins: dict[str, Bins]) -> int:
+        """Records of the databases: those that the accuracy takes, else as many as can be compared."""
+        if self.accuracy:
+            return self._wanted(bins)
+        cells = prod(b.size for b in bins.values())
         return next(m for m in range(max(self.records, 2), 0, -1) if m <= 2 or comb(cells + m - 1, m) <= CANDIDATES)
 
     def _candidates(self, bins: dict[str, Bins], total: float) -> tuple[tuple[tuple[Bins, ...], ...], np.ndarray]:
         """Tables of all pairs, and what each database, grown to the row count, holds in their cells."""
         names = list(bins)
         sizes = [b.size for b in bins.values()]
-        databases = _databases(prod(sizes), self._size(prod(sizes)))
+        databases = _databases(prod(sizes), self._size(bins))
         codes = np.unravel_index(np.arange(prod(sizes)), sizes)
         asked: list[tuple[int, ...]] = [*combinations(range(len(names)), 2)] or [(0,)]
         kinds = [np.ravel_multi_index([codes[i] for i in p], [sizes[i] for i in p]) for p in asked]
@@ -136,6 +164,12 @@ class SmallDb(Method):
         )
         expected = member[databases].sum(1) * (total / databases.shape[1])
         return tuple(tuple(bins[names[i]] for i in p) for p in asked), expected
+
+
+def _asked(bins: dict[str, Bins]) -> int:
+    """Counting questions of a run: the cells of all pairs' tables."""
+    sizes = [b.size for b in bins.values()]
+    return sum(a * b for a, b in combinations(sizes, 2)) or sizes[0]
 
 
 def _databases(cells: int, size: int) -> np.ndarray:
@@ -157,7 +191,7 @@ def _total(releases: Sequence[Any], setting: Setting) -> float:
     return float(counted.question.expected[0][counted.index, 0])
 
 
-def _cut(name: str, column: Column, most: int) -> Bins:
+def cut(name: str, column: Column, most: int) -> Bins:
     """A category by its values; a number's range in equal parts; each missing code a bin of its own."""
     if not column.is_numeric or column.size <= most:
         return Bins.each(name, column.cells)

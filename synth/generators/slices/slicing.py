@@ -30,7 +30,7 @@ PURPOSE = "slices"
 ROWS = "rows"
 ROWS_SHARE = 0.01  # of mu**2 for the row count, where it is private and nothing else tells it
 LOSSES = ("moments", "characteristic", *DIVERGENCES)
-SAMPLES, ACCOUNTINGS = ("zeros", "fixed"), ("exact", "theorem_1")
+SAMPLES, ACCOUNTINGS = ("zeros", "fixed"), ("exact", "theorem_1", "swd")
 ENCODINGS = ("auto", "merged", "binned", "scaled")
 FIRST, LEAST_FIRST, MOST_FIRST = 0.12, 0.1, 0.5  # share of the one-ways: FIRST / mu, within bounds
 GROWTH = 0.25  # a group's rows against what makes the second moments' noise least; below it, sums are less alike
@@ -50,7 +50,8 @@ class Slicing(Method):
     row enters with this probability, else as a zero row; with ``sample`` ``fixed``, so many rows are drawn without
     replacement, and the others leave nothing (the paper's Lemma 1, in the two forms that have a proof).
     ``form``: ``published``, training and model as the text has them (training.Form), by networks of ``hidden`` units
-    in ``layers`` layers. ``accounting``: ``theorem_1``, the noise that the published bound asks for, where more.
+    in ``layers`` layers. ``accounting``: ``theorem_1``, the noise that the published bound asks for, or ``swd``,
+    DP-SWD's by its smooth sensitivity, where more.
     ``oneway_share``: part of the budget for counts of single columns beside slices of the ``scaled`` encoding, which
     then has these counts' bins; none by default (``merged`` asks for its own).
     ``directions``: ``rotation``; ``gaussian`` with ``num_slices`` (the text's m' = m k) of them; ``fixed``, public
@@ -176,7 +177,9 @@ class Slicing(Method):
                 "gaussian, and leave oneway_share alone"
             )
         if self.accounting != "exact" and self.directions != "gaussian":
-            raise UsageError("option accounting=theorem_1: is about Gaussian directions; set directions to gaussian")
+            raise UsageError(
+                f"option accounting={self.accounting}: is about Gaussian directions; set directions to gaussian"
+            )
 
     @property
     def needs_public_rows(self) -> bool:

@@ -9,22 +9,31 @@ Proof note: synth/mechanisms/counts.md.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from math import log, sqrt, tanh
+from math import ceil, exp, inf, log, sqrt, tanh
 from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.privacy.accounting import pure
 from synth.privacy.accounting.composition import derived_epsilon
+from synth.privacy.accounting.float_slack import DELTA_SLACK, with_float_slack
 from synth.privacy.ledger.entries import Entry
+from synth.schema.lazy import Lazy
+
+special = Lazy("scipy.special")
 
 CALCULI = ("basic", "advanced", "zcdp", "rdp", "exact")
+AT = 1e-6  # the delta at which pure runs are composed, which have none of their own
+LATTICE = 40_000  # steps of the sum of all epsilons on which losses of pure runs are added
 ORDERS = 1 + np.geomspace(1e-3, 1e5, 4000)  # Renyi orders tried; every one of them gives a valid epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRun:
     """One charged run: its ``epsilon`` and ``delta``, and ``mu``, its noise in Gaussian differential privacy.
+
+    With delta 0 it is purely private, and ``mu`` is 0.
 
     Privacy: public only.
     """
@@ -92,8 +101,10 @@ def zcdp(rho: float, delta: float) -> float:
     return rho + 2 * sqrt(rho * log(1 / delta))
 
 
-def rdp(rho: float, delta: float) -> float:
+def rdp(rho: float, delta: float, alone: Sequence[float] = ()) -> float:
     """Epsilon of Gaussian mechanisms of Renyi divergence ``rho`` a at each order a, at the best order.
+
+    ``alone``: epsilons of pure mechanisms beside them, with randomised response's divergences.
 
     **Source**: Canonne, Kamath, Steinke, arXiv 2004.00010, Proposition 12.
 
@@ -103,44 +114,100 @@ def rdp(rho: float, delta: float) -> float:
     4.73
     """
     a = ORDERS
-    result = rho * a + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
+    whole = rho * a + sum(pure.randomised_response(e, a) for e in alone)
+    result = whole + np.log1p(-1 / a) - (log(delta) + np.log(a)) / (a - 1)
     return float(max(0.0, result.min()))
 
 
-def compose(runs: Sequence[ComparedRun]) -> Composite:
-    """All runs together under the five calculi.
+def compose(runs: Sequence[ComparedRun], *, at: float = AT) -> Composite:
+    """All runs together under the five calculi, at the sum of their deltas, or at ``at`` where all are pure.
 
     Errors: UsageError without a run. At the same total delta advanced composition takes half of each run's delta for
-    the run itself and the other half for its slack, so it is compared fairly with the others.
+    the run itself and the other half for its slack, so it is compared fairly with the others; pure runs need none.
 
     Privacy: public only.
 
     >>> both = compose([ComparedRun(epsilon=1.0, delta=1e-5, mu=0.2677)] * 2)
     >>> both.exact < both.rdp < both.zcdp, both.basic
     (True, 2.0)
+    >>> many = compose([ComparedRun(epsilon=0.1, delta=0.0, mu=0.0)] * 100, at=1e-6)
+    >>> many.exact < many.rdp < many.advanced < many.basic
+    True
     """
     if not runs:
         raise UsageError("nothing was charged yet, so there is nothing to compare")
     delta = min(sum(r.delta for r in runs), 1 - 1e-9)
-    rho = sum(r.mu**2 for r in runs) / 2
+    slack = delta / 2 if delta else at
+    delta = delta or at
+    mu2 = sum(r.mu**2 for r in runs)
+    alone = [r.epsilon for r in runs if r.delta == 0]
     plain = basic(runs)
-    halved = [_epsilon(r.mu, r.delta / 2) for r in runs]
+    halved = [r.epsilon if r.delta == 0 else _epsilon(r.mu, r.delta / 2) for r in runs]
     return Composite(
         runs=len(runs),
         delta=delta,
         basic=plain,
-        advanced=min(advanced(halved, delta / 2), plain),
-        zcdp=zcdp(rho, delta),
-        rdp=rdp(rho, delta),
-        exact=min(derived_epsilon(sqrt(2 * rho), delta), plain),
+        advanced=min(advanced(halved, slack), plain),
+        zcdp=min(zcdp(mu2 / 2 + sum(e * e for e in alone) / 2, delta), plain if not mu2 else inf),
+        rdp=min(rdp(mu2 / 2, delta, alone), plain if not mu2 else inf),
+        exact=min(optimal(alone, delta, mu=sqrt(mu2)) if alone else derived_epsilon(sqrt(mu2), delta), plain),
     )
+
+
+def optimal(epsilons: Sequence[float], delta: float, *, mu: float = 0.0) -> float:
+    """The least epsilon of pure mechanisms of these epsilons, together with Gaussian ones of ``mu``, rounded up.
+
+    Of each the worst case is one bit of randomised response, whose loss is +- epsilon; epsilons are rounded up to a
+    lattice, on which losses add up. **Source**: Kairouz, Oh, Viswanath, arXiv 1311.0776, Theorem 3.3, for equal ones.
+
+    Privacy: public only.
+
+    >>> round(optimal([0.1] * 100, 1e-6), 2)
+    4.78
+    """
+    step = sum(epsilons) / LATTICE
+    laws = np.array([1.0])
+    for e in epsilons:
+        reach = ceil(e / step - 1e-9)
+        bit = np.zeros(2 * reach + 1)
+        bit[[-1, 0]] = exp(reach * step) / (1 + exp(reach * step)), 1 / (1 + exp(reach * step))
+        laws = fast_sum(laws, bit)
+    losses = (np.arange(len(laws)) - (len(laws) - 1) / 2) * step
+    wanted = delta * (1 - DELTA_SLACK)
+
+    def above(epsilon: float) -> float:
+        return float(laws @ _beyond(epsilon - losses, mu)) - wanted
+
+    low, high = 0.0, float(losses[-1]) + (derived_epsilon(mu, wanted) if mu else 0.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) > 0 else (low, middle)
+    return with_float_slack(high)
+
+
+def fast_sum(laws: np.ndarray, bit: np.ndarray) -> np.ndarray:
+    """The law of a sum with a loss of two values, the ends of ``bit``."""
+    whole = np.zeros(len(laws) + len(bit) - 1)
+    whole[: len(laws)] += bit[0] * laws
+    whole[len(whole) - len(laws) :] += bit[-1] * laws
+    return whole
+
+
+def _beyond(epsilons: np.ndarray, mu: float) -> np.ndarray:
+    """The delta of a Gaussian mechanism at each of these epsilons, of any sign; without noise, of equal laws."""
+    if mu == 0:
+        return np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 0.0)
+    first, second = -epsilons / mu + mu / 2, -epsilons / mu - mu / 2
+    return special.ndtr(first) - np.exp(np.minimum(epsilons, 700.0) + special.log_ndtr(second))
 
 
 _epsilon = lru_cache(maxsize=4096)(derived_epsilon)
 
 
-def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
+def ledger_composition(lines: Sequence[Entry], dataset: str, *, at: float = AT) -> dict[str, Any]:
     """A dataset's spends, oldest first, composed after each run, as JSON data for a chart.
+
+    ``at``: the delta for spends of which all so far are pure.
 
     ``steps``: one Composite for the first spend, the first two, ... ``reason``: why there is none, else None: no
     spend, or spends whose relations or units differ, or one that does not tell its noise.
@@ -148,7 +215,7 @@ def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
     Privacy: public only: the ledger's lines.
     """
     spends = [e for e in lines if e.kind == "spend" and e.dataset == dataset]
-    reported = [e.question.get("mu") for e in spends]
+    reported = [0.0 if e.delta == 0 else e.question.get("mu") for e in spends]
     if not spends:
         reason: str | None = "no run is charged"
     elif len({(e.relation, e.unit) for e in spends}) > 1:
@@ -157,8 +224,9 @@ def ledger_composition(lines: Sequence[Entry], dataset: str) -> dict[str, Any]:
         reason = "a run does not tell its noise, so only the plain sum is known"
     else:
         reason = None
-    runs = [] if reason else [ComparedRun(epsilon=e.epsilon, delta=e.delta, mu=e.question["mu"]) for e in spends]
-    steps = [{**compose(runs[:k]).plain(), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
+    pairs = zip(spends, reported, strict=True)
+    runs = [] if reason else [ComparedRun(epsilon=e.epsilon, delta=e.delta, mu=mu or 0.0) for e, mu in pairs]
+    steps = [{**compose(runs[:k], at=at).plain(), "entry": spends[k - 1].number} for k in range(1, len(runs) + 1)]
     return {"dataset": dataset, "calculi": list(CALCULI), "reason": reason, "steps": steps}
 
 

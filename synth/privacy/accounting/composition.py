@@ -18,6 +18,7 @@ from synth.privacy.accounting.events import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
     PoissonSampledReplacedDpEvent,
+    PureDpEvent,
     RoundedGaussianDpEvent,
     SlicesDpEvent,
     TabledGaussianDpEvent,
@@ -97,7 +98,7 @@ def accountant(events: Iterable[Event]) -> str:
 def _chosen(events: list[Event]) -> tuple[str, Callable[[list[Event], float], float]]:
     """The accountant of these events: its name on a card, and its epsilon."""
     kinds = {type(e) for e in events}
-    if kinds & {ZCDpEvent, ExponentialMechanismDpEvent}:
+    if kinds & {ZCDpEvent, ExponentialMechanismDpEvent} or any(isinstance(e, PureDpEvent) for e in events):
         return RENYI, _by_renyi
     if kinds & {PoissonSampledDpEvent, PoissonSampledReplacedDpEvent}:
         return COMPOSED, _by_samples

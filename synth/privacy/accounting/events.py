@@ -16,6 +16,7 @@ from synth.privacy.accounting.slice_profile import Shift
 from synth.privacy.accounting.zcdp import chosen_rho
 
 GAUSSIAN, SLICES, ZCDP, EXPONENTIAL = "gaussian", "slices", "zcdp", "exponential"
+PURE, LAPLACE = "pure", "laplace"
 SAMPLED, REPLACED, CHOICE = "subsampled_gaussian", "sampled, replaced", "choice"
 # As stored, in this order; whatever has its usual value is left out.
 STORED = {
@@ -186,6 +187,36 @@ class ExponentialMechanismDpEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PureDpEvent(Event):
+    """A release whose log odds move by at most the ratio, either way: pure privacy, of which no more is known.
+
+    Randomised response is the worst of them (selection.md): comparisons with a noisy threshold, report-noisy-max.
+
+    Privacy: public only.
+
+    >>> PureDpEvent(name="a", sensitivity=1, sigma=2, count=3).epsilon
+    1.5
+    """
+
+    kind: ClassVar[str] = PURE
+
+    @property
+    def epsilon(self) -> float:
+        """Its pure privacy, with delta 0."""
+        return self.count * self.ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceDpEvent(PureDpEvent):
+    """Whole numbers with discrete Laplace noise of scale ``sigma``; one unit moves them by ``sensitivity`` in all.
+
+    Privacy: public only.
+    """
+
+    kind: ClassVar[str] = LAPLACE
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoissonSampledDpEvent(Event):
     """``count`` noised sums, each over a Poisson sample of that ``rate``, which one unit moves by the sensitivity.
 
@@ -223,6 +254,8 @@ CLASSES = (
     SlicesDpEvent,
     ZCDpEvent,
     ExponentialMechanismDpEvent,
+    PureDpEvent,
+    LaplaceDpEvent,
     PoissonSampledDpEvent,
     PoissonSampledReplacedDpEvent,
 )

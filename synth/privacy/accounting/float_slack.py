@@ -40,4 +40,6 @@ def slack_taken(cost: tuple[float, float], epsilon: float, delta: float) -> floa
 
     Privacy: public only.
     """
+    if delta == 0:  # a pure run has no reserve for what is off in delta
+        return inf if cost[1] > 0 else cost[0] / (epsilon * EPSILON_SLACK)
     return max(cost[0] / (epsilon * EPSILON_SLACK), cost[1] / (delta * DELTA_SLACK))

@@ -10,8 +10,8 @@ MOST_DELTA, MUCH_DELTA = 0.1, 1e-3  # beyond the first it is refused; beyond the
 LEAST_EPSILON, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
 
 
-def check(epsilon: float, delta: float) -> None:
-    """Refuses an epsilon or delta that is no privacy guarantee. Errors: UsageError.
+def check(epsilon: float, delta: float, *, pure: bool = False) -> None:
+    """Refuses an epsilon or delta that is no privacy guarantee; ``pure``: delta may be 0. Errors: UsageError.
 
     Privacy: public only.
     """
@@ -23,6 +23,8 @@ def check(epsilon: float, delta: float) -> None:
         raise UsageError(
             f"epsilon {epsilon} is below {LEAST_EPSILON:g}, the least that is computed exactly; 0.1 to 10 is usual"
         )
+    if pure and isinstance(delta, int | float) and delta == 0:
+        return
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
     if delta < LEAST_DELTA:
@@ -30,11 +32,11 @@ def check(epsilon: float, delta: float) -> None:
 
 
 def check_promise(epsilon: float, delta: float) -> None:
-    """As ``check``, of what a run promises: a large delta is no promise. Errors: UsageError.
+    """As ``check``, of what a run promises: a large delta is no promise, 0 a pure one. Errors: UsageError.
 
     Privacy: public only.
     """
-    check(epsilon, delta)
+    check(epsilon, delta, pure=True)
     if delta > MOST_DELTA:
         raise UsageError(
             f"delta {delta:g} is the probability that nothing is promised at all, and at most {MOST_DELTA:g}; "

@@ -9,6 +9,7 @@ from math import exp, sqrt
 from synth.privacy.accounting.events import (
     Event,
     PoissonSampledDpEvent,
+    PureDpEvent,
     RoundedGaussianDpEvent,
     SlicesDpEvent,
     TabledGaussianDpEvent,
@@ -33,6 +34,12 @@ def imprecision(event: Event, *, cells: int, epsilon: float, delta: float) -> tu
 def _(event: Event, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
     """Their noise is drawn from a table, near enough to the ideal for any number of sums."""
     return 0.0, event.count * cells * TABLED * (1 + exp(min(epsilon, 700.0)))
+
+
+@imprecision.register
+def _(event: PureDpEvent, *, cells: int, epsilon: float, delta: float) -> tuple[float, float]:  # noqa: ARG001
+    """Drawn exactly, in whole numbers of any size."""
+    return 0.0, 0.0
 
 
 @imprecision.register

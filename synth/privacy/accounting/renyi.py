@@ -6,9 +6,18 @@ Proof note: synth/mechanisms/external.md.
 from collections.abc import Sequence
 from functools import singledispatch
 
+import numpy as np
+
 from synth.errors import UsageError
-from synth.privacy.accounting import zcdp
-from synth.privacy.accounting.events import Event, ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
+from synth.privacy.accounting import pure, zcdp
+from synth.privacy.accounting.events import (
+    Event,
+    ExponentialMechanismDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PureDpEvent,
+    ZCDpEvent,
+)
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
 
@@ -33,12 +42,35 @@ def _(event: ZCDpEvent | ExponentialMechanismDpEvent) -> float:
     return event.rho
 
 
-def epsilon(events: Sequence[Event], delta: float) -> float:
-    """Epsilon of all the events through their rho, the reserves included, rounded up. Errors: UsageError.
+@singledispatch
+def curve_of(event: Event) -> np.ndarray | None:  # noqa: ARG001
+    """Renyi divergences of an event at ``zcdp.ORDERS``, where they are less than a rho says; else None.
 
     Privacy: public only.
     """
-    return with_float_slack(zcdp.epsilon_of_rho(sum(rho_of(e) for e in events), delta * (1 - DELTA_SLACK)))
+    return None
+
+
+@curve_of.register
+def _(event: PureDpEvent) -> np.ndarray:
+    return event.count * pure.randomised_response(event.ratio, zcdp.ORDERS)
+
+
+@curve_of.register
+def _(event: LaplaceDpEvent) -> np.ndarray:
+    return event.count * pure.laplace(event.ratio, zcdp.ORDERS, step=event.pitch / event.sigma)
+
+
+def epsilon(events: Sequence[Event], delta: float) -> float:
+    """Epsilon of all the events through Renyi divergences, the reserves included, rounded up. Errors: UsageError.
+
+    Privacy: public only.
+    """
+    curves = [(e, curve_of(e)) for e in events]
+    whole = sum(rho_of(e) for e, curve in curves if curve is None) * zcdp.ORDERS
+    for _, curve in curves:
+        whole = whole if curve is None else whole + curve
+    return with_float_slack(zcdp.epsilon_of_curve(whole, delta * (1 - DELTA_SLACK)))
 
 
 def calibrate_rho(epsilon: float, delta: float, *, mu_elsewhere: float = 0.0) -> float:
@@ -51,7 +83,9 @@ def calibrate_rho(epsilon: float, delta: float, *, mu_elsewhere: float = 0.0) ->
     >>> round(calibrate_rho(1.0, 1e-5), 4)
     0.0305
     """
-    check(epsilon, delta)
+    check(epsilon, delta, pure=True)
+    if delta == 0:
+        return 0.0
     target = epsilon * (1 - EPSILON_SLACK) * (1 - SAFETY)
     whole = zcdp.rho_of_epsilon(target, delta * (1 - DELTA_SLACK)) * (1 - SAFETY)
     return max(whole - mu_elsewhere**2 / 2, 0.0)

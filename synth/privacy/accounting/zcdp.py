@@ -23,12 +23,21 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     >>> round(epsilon_of_rho(0.0305, 1e-5), 2)
     1.0
     """
-    if rho <= 0 or delta**2 + expm1(-rho * ORDERS[0]) > 0:  # the total variation, by the first order, is below delta
+    return epsilon_of_curve(rho * ORDERS, delta)
+
+
+def epsilon_of_curve(divergences: np.ndarray, delta: float) -> float:
+    """Epsilon at this delta of Renyi divergences at the ``ORDERS``, (orders,).
+
+    Privacy: public only.
+    """
+    first = divergences[0]
+    if first <= 0 or delta**2 + expm1(-first) > 0:  # the total variation, by the first order, is below delta
         return 0.0
     if delta == 0:
         return inf
     added, gained = _parts(delta)
-    return max(0.0, float(np.min(rho * ORDERS + added - gained)))
+    return max(0.0, float(np.min(divergences + added - gained)))
 
 
 @lru_cache(maxsize=32)

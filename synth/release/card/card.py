@@ -20,6 +20,8 @@ OTHERS = {
     "slices": "rounded Gaussian on random slices",
     "zcdp": "OpenDP's, of zero-concentrated privacy",
     "exponential": "exponential mechanism",
+    "pure": "comparisons with a noisy threshold",
+    "laplace": "discrete Laplace on counts",
     "choice": "exponential mechanism, priced by a Gaussian that dominates it",
     "sampled": "rounded Gaussian sums over Poisson samples",
     "sampled, replaced": "rounded Gaussian sums over Poisson samples",

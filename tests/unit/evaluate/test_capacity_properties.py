@@ -4,10 +4,28 @@ On laws on a few points, where suprema are solved exactly: no test of chance. Ea
 it where one of its conditions is left out.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy import optimize
 
-from synth.evaluate.audit.bounded_attackers import laplace_renyi, matrix_renyi, restricted_kl, restricted_renyi
+from synth.evaluate.audit.bounded_attackers import (
+    advantage_at_most,
+    bounded_linear_renyi_of,
+    gap_at_most,
+    gaussian_linear_kl,
+    laplace_linear_renyi,
+    laplace_renyi,
+    matrix_renyi,
+    published_linear_renyi_of,
+    published_matrix_renyi,
+    restricted_alpha,
+    restricted_kl,
+    restricted_renyi,
+    restricted_tv,
+)
+from synth.evaluate.audit.bounded_attackers.polynomials import polynomial_renyi
 
 RNG = np.random.default_rng(0)
 NEAR = 1e-5  # of the solver
@@ -137,3 +155,189 @@ def test_h_advantage_is_bounded_by_the_restricted_divergence():
     p, q, h = np.array([0.51, 0.49]), np.array([0.49, 0.51]), np.array([1.0, -1.0])
     assert (p - q) @ h == pytest.approx(np.sqrt(2 * restricted_kl(p, q, h[:, None])), rel=1e-3)
     assert p @ h - np.log(q @ np.exp(h)) < 0 < (p - q) @ h
+
+
+def conjugate(f):
+    """f* of the text's three divergences, for h (points,)."""
+    if f == "kl":
+        return lambda h: np.exp(h - 1)
+    if f == "tv":
+        return lambda h: np.where(np.abs(h) <= 0.5 + 1e-12, h, np.inf)
+    a = float(f)
+    return lambda h: (a - 1) ** (a / (a - 1)) / a * np.abs(h) ** (a / (a - 1)) + 1 / (a**2 - a)
+
+
+def seen_by(p, q, some, f):
+    """sup of E_P h - E_Q f*(h) over a finite class, each with its best constant where the class has them."""
+    return max(float(p @ h - q @ conjugate(f)(h)) for h in some)
+
+
+DIVERGENCES = ["kl", "tv", "2", "3.5"]
+SOLVED = {
+    "kl": restricted_kl,
+    "tv": restricted_tv,
+    "2": lambda p, q, x: restricted_alpha(p, q, x, 2.0),
+    "3.5": lambda p, q, x: restricted_alpha(p, q, x, 3.5),
+}
+EXACT = {
+    "kl": lambda t: t * np.log(t),
+    "tv": lambda t: np.abs(t - 1) / 2,
+    "2": lambda t: (t**2 - 1) / 2,
+    "3.5": lambda t: (t**3.5 - 1) / (3.5**2 - 3.5),
+}
+
+
+@pytest.mark.parametrize("f", DIVERGENCES)
+def test_definitions_2_and_3_all_functions_see_the_divergence_itself(f):
+    p, q = laws(5, 2)
+    assert SOLVED[f](p, q, np.eye(5)) == pytest.approx(float(q @ EXACT[f](p / q)), abs=1e-4)
+    some = [RNG.uniform(-0.5, 0.5, 5) for _ in range(200)]
+    assert seen_by(p, q, some, f) <= SOLVED[f](p, q, np.eye(5)) + NEAR
+
+
+@pytest.mark.parametrize("f", DIVERGENCES)
+def test_theorem_1_any_classes_that_follow_a_map_see_no_more(f):
+    """A map of six points to three, and any finite class of functions there: each stands for one before the map."""
+    p, q = laws(6, 2)
+    g = np.array([0, 1, 2, 2, 1, 0])
+    after = [RNG.uniform(-0.5, 0.5, 3) for _ in range(40)]
+    before = [i[g] for i in after] + [RNG.uniform(-0.5, 0.5, 6)]
+    shown = [np.bincount(g, law) for law in (p, q)]
+    assert seen_by(*shown, after, f) <= seen_by(p, q, before, f) + 1e-12
+
+
+@pytest.mark.parametrize("f", DIVERGENCES)
+def test_theorem_2_a_coin_between_mechanisms_shows_no_more_than_the_worse(f):
+    (p, q, r, s), x = laws(7, 4), RNG.normal(size=(7, 2))
+    one, other = SOLVED[f](p, q, x), SOLVED[f](r, s, x)
+    for t in (0.2, 0.5, 0.9):
+        mixed = SOLVED[f](t * p + (1 - t) * r, t * q + (1 - t) * s, x)
+        assert mixed <= t * one + (1 - t) * other + 1e-4 <= max(one, other) + 2e-4
+
+
+def ball(p, q, order, *parts):
+    """D_alpha over h1 + h2 + c, each of norm at most 1/2 in its features: convex and translation-invariant."""
+
+    def h(w):
+        return w[0] + sum(f @ v for f, v in zip(parts, np.split(w[1:], ends), strict=True))
+
+    sizes = [f.shape[1] for f in parts]
+    ends = np.cumsum(sizes)[:-1]
+    star = conjugate(str(order))
+    bounds = [
+        {"type": "ineq", "fun": lambda w, i=i: 0.25 - np.sum(np.split(w[1:], ends)[i] ** 2)} for i in range(len(parts))
+    ]
+    start = np.concatenate([[1 / (order - 1)], np.full(sum(sizes), 1e-3)])
+    solution = optimize.minimize(
+        lambda w: float(q @ star(h(w)) - p @ h(w)),
+        start,
+        constraints=bounds,
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    return -float(solution.fun)
+
+
+@pytest.mark.parametrize("order", [2.0, 3.0])
+def test_theorems_3_and_4_for_convex_classes_that_are_no_linear_spaces(order):
+    (p, q), (r, s) = laws(4, 2), laws(4, 2)
+    x, y = RNG.normal(size=(4, 2)), RNG.normal(size=(4, 1))
+    one, other = ball(p, q, order, x), ball(r, s, order, y)
+    wide = np.repeat(x, 4, axis=0), np.tile(y, (4, 1))
+    alone = ball(np.outer(p, r).ravel(), np.outer(q, r).ravel(), order, *wide)
+    assert alone == pytest.approx(one, abs=1e-4)  # the second part's laws are the same
+    a = order**2 - order
+    both = ball(np.outer(p, r).ravel(), np.outer(q, s).ravel(), order, *wide)
+    assert both <= one + other + a * one * other + 1e-4
+    assert both >= max(one, other) - 1e-4
+
+
+def test_theorem_4_needs_a_constant_that_adds_nothing():
+    """Without one a part may see less than nothing, and the other part's leak would be lost in the sum."""
+    h = np.array([1.0, -1.0])
+    p, q = np.array([0.51, 0.49]), np.array([0.49, 0.51])
+    assert p @ h - np.log(q @ np.exp(h)) < 0 < restricted_kl(p, q, h[:, None])
+
+
+def test_theorems_5_and_13_as_published_are_passed_at_small_epsilon():
+    assert published_matrix_renyi(1, 0.2, 4.0) == pytest.approx(published_linear_renyi_of("laplace", 5.0, [1.0], 4.0))
+    assert published_matrix_renyi(1, 0.2, 4.0) < 0.0043 < 0.033 < laplace_linear_renyi(0.2, 4.0)
+    assert published_linear_renyi_of("gaussian", 5.0, [1.0], 4.0) < polynomial_renyi("gaussian", 5.0, 4.0, 1)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_theorem_13_with_its_lost_factor_holds(noise, scale):
+    for order in (2.5, 4.0, 8.0):
+        assert bounded_linear_renyi_of(noise, scale, [1.0], order) >= polynomial_renyi(noise, scale, order, 1) - 1e-6
+    two = bounded_linear_renyi_of(noise, scale, [0.7, 0.4], 2.0)
+    assert two >= matrix_renyi(np.array([[0.7], [0.4]]), noise, scale, 2.0)["linear"]
+
+
+def test_theorem_10_the_first_variance_does_not_matter():
+    points = np.linspace(-30, 31, 4001)
+    q = np.exp(-((points - 0.4) ** 2) / (2 * 2.0**2))
+    for deviation in (0.5, 1.0, 3.0):
+        p = np.exp(-((points - 1.0) ** 2) / (2 * deviation**2))
+        ours = restricted_kl(p / p.sum(), q / q.sum(), points[:, None])
+        assert ours == pytest.approx(gaussian_linear_kl(0.6, of_second=2.0), rel=1e-4)
+
+
+def test_lemma_2_without_noise_there_is_no_bound():
+    seen = [by_renyi(np.array([1 - t, t]), np.array([t, 1 - t]), np.array([[0.0], [1.0]])) for t in (1e-2, 1e-4, 1e-6)]
+    assert seen == sorted(seen)
+    assert seen[-1] > 10
+
+
+def mechanism(samples, queries, strength):
+    """A choice of a query with odds exp(strength * its mean on the sample), by sample (samples, queries)."""
+    means = np.array([[np.mean([q[x] for x in s]) for q in queries] for s in samples])
+    odds = np.exp(strength * means)
+    return odds / odds.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("strength", [0.5, 3.0, 30.0])
+def test_theorem_6_a_query_chosen_on_a_sample_strays_no_farther_than_the_divergence_says(strength):
+    """All samples of three rows of four kinds, and six queries: gap and divergence are exact sums."""
+    law, kinds, size = np.array([0.4, 0.3, 0.2, 0.1]), 4, 3
+    queries = RNG.random((6, kinds))
+    samples = list(product(range(kinds), repeat=size))
+    chosen = mechanism(samples, queries, strength)
+    weight = np.array([np.prod(law[list(s)]) for s in samples])
+    on_sample = np.array([[np.mean(q[list(s)]) for q in queries] for s in samples])
+    gap = float(weight @ ((on_sample - queries @ law) * chosen).sum(1))
+    at = {s: i for i, s in enumerate(samples)}
+    pairs = {(at[s], at[(*s[:i], x, *s[i + 1 :])]) for s in samples for i in range(size) for x in range(kinds)}
+    most = max(restricted_kl(chosen[i], chosen[j], queries) for i, j in pairs if i != j)
+    assert abs(gap) <= gap_at_most(most) + 1e-9 <= gap_at_most(most, multiples=False) + 1e-9
+    assert gap_at_most(most, multiples=False) <= max(8 * np.sqrt(most), 0) + 1e-9
+    if strength == 3.0:
+        assert abs(gap) > 0.1 * gap_at_most(most)  # and not by much less
+
+
+def test_theorem_6_is_false_for_any_class_that_has_the_queries():
+    """One function without multiples or constants: the divergence is negative where the gap is .2."""
+    h, p, q = np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([0.3, 0.7])
+    assert seen_by(p, q, [h], "kl") == pytest.approx(-0.0575, abs=1e-3)
+    assert (p - q) @ h == pytest.approx(0.2)
+
+
+def test_theorem_7_with_multiples_up_to_one():
+    worst = 0.0
+    for _ in range(300):
+        p, q = (RNG.dirichlet(np.full(5, 0.5)) + 1e-9 for _ in range(2))
+        h = RNG.uniform(-1, 1, 5)
+        h = h if (p - q) @ h > 0 else -h
+        t = np.linspace(0, 1, 401)[:, None]
+        seen = float((t[:, 0] * (p @ h) - np.log(np.exp(t * h) @ (q / q.sum()))).max())
+        worst = max(worst, ((p - q) @ h) / max(advantage_at_most(seen, multiples=False), 1e-9))
+    assert 0.5 < worst <= 1 + 1e-6
+
+
+def test_figures_1_and_2_which_curves_fall_before_order_20():
+    falls = {
+        (noise, degree): polynomial_renyi(noise, 1.0, 20.0, degree) < polynomial_renyi(noise, 1.0, 12.0, degree)
+        for noise in ("laplace", "gaussian")
+        for degree in (1, 2, 3)
+    }
+    assert [k for k, v in falls.items() if v] == [("laplace", 1), ("gaussian", 1), ("gaussian", 2)]

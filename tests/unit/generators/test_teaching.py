@@ -6,9 +6,13 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
+from synth.generators.query_based import query_errors
 from synth.generators.query_based.mwem import Mwem
+from synth.generators.query_based.online_weights import Online, OnlineWeights, Weights, boxes
 from synth.generators.query_based.small_db import SmallDb
 from synth.mechanisms import counts, selection
+from synth.pipeline import budget
+from synth.pipeline.methods import granted
 from synth.privacy.accounting.composition import EPSILON_SLACK, SAFETY, calibrate, calibrate_rho
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SystemNoise
@@ -71,6 +75,114 @@ def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relat
     assert model.total == pytest.approx(2000, rel=0.15)
 
 
+def paid(*, epsilon, delta, relation=Relation.ADD_REMOVE, rows=20_000):
+    """A curator and a setting of a run, pure where delta is 0."""
+    grant = granted(epsilon, delta, Adjacency(relation=relation), learning=False)
+    held = places(TOY, rows)
+    door = Curator(
+        grant=grant, commit=lambda: None, read=lambda: held, noise=SystemNoise(), mechanisms=budget.mechanisms()
+    )
+    return door, budget.setting(TOY, grant, public_rows=rows if relation.rows_are_public else None), held
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_online_weights_learn_a_dependence_within_their_budget(relation, delta):
+    generator = OnlineWeights(updates=12)
+    door, setting, _ = paid(epsilon=20.0, delta=delta, relation=relation)
+    releases = generator.measure(door.ask, setting, progress=lambda _: None)
+    assert 5.0 < door.epsilon_derived <= 20.0
+    rng = np.random.default_rng(1)
+    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    drawn = model.sample(2000, rng=rng)
+    assert ((drawn["a"] == 1) == (drawn["c"] >= 50)).mean() > 0.7  # of independent columns 0.5
+    assert model.total == pytest.approx(20_000, rel=0.1)
+
+
+def test_all_updates_cost_the_whole_budget_and_no_question_comes_after_them():
+    generator = OnlineWeights(updates=4)
+    for delta in (0.0, 1e-6):
+        door, setting, _ = paid(epsilon=1.0, delta=delta)
+        online = Online(door.ask, setting, generator)
+        box = next(boxes(online.bins))
+        while online.left:
+            online.far(box, 1e7)
+            online.update(box)
+        assert 0.98 < door.epsilon_derived <= 1.0
+        with pytest.raises(UsageError, match="all updates"):
+            online.answer(box)
+
+
+def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
+    """Each may be chosen after the answers before; what is answered without a count is near by construction."""
+    door, setting, held = paid(epsilon=5.0, delta=1e-6)
+    online = Online(door.ask, setting, OnlineWeights(updates=30, questions=300))
+    asked = list(boxes(online.bins))[:40] * 3
+    for box in asked:
+        if not online.left:
+            break
+        answer = online.answer(box)
+        truth = counts.exact([box], held)[0][0]
+        assert abs(answer - truth) < online.threshold + 25 * online.scale
+    assert 0 < 30 - online.left < 30
+
+
+def test_weights_meet_the_counts_that_they_follow():
+    bins = OnlineWeights().cut(TOY)
+    weights = Weights(bins, 1000.0)
+    first, second = next(iter(boxes(bins))), list(boxes(bins))[-1]
+    weights.follow(first, 900.0)
+    weights.follow(second, 10.0)
+    assert weights.count(first) == pytest.approx(900.0, rel=0.02)
+    assert weights.count(second) == pytest.approx(10.0, rel=0.02)
+    assert weights.cells.sum() == pytest.approx(1.0)
+
+
+TWO = synth.Schema.parse({"columns": {n: {"type": "categorical", "categories": ["x", "y"]} for n in "ab"}})
+
+
+def test_small_db_has_the_accuracy_that_it_promises():
+    """The lecture's bound on a run's largest error, which 20 runs keep; and its number of records."""
+    rows, epsilon = 20_000, 1.0
+    generator = SmallDb(accuracy=0.35)
+    asked = generator.questions(TWO, rows=rows, epsilon=epsilon)
+    assert (asked.queries, asked.cells) == (4, 4)
+    assert query_errors.records(asked, 0.35) == 12
+    promised = query_errors.small_database(asked, 0.35)
+    held = {"a": np.arange(rows) % 3 // 2, "b": np.arange(rows) % 5 // 3}
+    truth = np.bincount(2 * held["a"] + held["b"], minlength=4) / rows
+    grant = granted(epsilon, 0.0, Adjacency(relation=Relation.REPLACE_ONE), learning=False)
+    for _ in range(20):
+        door = Curator(
+            grant=grant, commit=lambda: None, read=lambda: held, noise=SystemNoise(), mechanisms=budget.mechanisms()
+        )
+        setting = budget.setting(TWO, grant, public_rows=rows)
+        (release,) = generator.measure(door.ask, setting, progress=lambda _: None)
+        made = release.question.expected[0][release.index] / rows
+        assert np.abs(made - truth).max() <= promised
+    assert door.epsilon_derived <= 1.0
+
+
+def test_an_accuracy_of_too_many_databases_is_refused():
+    with pytest.raises(UsageError, match=r"accuracy=0.05.*555 records.*2.8\d*e\+07"):
+        SmallDb(accuracy=0.05).check_schema(TWO)
+
+
+def test_bounds_of_errors_hold_and_their_best_alpha_is_the_best():
+    q = query_errors.Questions(queries=40, cells=64, rows=1_000_000, epsilon=1.0)
+    best = query_errors.best_alpha(q)
+    assert query_errors.small_database(q) <= min(query_errors.small_database(q, best * f) for f in (0.8, 1.25)) * 1.02
+    rng, worst = np.random.default_rng(0), []
+    for _ in range(200):
+        noise = rng.laplace(scale=1.0, size=64)
+        worst.append(max(abs(noise[rng.random(64) < 0.5].sum()) for _ in range(40)) / q.rows)
+    assert np.quantile(worst, 0.95) < query_errors.on_data(q)
+    with_delta = query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0, delta=1e-6)
+    assert query_errors.on_queries(with_delta) < query_errors.on_queries(
+        query_errors.Questions(queries=400, cells=64, rows=1_000_000, epsilon=1.0)
+    )
+
+
 def test_mwem_fits_a_table_of_six_columns():
     generator = Mwem(rounds=2)
     releases, setting, _ = measured(generator, synth.Schema.parse(SMALL), Relation.ADD_REMOVE)
@@ -88,6 +200,8 @@ def test_larger_tables_are_refused_by_number_with_a_way_out():
         Mwem().check_schema(synth.Schema.parse({"columns": wide}))
     with pytest.raises(UsageError, match=r"360 kinds of rows.*mixture"):
         SmallDb().check_schema(synth.Schema.parse(SMALL))
+    with pytest.raises(UsageError, match=r"2.1e\+06 cells.*mixture"):
+        OnlineWeights().check_schema(synth.Schema.parse({"columns": wide}))
 
 
 @pytest.mark.parametrize(

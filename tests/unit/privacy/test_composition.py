@@ -1,6 +1,6 @@
 """Composition under five calculi: against the accountant's own tables, and in the order that theory gives."""
 
-from math import exp, expm1, log, sqrt
+from math import comb, exp, expm1, log, sqrt
 
 import dp_accounting
 import pytest
@@ -8,7 +8,7 @@ from dp_accounting.rdp import RdpAccountant
 
 from synth.privacy.accounting import compare_runs
 from synth.privacy.accounting.compare_runs import ComparedRun, advanced, basic, compose, rdp, zcdp
-from synth.privacy.accounting.composition import calibrate
+from synth.privacy.accounting.composition import calibrate, derived_epsilon
 
 
 def runs(count: int, *, epsilon: float = 0.5, delta: float = 1e-6) -> list[ComparedRun]:
@@ -96,3 +96,33 @@ def test_the_command_tells_all_five(command, tmp_path):
     code, out, _ = command("ledger", "composition", "--ledger", book.path)
     assert code == 0
     assert "zCDP" in out
+
+
+def alone(count, epsilon=0.1):
+    return [ComparedRun(epsilon=epsilon, delta=0.0, mu=0.0)] * count
+
+
+def test_pure_runs_compose_at_a_delta_that_is_asked_for():
+    result = compose(alone(100), at=1e-6)
+    assert result.delta == 1e-6
+    assert result.exact < result.rdp < result.zcdp < result.basic == pytest.approx(10.0)
+    assert result.rdp < result.advanced < result.basic
+    assert compose(alone(1)).exact == pytest.approx(0.1, rel=1e-3)
+    assert compare_runs.pure_advanced(0.1, 100, 1e-6) > result.advanced
+
+
+def test_optimal_composition_is_the_binomial_of_the_theorem():
+    """Kairouz, Oh, Viswanath: delta at (k - 2 i) epsilon, in closed form."""
+    k, e, i = 20, 0.3, 4
+    at = (k - 2 * i) * e
+    delta = sum(comb(k, j) * (exp((k - j) * e) - exp((k - 2 * i + j) * e)) for j in range(i)) / (1 + exp(e)) ** k
+    ours = compare_runs.optimal([e] * k, delta / 0.98)
+    assert ours == pytest.approx(at, rel=1e-3)
+    assert ours >= at
+
+
+def test_pure_and_gaussian_runs_compose_together():
+    both = compose([*alone(20), *runs(5)])
+    assert compose(runs(5)).exact < both.exact < both.basic
+    assert both.exact < compose(alone(20)).basic + compose(runs(5)).exact
+    assert compare_runs.optimal([1e-9], 1e-6, mu=0.5) == pytest.approx(derived_epsilon(0.5, 1e-6), rel=1e-3)

@@ -49,3 +49,26 @@ def restricted_renyi(p: np.ndarray, q: np.ndarray, features: np.ndarray, order: 
     start[0] = 1.0
     solution = optimize.minimize(lost, start, method="BFGS", options={"gtol": 1e-9})
     return max(-float(solution.fun), 0.0) * power
+
+
+def restricted_tv(p: np.ndarray, q: np.ndarray, features: np.ndarray) -> float:
+    """The same for the total variation, f(t) = abs(t - 1) / 2: the class's functions with values in [-1/2, 1/2].
+
+    f*(s) is s there and infinite beyond. A linear program.
+
+    >>> p, q = np.array([0.2, 0.3, 0.5]), np.array([0.4, 0.4, 0.2])
+    >>> round(restricted_tv(p, q, np.eye(3)) - 0.3, 9)
+    0.0
+    """
+    wide = np.column_stack([np.ones(len(p)), features])
+    bounds = [(None, None)] * wide.shape[1]
+    solution = optimize.linprog(
+        -((p - q) @ wide), A_ub=np.vstack([wide, -wide]), b_ub=np.full(2 * len(p), 0.5), bounds=bounds
+    )
+    return max(-float(solution.fun), 0.0)
+
+
+def restricted_alpha(p: np.ndarray, q: np.ndarray, features: np.ndarray, order: float) -> float:
+    """The same for f(t) = (abs(t)^a - 1) / (a^2 - a): the Renyi divergence's source (equation 3 of the paper)."""
+    renyi = restricted_renyi(p, q, features, order)
+    return float(np.expm1((order - 1) * renyi)) / (order**2 - order)

@@ -1,0 +1,181 @@
+"""One generator fitted to several tables that stay where they are: each site's rows behind its own curator.
+
+A method whose noise stands between critics and generator (B3 of arXiv 2309.15696) asks only for sums: of counts, and of
+critics' gradients on generated rows. Each site answers them from its rows, under noise of its own, within a budget of
+its own, charged to its own ledger; the generator follows the sums over the sites.
+
+Proof note: synth/mechanisms/pulls.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from synth.errors import UsageError
+from synth.generators import GENERATORS
+from synth.generators.base import Ask, Setting
+from synth.generators.gradients.taught import Pulled
+from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.fit_and_draw import fit_and_sample
+from synth.pipeline.private_rows import Source
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.run import requested
+from synth.pipeline.same_rows import anybody
+from synth.privacy.noise import SystemNoise
+from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
+from synth.schema.dataset import ONE
+from synth.schema.table import Schema
+
+METHODS = tuple(n for n, g in GENERATORS.items() if isinstance(g, Pulled))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """Where one part of the rows is: ``table`` as of ``synth.run``, charged to ``dataset`` in ``ledger``.
+
+    Privacy: public only: names and places.
+    """
+
+    table: Source
+    dataset: str
+    ledger: str | Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Federated:
+    """A table from one generator of several sites. ``spent``: by site its ledger's number of the charge.
+
+    ``epsilon_derived``: by site the accountant's epsilon of all that it answered.
+
+    Privacy: released answers only.
+    """
+
+    table: pd.DataFrame
+    model: Any
+    spent: Mapping[str, int]
+    epsilon_derived: Mapping[str, float]
+
+
+def federated(
+    sites: Mapping[str, Site],
+    *,
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    method: str = "gs_wgan",
+    noise: SystemNoise | None = None,
+    reporter: Reporter | None = None,
+    seed: int | None = None,
+    num_rows: int | None = None,
+    **options: Any,
+) -> Federated:
+    """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
+
+    ``options``: as of ``synth.run`` (``relation``, ``unit``, ``options``, ``assume_public`` and others), the same for
+    every site. A person should be in one site: who is in two is in two runs.
+
+    **Guarantee**: for each site all that leaves it is (epsilon, delta)-DP for the relation on its rows, whatever the
+    other sites do; no site's rows or exact sums reach another, or the generator. Errors: UsageError, InputError,
+    BudgetError before a site spends; SpentError afterwards, with the spend recorded at each site that spent.
+
+    Privacy: reads rows, under noise, each site's by its own curator.
+    """
+    if len(sites) < 2 or method not in METHODS:
+        raise UsageError(
+            f"a federated fit: takes two sites or more, and a method whose noise stands between critics and generator: "
+            f"{', '.join(METHODS)}"
+        )
+    with ExitStack() as stack:
+        runs = {}
+        for name, site in sites.items():
+            request, rows = requested(
+                site.table,
+                epsilon=epsilon,
+                delta=delta,
+                method=method,
+                dataset=site.dataset,
+                ledger=site.ledger,
+                seed=seed,
+                num_rows=num_rows,
+                **options,
+            )
+            run = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody)
+            runs[name] = stack.enter_context(run)  # checked, and not charged yet
+        doors = [run.opened() for run in runs.values()]  # charged
+        setting = together([s for _, s in doors])
+        generator = next(iter(runs.values())).plan.generator
+        progress = (reporter or Quiet()).progress
+        releases = generator.measure(summed([ask for ask, _ in doors]), setting, progress=progress)
+        for run in runs.values():
+            run.shut()
+        made = fit_and_sample(generator, releases, setting, reporter or Quiet(), seed=seed, num_rows=num_rows)
+    table = pd.DataFrame({n: a.to_pandas() for n, a in made.texts[ONE].items()})
+    return Federated(
+        table=table,
+        model=made.model,
+        spent={n: r.line.number for n, r in runs.items() if r.line is not None},
+        epsilon_derived={n: r.epsilon_derived for n, r in runs.items()},
+    )
+
+
+def together(settings: Sequence[Setting]) -> Setting:
+    """What the method is told: the sites' budget, and noise that is the root of their number as much as one's.
+
+    The sum of k answers of noise sigma has noise sqrt(k) sigma, while a unit moves one of them: so for the method a
+    unit's sensitivity is sqrt(k) times what it is, and the noise that it asks for is that of the sum.
+
+    Privacy: public only.
+    """
+    first, grown = settings[0], sqrt(len(settings))
+    rows = [s.public_rows for s in settings]
+    return replace(
+        first,
+        sensitivity=first.sensitivity * grown,
+        signed=first.signed * grown,
+        public_rows=None if any(r is None for r in rows) else sum(r or 0 for r in rows),
+    )
+
+
+def summed(doors: Sequence[Ask]) -> Ask:
+    """A question put to every site, with its part of the noise; the answers' sum as one answer. Errors: UsageError.
+
+    Privacy: released answers only.
+    """
+    part, plans = 1 / sqrt(len(doors)), _Parts()
+
+    def ask(question: Any) -> Any:
+        if isinstance(question, Counts):
+            own = Counts(
+                purpose=question.purpose,
+                marginals=tuple(Marginal(bins=m.bins, sigma=m.sigma * part * UP) for m in question.marginals),
+            )
+            answers = [door(own).values for door in doors]
+            return CountsRelease(question=question, values=tuple(sum(t) for t in zip(*answers, strict=True)))
+        if isinstance(question, Pulls):
+            asked = replace(question, teachers=plans.of(question.teachers, part * UP))
+            return PullsRelease(question=question, values=sum(door(asked).values for door in doors))
+        raise UsageError(f"a federated fit: sites cannot add up answers of the kind {type(question).__name__}")
+
+    return ask
+
+
+UP = 1 + 1e-12  # rounding must not make a site's noise too small
+
+
+class _Parts:
+    """Each plan of teachers with a site's part of the noise, the same object each time: sites know teachers by it."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[Teachers, Teachers]] = []
+
+    def of(self, plan: Teachers, part: float) -> Teachers:
+        for whole, own in self._held:
+            if whole is plan:
+                return own
+        self._held.append((plan, replace(plan, sigma=plan.sigma * part)))
+        return self._held[-1][1]
