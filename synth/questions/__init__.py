@@ -11,7 +11,7 @@ from synth.questions.linked import Linked, LinkedRelease
 from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.public import PublicCounts, PublicLinked
 from synth.questions.pulls import Pulls, PullsRelease
-from synth.questions.scores import Score
+from synth.questions.scores import Score, TreeScore
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -99,6 +99,7 @@ __all__ = [
     "Teachers",
     "Tensors",
     "Term",
+    "TreeScore",
     "Values",
     "ValuesRelease",
     "Votes",
