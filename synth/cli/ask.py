@@ -66,7 +66,7 @@ def ask(
     """
     from synth.pipeline.verified import Questions
     from synth.report import answer_page
-    from synth.schema import table as schemas
+    from synth.schema.dataset import load_any
     from synth.verified import language
 
     if (table is None) != (epsilon is None):
@@ -81,7 +81,7 @@ def ask(
         return
     result = asked.answer(
         table,
-        schema=None if schema is None else schemas.load(schema),
+        schema=None if schema is None else load_any(schema),
         epsilon=float(epsilon or 0.0),
         delta=delta,
         relation=relation,
@@ -110,8 +110,7 @@ def ask(
 def _price(
     asked: Any, out: Path | None, *, width: float | None, term: str | None, as_json: bool, **options: Any
 ) -> None:
-    rows = options.pop("max_rows") or 1
-    result = asked.price(max_rows=rows, **options)
+    result = asked.price(**options)
     if width is not None:
         result["least_epsilon"] = asked.least_epsilon(width, term=term, **options)
     if out is not None:

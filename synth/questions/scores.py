@@ -141,8 +141,8 @@ class Score:
 class TreeScore(Score):
     """Of related tables: the contributions of one root's rows, summed, shortened to length ``most``, divided by it.
 
-    ``table``: whose rows they are; ``places``: by column of the score where it lies (``questions.place``), in that table
-    or in one above it. Errors: ValueError for a length that is not positive and finite.
+    ``table``: whose rows they are; ``places``: by column of the score where it lies (``questions.place``), there or in
+    a table above. Errors: ValueError for a length that is not positive and finite.
     Privacy: public only.
     """
 

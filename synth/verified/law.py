@@ -20,13 +20,14 @@ FAREST = 4.0  # of a coefficient on columns of unit size, for links whose rows a
 class Law:
     """Public rows that take part: ``z`` (p, N) orthonormal columns, outcome ``y`` and weights ``w`` (N,).
 
-    ``total``: what all weights of the table sum to; ``unit`` (N,): of related tables to which root each row belongs,
-    in rising order, and ``units``, how many roots the real table has, without children too; ``alike``: so many rows may be alike, as
-    those of a person may, whom the synthetic rows do not tell; ``tilted``: shares of groups, whose rows are counted by
-    group and outcome and reweighted as those of a logistic link, so that clipping misjudges none; ``turn`` (p, p): z = turn @ x; ``beta`` (p,): coefficients of z
+    ``total``: what all weights of the table sum to; ``turn`` (p, p): z = turn @ x; ``beta`` (p,): coefficients of z
     that the rows have. A law that is bent by ``shift`` (p,) has coefficients beta + shift: outcomes of a linear link
     move, rows of another link are reweighted by the ratio of their likelihoods; a quantile's level moves on the logit
     scale; a count moves by ``shift`` rows.
+
+    ``unit`` (N,): of related tables to which root each row belongs, in rising order; ``units``: how many roots the real
+    table has. ``alike``: so many rows may be alike, as a person's may, whom synthetic rows do not tell. ``tilted``: of
+    shares of groups, whose rows are counted by group and outcome and reweighted as those of a logistic link.
     """
 
     template: Score
@@ -59,7 +60,7 @@ class Law:
         """
         x, y, here = template.design(rows)
         there = here > 0
-        w = np.full(int(there.sum()), total / len(y))
+        w = np.full(int(there.sum()), total / max(len(y), 1))
         x, y = x[:, there], y[there]
         tilted = bent and template.link == LINEAR and unit is None and len(w) > 0 and bool(np.isin(y, (0.0, 1.0)).all())
         tilted = tilted and bool(np.isin(x, (0.0, 1.0)).all()) and saturated(x)
