@@ -96,8 +96,10 @@ def sampled(name: str, rows: int, sample: int, retained: Path) -> Iterator[tuple
     own = everybody.iloc[rng.integers(0, len(everybody), rows)].reset_index(drop=True).astype(str)
     retained.mkdir(parents=True, exist_ok=True)
     place, asked = released(own, schema, retained / f"{name}-{rows}-{sample}", 1.0), questions(name)
-    parts = [Questions(place, asked[i : i + AT_ONCE]).planned for i in range(0, len(asked), AT_ONCE)]
-    yield [p for part in parts for p in part], positions(own, schema), sample
+    parts = [Questions(place, asked[i : i + AT_ONCE]) for i in range(0, len(asked), AT_ONCE)]
+    for part in parts[1:]:
+        vars(part)["drawn"] = parts[0].drawn  # the same rows for all
+    yield [p for part in parts for p in part.planned], positions(own, schema), sample
 
 
 @cache
@@ -166,12 +168,12 @@ def covered(rows: list[Row]) -> str:
 
 def _pooled(size: int, of: str, rows: list[Row]) -> list[str]:
     """A line of the table: of all intervals of these cases together."""
-    asked, settled, hits, table, kept = (
+    asked, settled, hits, table, promised = (
         sum(r[n] for r in rows) for n in ("asked", "settled", "hits", "table_hits", "promised")
     )
     shares = [100 * (asked - settled) / asked, *(100 * n / max(settled, 1) for n in (hits, table))]
     width = float(np.median([r["widths"] for r in rows]))
-    return [f"{size:,}", of, f"{asked:,}", *(f"{s:.1f}" for s in shares), f"{width:.2f}", f"{100 * kept / settled:.0f}"]
+    return [f"{size:,}", of, f"{asked:,}", *(f"{s:.1f}" for s in shares), f"{width:.2f}", f"{100 * promised / max(settled, 1):.0f}"]
 
 
 def main(given) -> None:

@@ -83,15 +83,23 @@ class Questions:
     @cached_property
     def planned(self) -> tuple[Planned, ...]:
         """The questions with the law of the synthetic rows."""
-        with reading(self.place, "release"):
-            model = folder.load_model(self.place, tree=None).model
         if isinstance(self.schema, Dataset):
-            return trees.planned(self.read, model, rng=np.random.default_rng(0))
+            return trees.planned(self.read, self._model, rng=np.random.default_rng(0))
+        rows, total = self.drawn
+        return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
+
+    @cached_property
+    def drawn(self) -> tuple[Mapping[str, np.ndarray], float]:
+        """Synthetic rows of a single table, positions by column, and how many rows they stand for."""
+        model, schema = self._model, self.stored.schema
         wanted = int(np.clip(model.total, FEWEST, MOST))
-        rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(self.schema).repair)
-        used = {n for q in self.read for n in q.score.columns}
-        retained = {n: p for n, p in rows.items() if n in used}
-        return tuple(Planned.of(q, retained, max(float(model.total), 1.0)) for q in self.read)
+        rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(schema).repair)
+        return rows, max(float(model.total), 1.0)
+
+    @property
+    def _model(self) -> Any:
+        with reading(self.place, "release"):
+            return folder.load_model(self.place, tree=None).model
 
     @cached_property
     def synthetic(self) -> tuple[dict[str, float], ...]:

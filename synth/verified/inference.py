@@ -73,9 +73,9 @@ def slope_of(law: AnyLaw, shift: np.ndarray) -> np.ndarray:
     return np.eye(1) if law.template.link == QUANTILE else law.slope(shift)
 
 
-def roughly(estimate: Estimate, last: "Moments", moved: np.ndarray) -> Estimate:
-    """The estimate with what the last step's length, of these squares, may be off by: rows that tell are estimated."""
-    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) ** 2 * moved
+def roughly(estimate: Estimate, last: "Moments", squared: np.ndarray) -> Estimate:
+    """The estimate with what the last step, ``squared``, may be off by: rows that tell are estimated."""
+    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) ** 2 * squared
     return replace(estimate, clipping=estimate.clipping + off, within=estimate.within + off)
 
 
@@ -188,7 +188,7 @@ class Moments:
         gone, left = gone[:, some], each[some]
         cut, cut_spread = gone @ left, (gone * left) @ gone.T
         return cls(
-            move=law.moved(score, shift, by_row),
+            move=law.derivative(score, shift, by_row),
             spread=weighted @ released.T,
             mean=weighted.sum(axis=1),
             cross=weighted @ plain.influences.T,

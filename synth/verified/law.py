@@ -137,9 +137,9 @@ class Law:
         if link == QUANTILE:
             return self._levels(score, float(shift[0]))
         released, w = self.contributions(score, shift)
-        return released @ w, self.moved(score, shift, released)
+        return released @ w, self.derivative(score, shift, released)
 
-    def moved(self, score: Score, shift: np.ndarray, released: np.ndarray) -> np.ndarray:
+    def derivative(self, score: Score, shift: np.ndarray, released: np.ndarray) -> np.ndarray:
         """How the sums of these contributions (dim, N) move with the shift, (dim, p)."""
         link = self.template.link
         if link in (COUNT, QUANTILE):

@@ -141,7 +141,7 @@ class SurvivalLaw:
         parts, (w, back) = self._summed(score), self._bent(shift)
         return parts @ w, parts @ (back * w[:, None])
 
-    def moved(self, _score: Score, shift: np.ndarray, released: np.ndarray) -> np.ndarray:
+    def derivative(self, _score: Score, shift: np.ndarray, released: np.ndarray) -> np.ndarray:
         """How the sums of these contributions (dim, N) move with the shift, (dim, p)."""
         w, back = self._bent(shift)
         return released @ (back * w[:, None])

@@ -10,7 +10,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Embedding
 from synth.verified import language
 from synth.verified.plan import Cut
-from tests.laws.test_related_sensitivity import MOST, forest, trees, two
+from tests.laws.small_forests import MOST, forest, trees, two
 
 ASKED = {
     "count": {"kind": "count", "where": {"y": "1"}},

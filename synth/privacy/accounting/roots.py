@@ -1,4 +1,7 @@
-"""Where a function passes zero: Brent's method (1973), without loading scipy.optimize, which takes a command's time."""
+"""Where a function passes zero: Brent's method (1973), without loading scipy.optimize, which takes a command's time.
+
+Proof note: synth/mechanisms/counts.md.
+"""
 
 from collections.abc import Callable
 
