@@ -1,7 +1,6 @@
-"""Verified answers: how far they are from the private table's own, how often intervals cover, what a price promises.
+"""Verified answers: how far they are from the private table's own, beside other ways to the same regression.
 
-    python benchmarks/verified.py [--parts accuracy,rivals,limits,coverage] [--epsilons 0.1,0.2,0.5]
-                                  [--releases 2] [--draws 6] [--samples 4] [--answers 5]
+    python benchmarks/verified.py [--parts accuracy,rivals,limits] [--epsilons 0.1,0.2,0.5] [--releases 2] [--draws 6]
 
 Accuracy: regressions on Adult and on NIST's excerpt of the American Community Survey, of which ``--releases`` are made
 by mixture at epsilon 1; an error is the root mean square over coefficients, in standard errors of the private table's
@@ -12,25 +11,19 @@ zero, and for a linear model AdaSSP (arXiv 1803.02596).
 Rivals: regressions of diffprivlib (an environment of its own, build/diffprivlib) and DP-SGD by opacus, without a
 release but with both epsilons, on columns divided by their greatest values; of three learning rates the best.
 Limits: by how much one row moves a coefficient, and the noise that hides it: what any added noise must be.
-
-Coverage: of each table of benchmarks/inference.py ``--samples`` times so many rows are drawn, a release at epsilon 1 is
-made of them and each of its questions answered ``--answers`` times; an interval covers the population's value, or does
-not. Prints Markdown; lines that the JSON, benchmarks/results/verified.json, holds are passed over.
+Prints Markdown; lines that the JSON, benchmarks/results/verified.json, holds are passed over.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import inference
-import inference_estimands as estimands
 import numpy as np
 from markdown_tables import means
-from markdown_tables import table as table_of
 from public_tables import prepared, public
 from runner import Row, answer_of, environment, grid, measured, start
 
@@ -42,7 +35,7 @@ from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.sources.table_source import place_of
 from synth.verified import language
-from synth.verified.asking import VerifiedQuestions, described
+from synth.verified.asking import VerifiedQuestions
 from synth.verified.inference import solved
 from synth.verified.law import Law
 from synth.verified.plan import Planned
@@ -116,7 +109,6 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 LOGISTIC = {"kind": "logistic", "positive": ">50K"}
 NUMBERS = {"PINCP": (0, 500_000), "AGEP": (0, 99), "EDU": (1, 12)}
-QUESTIONS = 67  # of each table, three tables
 GROUPS = ("SEX", "MSP", "DREM", "DPHY", "OWN_RENT")
 Positions = Mapping[str, np.ndarray]
 
@@ -169,7 +161,7 @@ def plain_steps(planned: Planned, x: np.ndarray, y: np.ndarray, mu: float, rng: 
     law, none = planned.law, np.zeros_like(planned.law.beta)
     at = law.coefficients(none)
     for _ in range(2):
-        score = planned.score(at, 10.0, planned.whitening)
+        score = planned.law.score(at, 10.0, planned.whitening)
         reported = score.clipped(x, y, np.ones_like(y)).sum(1) + rng.standard_normal(score.dim) * 2**0.5 / mu
         _, move = law.predicted(score, none)
         at = at + law.slope(none) @ np.linalg.solve(move, reported)
@@ -285,143 +277,10 @@ def limits(place: Any, _cell: Row) -> list[Row]:
     return [{"farthest": farthest, "five": float(ordered[worst, -5:].sum() / variance[worst]), **noise}]
 
 
-def questions(name: str) -> list[dict[str, Any]]:
-    """``QUESTIONS`` of all kinds about a table of benchmarks/inference.py."""
-    return [*_first(name), *_filtered(name)][:QUESTIONS]
-
-
-def _filtered(name: str) -> Iterator[dict[str, Any]]:
-    """Questions under filters, value by value of each group."""
-    table_ = estimands.TABLES[name]
-    hit, numbers, groups = (
-        {table_.target: table_.yes},
-        list(table_.numbers),
-        [g for g in table_.groups if g != table_.target],
-    )
-    for i in range(max(len(table_.categories[g]) for g in groups)):
-        for g in groups:
-            if i >= len(table_.categories[g]):
-                continue
-            where = {g: table_.categories[g][i]}
-            yield {"kind": "count", "where": where | hit}
-            yield {"kind": "share", "of": where}
-            for n in numbers:
-                low, high = table_.numbers[n]
-                yield {"kind": "mean", "column": n, "where": where}
-                yield {"kind": "quantile", "column": n, "level": 0.4, "where": where}
-                yield {"kind": "share", "of": {n: f"{low}..{(low + high) // 2}"}, "where": where}
-
-
-def _first(name: str) -> list[dict[str, Any]]:
-    table_ = estimands.TABLES[name]
-    numbers, groups, target = list(table_.numbers), [g for g in table_.groups if g != table_.target], table_.target
-    hit, values = {target: table_.yes}, {g: list(table_.categories[g]) for g in groups}
-    out: list[dict[str, Any]] = [{"kind": "count", "where": hit}, {"kind": "share", "of": hit}]
-    for g in groups:
-        first, second = values[g][:2]
-        out += [
-            {"kind": "count", "where": {g: first}},
-            {"kind": "share", "of": hit, "where": {g: first}},
-            {"kind": "share", "of": hit | {g: second}},
-            {"kind": "difference", "of": hit, "by": g, "groups": [first, second]},
-            *({"kind": "difference", "column": n, "by": g, "groups": [first, second]} for n in numbers),
-        ]
-    for n in numbers:
-        out += [{"kind": "mean", "column": n}, {"kind": "mean", "column": n, "where": hit}]
-        out += [{"kind": "quantile", "column": n, "level": level} for level in (0.25, 0.5, 0.75)]
-    for kind, y, by in table_.fits:
-        right = " + ".join(by)
-        out.append({"kind": kind, "formula": f"{y} ~ {right}"} | ({"positive": table_.yes} if y == target else {}))
-    at = [float(q) for q in np.quantile(inference.population(name)[numbers[0]], (0.25, 0.5, 0.75))]
-    event = {"kind": "survival", "time": numbers[0], "event": hit, "at": at}
-    return [*out, event, *(event | {"where": {g: values[g][0]}} for g in groups)]
-
-
-@contextmanager
-def sampled(name: str, rows: int, sample: int) -> Iterator[tuple[Any, ...]]:
-    """A sample of a population, the plans of all questions on a release of it, and the population's own values."""
-    everybody = inference.population(name)
-    schema, rng = synth.Schema.parse(estimands.TABLES[name].schema), np.random.default_rng([sample, rows])
-    own = everybody.iloc[rng.integers(0, len(everybody), rows)].reset_index(drop=True).astype(str)
-    with TemporaryDirectory() as folder:
-        asked = Questions(released(own, schema, Path(folder) / "r", 1.0), {"questions": questions(name)})
-        yield asked, positions(own, schema), truth_of(name, asked)
-
-
-@cache
-def _everybody(name: str) -> Positions:
-    return positions(inference.population(name).astype(str), synth.Schema.parse(estimands.TABLES[name].schema))
-
-
-def truth_of(name: str, asked: Questions) -> list[np.ndarray]:
-    """The population's own coefficients; of a count the share of rows."""
-    out, rows = [], _everybody(name)
-    for planned in asked.planned:
-        law = Law.of(planned.law.template, rows, float(len(next(iter(rows.values())))))
-        out.append(law.coefficients(np.zeros_like(law.beta)))
-    return out
-
-
-def coverage(place: Any, cell: Row, answers: int) -> list[Row]:
-    """By question how many of its intervals cover, and their width beside what the price promised."""
-    asked, rows, truth = place
-    lines = []
-    for plan, own in zip(asked.planned, truth, strict=True):
-        if plan.law.template.link == "count":
-            own = own * cell["rows"] / len(next(iter(_everybody(cell["table"]).values())))
-        promised = plan.expected(1 / calibrate(cell["epsilon"], DELTA)).variance ** 0.5
-        hits, settled, widths, total = 0, 0, [], 0
-        for _ in range(answers):
-            result = answered(plan, rows, cell["epsilon"])
-            for name, term in described(plan, result, {}).items():
-                total += 1
-                if term["estimate"] is None:
-                    continue
-                j = plan.names.index(plan.question.shown[name])
-                settled += 1
-                hits += bool(term["low"] <= own[j] <= term["high"])
-                widths.append(float(result.variance[j]) ** 0.5 / max(float(promised[j]), 1e-12))
-        kind = str(plan.question.plain["kind"])
-        lines.append(
-            {"kind": kind, "hits": hits, "settled": settled, "asked": total, "width": float(np.median(widths or [0]))}
-        )
-    merged: dict[str, Row] = {}
-    for line in lines:
-        into = merged.setdefault(line["kind"], {"kind": line["kind"], "hits": 0, "settled": 0, "asked": 0, "w": []})
-        into["w"].append(line["width"])
-        for n in ("hits", "settled", "asked"):
-            into[n] += line[n]
-    return [
-        {n: v for n, v in m.items() if n != "w"}
-        | {"coverage": 100 * m["hits"] / max(m["settled"], 1), "width": float(np.median(m["w"]))}
-        for m in merged.values()
-    ]
-
-
 def markdown(rows: list[Row]) -> str:
     """Errors by way and epsilon."""
     reported = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
     return means(reported, by=("question", "way", "epsilon"), columns={"error": ("error, standard errors", 2)})
-
-
-def covered(rows: list[Row]) -> str:
-    """How often intervals cover, by kind and by table: all that were settled, counted alike."""
-    reported = [r for r in rows if r.get("part") == "coverage"]
-    lines = []
-    for size in sorted({r["rows"] for r in reported}):
-        mine = [r for r in reported if r["rows"] == size]
-        for by in ("kind", "table"):
-            lines += [_pooled(size, v, [r for r in mine if r[by] == v]) for v in sorted({r[by] for r in mine})]
-        lines.append(_pooled(size, "all", mine))
-    return table_of(("rows", "of", "intervals", "not settled, %", "covered, %", "width by the promised one"), lines)
-
-
-def _pooled(size: int, of: str, rows: list[Row]) -> list[str]:
-    """A line of the table: of all intervals of these cases together."""
-    asked, settled, hits = (sum(r[n] for r in rows) for n in ("asked", "settled", "hits"))
-    width = float(np.median([r["width"] for r in rows]))
-    lost, share = 100 * (asked - settled) / asked, 100 * hits / max(settled, 1)
-    return [f"{size:,}", of, f"{asked:,}", f"{lost:.1f}", f"{share:.1f}", f"{width:.2f}"]
 
 
 def main(given) -> None:
@@ -440,15 +299,8 @@ def main(given) -> None:
         print(markdown(lines))
     if "limits" in given.parts:
         measured(given, grid(part=["limits"], question=list(ASKED)), limits, prepare=private, by=("question",))
-    if "coverage" in given.parts:
-        axes = {"table": ["acs", "adult", "simulated"], "rows": given.rows, "seed": range(given.samples)}
-        cells = grid(part=["coverage"], **axes, epsilon=[0.5])
-        lines = measured(
-            given, cells, partial(coverage, answers=given.answers), prepare=sampled, by=("table", "rows", "seed")
-        )
-        print(covered(lines))
 
 
 if __name__ == "__main__":
-    usual = {"epsilons": [0.1, 0.2, 0.5], "releases": 2, "draws": 6, "rows": [1000, 6000], "samples": 4, "answers": 5}
-    start(main, public=True, json="verified", parts=["accuracy", "rivals", "limits", "coverage"], **usual)
+    usual = {"epsilons": [0.1, 0.2, 0.5], "releases": 2, "draws": 6}
+    start(main, public=True, json="verified", parts=["accuracy", "rivals", "limits"], **usual)

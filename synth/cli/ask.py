@@ -71,6 +71,8 @@ def ask(
     from synth.report.words import written
     from synth.schema import table as schemas
     from synth.verified.language import load as questions_of
+    from synth.schema.dataset import load_any
+    from synth.verified import language
 
     place = _place(table, epsilon, out)
     asked = Questions(release, questions_of(question))
@@ -79,7 +81,7 @@ def ask(
         return
     result = asked.answer(
         table,
-        schema=None if schema is None else schemas.load(schema),
+        schema=None if schema is None else load_any(schema),
         epsilon=float(epsilon or 0.0),
         delta=delta,
         relation=relation,
@@ -123,8 +125,7 @@ def _lines(answers: list[dict[str, Any]]) -> list[str]:
 def _price(
     asked: Any, out: Path | None, *, width: float | None, term: str | None, as_json: bool, **options: Any
 ) -> None:
-    rows = options.pop("max_rows") or 1
-    result = asked.price(max_rows=rows, **options)
+    result = asked.price(**options)
     if width is not None:
         result["least_epsilon"] = asked.least_epsilon(width, term=term, **options)
     if out is not None:

@@ -113,10 +113,10 @@ def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
 def _answers(request: "VerifiedRequest", job: Path) -> dict[str, Any]:
     from synth.pipeline.verified import Questions
     from synth.report import answer_page
-    from synth.schema import table as schemas
+    from synth.schema.dataset import load_any
 
     with reported(job, {}) as (report, folder):
-        known = schemas.load(str(request.schema_file))
+        known = load_any(str(request.schema_file))
         asked = Questions(request.release, request.questions)
         answer = asked.carry_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
         paths = answer_page.write(answer, folder / answer_page.ANSWER)

@@ -8,9 +8,10 @@ import numpy as np
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Embedding, EmbeddingRelease, Tensors, Term
+from synth.questions import Embedding, EmbeddingRelease, Tensors, Term, TreeScore
 from synth.questions.features import codes
 from synth.sources.rows.encoded import parts
+from synth.sources.rows.forest import Forest
 
 __all__ = ["answer", "changed_cells", "coarsened", "events", "sensitivity", "sums"]
 
@@ -85,6 +86,9 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     Privacy: reads rows, exact: they stay with the curator.
     """
     features, pitch = question.features, question.pitch
+    if isinstance(features, TreeScore):
+        assert isinstance(rows, Forest)
+        return on_lattice(of_roots(features, rows, pitch), pitch, most=floor((ALLOWED / pitch) ** 2)).sum(0)
     total = np.zeros(features.dim, dtype=np.int64)
     step = CHUNK if isinstance(features, Tensors) else max(HELD // features.dim, 1)
     for part in parts(rows, features.columns, step):
@@ -94,6 +98,22 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
             most = floor((ALLOWED / pitch) ** 2)
             total += on_lattice(features.of(part), pitch, most=most).sum(0)
     return total
+
+
+def of_roots(features: TreeScore, forest: Forest, pitch: float) -> np.ndarray:
+    """Each root's vector (roots, dim), of length one at most: the sum of its rows' on the lattice, shortened.
+
+    Whole numbers are added, so that neither the order of a root's rows nor other roots change a bit of it.
+    Privacy: reads rows, exact: they stay with the curator.
+    """
+    rows, roots = forest.rows(features.table, features.places), forest.roots(features.table)
+    sums = np.zeros((forest.num_roots, features.dim), dtype=np.int64)
+    step, most = max(HELD // features.dim, 1), floor((ALLOWED / pitch) ** 2)
+    for start in range(0, len(roots), step):
+        part = {n: p[start : start + step] for n, p in rows.items()}
+        np.add.at(sums, roots[start : start + step], on_lattice(features.of(part), pitch, most=most))
+    released = sums.T * pitch
+    return (released * features.factor(released)).T
 
 
 def on_lattice(features: np.ndarray, pitch: float, *, most: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,28 +11,30 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import UsageError, reading
+from synth.pipeline import verified_trees as trees
 from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
+from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease
 from synth.release import folder
 from synth.schema import codec
-from synth.schema.column import Column, facts
+from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.verified import language, price
-from synth.verified.asking import LEVEL, VerifiedQuestions, answer, scaled, synthetic_values
+from synth.verified.asking import LEVEL, VerifiedQuestions, alike, answer, scaled, synthetic_values
 from synth.verified.plan import Planned
 
 ANSWER, PRICE = "facsimile-answer/1", "facsimile-price/1"
-FEWEST, MOST, TIMES = 40_000, 80_000, 2  # rows drawn from the release's model: so many times those of the table
+FEWEST, MOST = 20_000, 80_000  # rows drawn from the release's model: as many as the table has, within these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,25 +75,38 @@ class Questions:
         place = Path(release)
         place = place.parent if place.suffix == ".json" else place
         self.place, self.plain = place, questions
-        self.stored = folder.load_release(place)
-        self.schema = self.stored.setting.schema
+        self.stored = folder.load_release(place, tree=None)
+        self.schema: Schema | Dataset = self.stored.schema
         self.read = tuple(language.read(questions, self.schema))
         self._check_release(questions)
 
     @cached_property
     def planned(self) -> tuple[Planned, ...]:
         """The questions with the law of the synthetic rows."""
+        if isinstance(self.schema, Dataset):
+            return trees.planned(self.read, self._model, rng=np.random.default_rng(0))
+        rows, total = self.drawn
+        return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
+
+    @cached_property
+    def drawn(self) -> tuple[Mapping[str, np.ndarray], float]:
+        """Synthetic rows of a single table, positions by column, and how many rows they stand for."""
+        model, schema = self._model, self.stored.schema
+        wanted = int(np.clip(model.total, FEWEST, MOST))
+        rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(schema).repair)
+        return rows, max(float(model.total), 1.0)
+
+    @property
+    def _model(self) -> Any:
         with reading(self.place, "release"):
-            model = folder.load_model(self.place).model
-        wanted = int(np.clip(TIMES * model.total, FEWEST, MOST))
-        rows = model.sample(wanted, rng=np.random.default_rng(0), repair=Rules(self.schema).repair)
-        used = {n for q in self.read for n in q.score.columns}
-        retained = {n: p for n, p in rows.items() if n in used}
-        return tuple(Planned.of(q, retained, max(float(model.total), 1.0)) for q in self.read)
+            return folder.load_model(self.place, tree=None).model
 
     @cached_property
     def synthetic(self) -> tuple[dict[str, float], ...]:
         """What the released table says, by coefficient."""
+        if isinstance(self.schema, Dataset):
+            forest = trees.released(self.place, self.schema)
+            return tuple(synthetic_values(p, trees.rows_of(forest, p.law.template)[0]) for p in self.planned)
         texts = folder.read_texts(self.place / "synthetic.csv", self.schema)
         table = Table({n: pa.chunked_array([a]) for n, a in texts.items()}, num_rows=len(next(iter(texts.values()))))
         rows = codec.encode(table, self.schema, SeededNoise(0)).positions
@@ -102,30 +117,46 @@ class Questions:
         *,
         delta: float = 1e-5,
         relation: str = "add_remove",
-        max_rows: int = 1,
+        max_rows: int | None = None,
         epsilons: Sequence[float] = price.EPSILONS,
     ) -> dict[str, Any]:
         """Expected widths of the intervals by epsilon of the whole request, beside sampling's own; free.
 
-        Errors: UsageError for a relation that is none.
+        ``max_rows``: of a person, by default as the release's schema has it.
+        Errors: UsageError for an unknown relation.
         """
-        adjacency = Adjacency(relation=relation_named(relation), max_rows=max_rows)
+        adjacency = self._adjacency(relation, max_rows)
         reported = [
-            price.priced(p, s, delta=delta, adjacency=adjacency, questions=len(self.planned), epsilons=epsilons)
+            price.priced(
+                alike(p, adjacency.max_rows),
+                s,
+                delta=delta,
+                adjacency=adjacency,
+                questions=len(self.planned),
+                epsilons=epsilons,
+            )
             for p, s in zip(self.planned, self.synthetic, strict=True)
         ]
         alone = reported[0] if len(reported) == 1 else {"prices": reported}
         return {"format": PRICE, "level": LEVEL, "epsilon_spent": 0.0, "delta": delta, **alone}
 
     def least_epsilon(
-        self, width: float, *, term: str | None = None, delta: float = 1e-5, relation: str = "add_remove"
+        self,
+        width: float,
+        *,
+        term: str | None = None,
+        delta: float = 1e-5,
+        relation: str = "add_remove",
+        max_rows: int | None = None,
     ) -> float | None:
         """The least epsilon at which the first question's interval for a term is expected to be this narrow; free.
 
-        ``term``: the last one by default. None where no epsilon does: sampling alone makes it wider.
+        ``term``: the last one by default; ``max_rows``: as of ``price``. None where no epsilon does:
+        sampling alone makes it wider.
         Errors: UsageError for a term that the question has not.
         """
-        planned, adjacency = self.planned[0], Adjacency(relation=relation_named(relation))
+        adjacency = self._adjacency(relation, max_rows)
+        planned = alike(self.planned[0], adjacency.max_rows)
         shown = list(planned.question.shown)
         if term is not None and term not in shown:
             raise UsageError(f"{term}: is no term of the question; these are {', '.join(shown)}")
@@ -140,11 +171,11 @@ class Questions:
 
     def answer(
         self,
-        table: Source,
+        table: Source | Mapping[str, Source],
         *,
         epsilon: float,
         delta: float = 1e-5,
-        schema: Schema | None = None,
+        schema: Schema | Dataset | None = None,
         noise: SystemNoise | None = None,
         reporter: Reporter | None = None,
         may_spend: MaySpend = anybody,
@@ -160,7 +191,7 @@ class Questions:
         Privacy: reads rows, under noise.
         """
         schema = self.schema if schema is None else schema
-        check_schema(schema)
+        check_schema(schema, tree=isinstance(self.schema, Dataset))
         request, rows = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
         return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
 
@@ -168,8 +199,8 @@ class Questions:
         self,
         request: RunRequest,
         *,
-        schema: Schema,
-        rows: Source | None = None,
+        schema: Schema | Dataset,
+        rows: Source | Mapping[str, Source] | None = None,
         noise: SystemNoise | None = None,
         reporter: Reporter | None = None,
         may_spend: MaySpend = anybody,
@@ -185,38 +216,44 @@ class Questions:
             releases, setting = charged_run.measure()
             if setting.public_rows is not None:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)
+            planned = tuple(alike(p, charged_run.plan.grant.adjacency.max_rows) for p in planned)
             parts = questions.parted([r for r in releases if isinstance(r, EmbeddingRelease)])
             reported = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
             card = charged_run.card(num_rows=0)
-        about = {n: self.stored.card.get(n) for n in ("dataset", "epsilon", "delta", "synthetic_sha256")}
+        known = ("dataset", "epsilon", "delta", self._hashed)
+        about = {n: self.stored.card.get(n) for n in known}
         seconds = time.perf_counter() - clock
         return Answer(answers=tuple(reported), release=about, seconds=seconds, card=card)
 
     def _check_release(self, questions: Any) -> None:
         """Whether the questions were tried on this release, where they say on which. Errors: UsageError."""
         named = questions.get("release") if isinstance(questions, Mapping) else None
-        own = self.stored.card.get("synthetic_sha256")
+        own = self.stored.card.get(self._hashed)
         if named is not None and named != own:
             raise UsageError('question: was tried on another release than this; name that one, or leave out "release"')
 
-    def _check_columns(self, schema: Schema) -> None:
+    @property
+    def _hashed(self) -> str:
+        """The card's entry by which a release's tables are known."""
+        return "tables_sha256" if isinstance(self.schema, Dataset) else "synthetic_sha256"
+
+    def _adjacency(self, relation: str, max_rows: int | None) -> Adjacency:
+        """The relation on the release's own unit, but for rows of a person that somebody names."""
+        known = adjacency_of(self.schema, relation_named(relation))
+        return known if max_rows is None else replace(known, max_rows=max_rows)
+
+    def _check_columns(self, schema: Schema | Dataset) -> None:
         """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""
+        if isinstance(self.schema, Dataset) or isinstance(schema, Dataset):
+            trees.check(self.read, self.schema, schema)
+            return
         for name in sorted({n for q in self.read for n in q.score.columns}):
             given = schema.measured().get(name)
-            if given is None or _facts(given) != _facts(self.schema.columns[name]):
-                raise UsageError(
-                    f"`schema=`: column {name} has other facts than the release's; "
-                    "use the schema in the release's folder"
-                )
+            if given is None or trees.positioned(given) != trees.positioned(self.schema.columns[name]):
+                raise UsageError(trees.OTHER.format(f"column {name}"))
 
 
-def _facts(column: Column) -> dict[str, Any]:
-    """What makes a column's positions."""
-    named = [n for n in facts(column) if n not in ("labels", "format")]
-    return {n: getattr(column, n) for n in named}
-
-
-def verified(table: Source, *, release: str | Path, questions: Any, **options: Any) -> Answer:
+def verified(table: Source | Mapping[str, Source], *, release: str | Path, questions: Any, **options: Any) -> Answer:
     """As ``Questions(release, questions).answer(table, ...)``.
 
     **Guarantee**: (epsilon, delta)-DP. Errors: as ``Questions.answer``.

@@ -13,6 +13,7 @@ from synth.questions.public import PublicCounts, PublicLinked
 from synth.questions.pulls import Pulls, PullsRelease
 from synth.questions.pure import Above, AboveRelease, Laplace, LaplaceRelease
 from synth.questions.scores import Score
+from synth.questions.scores import Score, TreeScore
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease
 from synth.questions.slices import Slices, SlicesRelease
@@ -108,6 +109,7 @@ __all__ = [
     "Teachers",
     "Tensors",
     "Term",
+    "TreeScore",
     "Values",
     "ValuesRelease",
     "Votes",

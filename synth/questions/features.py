@@ -28,6 +28,8 @@ def codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
     >>> codes(Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1]), np.array([2, 1, 0]))
     array([ 1, -1,  0])
     """
+    if bins.cells <= len(positions):
+        return np.repeat(bins.groups, np.diff(bins.starts, append=bins.cells))[positions]
     return bins.groups[np.searchsorted(bins.starts, positions, side="right") - 1]
 
 

@@ -1,5 +1,6 @@
 """A row's contribution to an estimating equation at public coefficients, whitened and clipped to unit length."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -134,6 +135,31 @@ class Score:
         length = np.sqrt(_squares(turned))
         most = np.divide(self.clip, length, out=np.zeros_like(length), where=length > 0)
         return turned * (np.clip(r, -most, most) * here / self.clip)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TreeScore(Score):
+    """Of related tables: the contributions of one root's rows, summed, shortened to length ``most``, divided by it.
+
+    ``table``: whose rows they are; ``places``: by column of the score where it lies (``questions.place``), there or in
+    a table above. Errors: ValueError for a length that is not positive and finite.
+    Privacy: public only.
+    """
+
+    table: str
+    places: Mapping[str, str]
+    most: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.most <= MOST:
+            raise ValueError("a positive, finite length of a root's sum is needed")
+
+    def factor(self, sums: np.ndarray) -> np.ndarray:
+        """By what each root's sum, of ``sums`` (dim, roots), is multiplied, (roots,)."""
+        length = np.sqrt(_squares(sums))
+        longer = length > self.most
+        return np.divide(self.most, length, out=np.ones_like(length), where=longer) / self.most
 
 
 def _summed(weights: np.ndarray, x: np.ndarray) -> np.ndarray:

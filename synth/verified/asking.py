@@ -13,6 +13,9 @@ from synth.lazy import Lazy
 from synth.questions import EmbeddingRelease
 from synth.questions.scores import COUNT
 from synth.verified.inference import Estimate, solved
+from synth.schema.lazy import Lazy
+from synth.verified.inference import Estimate, interval, per_value, solved
+from synth.verified.law import Law
 from synth.verified.plan import Planned, measured
 
 special = Lazy("scipy.special")
@@ -92,16 +95,12 @@ def described(planned: Planned, estimate: Estimate, synthetic: Mapping[str, floa
             terms[shown] = {**empty, "synthetic": own}
             continue
         j = planned.names.index(name)
-        value, ends = float(estimate.values[j]), planned.question.ends
-        halves = [z * float(v[j]) ** 0.5 + planned.question.grain for v in (estimate.variance, estimate.within)]
-        numbers = {
-            "estimate": value,
-            "low": value - halves[0],
-            "high": value + halves[0],
-            "table_low": value - halves[1],
-            "table_high": value + halves[1],
-        }
-        parts = {n: float(getattr(estimate, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
+        numbers = {"estimate": float(estimate.values[j])}
+        for of, variance in (("", estimate.variance), ("table_", estimate.within)):
+            low, high = interval(planned.law, estimate, variance, z)
+            numbers |= {f"{of}low": float(low[j]), f"{of}high": float(high[j])}
+        scale, ends = per_value(planned.law, estimate.shift), planned.question.ends
+        parts = {n: float(scale * getattr(estimate, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
         terms[shown] = {n: _number(float(np.clip(v, *ends))) for n, v in numbers.items()} | {"synthetic": own} | parts
     return terms
 
@@ -118,7 +117,7 @@ def _within(planned: Planned, estimate: Estimate) -> dict[str, dict[str, Any]]:
             released[name] = {"within": None, "error": None}
             continue
         j, by = planned.names.index(planned.question.shown[name]), planned.question.by[name]
-        spread = max(float(estimate.within[j]) ** 0.5, 1e-300)
+        spread = max(float(per_value(planned.law, estimate.shift) * estimate.within[j]) ** 0.5, 1e-300)
         ends = [(mine + side * by - float(estimate.values[j])) / spread for side in (-1, 1)]
         chance = float(special.ndtr(ends[1]) - special.ndtr(ends[0]))
         released[name] = {"within": chance >= 0.5, "error": min(chance, 1 - chance)}
@@ -130,9 +129,19 @@ def synthetic_values(planned: Planned, rows: Mapping[str, np.ndarray]) -> dict[s
     score = planned.law.template
     if not len(next(iter(rows.values()))):
         return {}
-    law = type(planned.law).of(score, rows, float(len(next(iter(rows.values())))))
+    law, total = planned.law, float(len(next(iter(rows.values()))))
+    law = Law.of(score, rows, total, bent=False) if isinstance(law, Law) else type(law).of(score, rows, total)
     values = law.coefficients(np.zeros_like(law.beta))
     return dict(zip(planned.names, values.tolist(), strict=True))
+
+
+def alike(planned: Planned, most: int) -> Planned:
+    """The same plan where each person has up to ``most`` rows: they may all be alike, which no synthetic row tells.
+
+    A sum of k rows' contributions has a square of at most k times the sum of theirs: intervals are never too narrow.
+    """
+    laws = [replace(law, alike=float(most)) for law in (planned.law, planned.small)]
+    return replace(planned, law=laws[0], small=laws[1], clips={}, looked={})
 
 
 def scaled(planned: Planned, total: float) -> Planned:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synth.questions import Score
+from synth.questions import Score, TreeScore
 from synth.questions.scores import COUNT, LINEAR, QUANTILE, SURVIVAL
 from synth.verified.law import FAREST, WHOLE, Law
 from synth.verified.survival import SurvivalLaw
@@ -16,6 +16,7 @@ MISFIT, SPREAD = 0.1, 1.2
 ROUGH = 30.0  # rows by which the number of those that tell of a coefficient may be off, in a release at epsilon 1
 AnyLaw = Law | SurvivalLaw
 ROUNDS, HALVINGS, CLOSE = 25, 6, 1e-3
+NONE = 1e-9  # clips: what rounding makes of a contribution that is not cut
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +35,7 @@ class Estimate:
     ``clipping`` is all for which synthetic rows stand in: what is cut off, and how many rows tell of a coefficient.
 
     ``within``: the variance about the private table's own value, sampling left out but for what clipping adds.
+    Of a quantile all variances are of the shift, the logit of its level.
     ``converged``: whether the sums settled the coefficients; where they did not, an interval is everything.
     """
 
@@ -54,14 +56,27 @@ class Estimate:
 def solved(law: AnyLaw, measured: Sequence[Measured]) -> Estimate:
     """The bent law whose predicted sums are closest to the measured ones, and how sure that is."""
     shift, moves, converged = _nearest(law, measured)
-    last = Moments.of(law, measured[-1].score, shift)
+    last = Moments.of(law, measured[-1].score, shift, Plain.of(law, measured[-1].score, shift))
     asked = [(replace(last, move=m), own.sigma) for m, own in zip(moves, measured, strict=True)]
-    estimate = expected(law, asked, shift, slope=law.slope(shift), converged=converged)
+    estimate = expected(law, asked, shift, slope=slope_of(law, shift), converged=converged)
     if law.template.link in (COUNT, SURVIVAL):
         return estimate
-    last_move = estimate.values - measured[-1].score.coefficients
-    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) * last_move
-    return replace(estimate, clipping=estimate.clipping + off**2, within=estimate.within + off**2)
+    if law.template.link == QUANTILE:
+        last_move = shift - law.asked_at(measured[-1].score)
+    else:
+        last_move = estimate.values - measured[-1].score.coefficients
+    return roughly(estimate, last, last_move**2)
+
+
+def slope_of(law: AnyLaw, shift: np.ndarray) -> np.ndarray:
+    """How what variances are of moves with the shift: the coefficients, or of a quantile the shift itself."""
+    return np.eye(1) if law.template.link == QUANTILE else law.slope(shift)
+
+
+def roughly(estimate: Estimate, last: "Moments", squared: np.ndarray) -> Estimate:
+    """The estimate with what the last step, ``squared``, may be off by: rows that tell are estimated."""
+    off = np.minimum(ROUGH / np.maximum(last.telling, 1.0), 1.0) ** 2 * squared
+    return replace(estimate, clipping=estimate.clipping + off, within=estimate.within + off)
 
 
 def pointed(law: AnyLaw, measured: Sequence[Measured]) -> np.ndarray:
@@ -115,6 +130,34 @@ class _Fit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Plain:
+    """What the law says of the analysis without clip and noise, whatever the clip: the plain analysis' ``influences``
+    (p, N) with their sums, and the ``whole`` contributions (q, N) to the sums, in no unit; of roots' rows together."""
+
+    influences: np.ndarray
+    squares: np.ndarray
+    mean: np.ndarray
+    telling: np.ndarray
+    whole: np.ndarray
+
+    @classmethod
+    def of(cls, law: AnyLaw, score: Score, shift: np.ndarray) -> "Plain":
+        """Over the law's rows, of a score of any clip."""
+        everything = replace(score, most=WHOLE) if isinstance(score, TreeScore) else score
+        size = score.clip if law.template.link in (COUNT, QUANTILE) else WHOLE
+        uncut, w = law.contributions(replace(everything, clip=size), shift)
+        influences, each = law.together(law.influences(shift), w), law.apart(w)
+        squares = influences**2
+        return cls(
+            influences=influences,
+            squares=squares @ each,
+            mean=influences @ each,
+            telling=(squares @ each) ** 2 / np.maximum((squares * squares) @ each, 1e-300),
+            whole=law.together(uncut, w) * (size * (WHOLE if everything is not score else 1.0)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
     """What the law says of one score's contributions: all that variances need, whatever the noise.
 
@@ -134,23 +177,26 @@ class Moments:
     telling: np.ndarray
 
     @classmethod
-    def of(cls, law: AnyLaw, score: Score, shift: np.ndarray) -> "Moments":
-        """Over the law's rows."""
-        released, w = law.contributions(score, shift)
-        plain = law.influences(shift)
-        gone = np.zeros_like(released)
-        if law.template.link not in (COUNT, QUANTILE):
-            gone = law.contributions(replace(score, clip=WHOLE), shift)[0] * (WHOLE / score.clip) - released
+    def of(cls, law: AnyLaw, score: Score, shift: np.ndarray, plain: Plain) -> "Moments":
+        """Over the law's rows, or of related tables over its roots."""
+        by_row, w = law.contributions(score, shift)
+        released, each = law.together(by_row, w), law.apart(w)
+        weighted = released * each
+        unit = score.clip * (score.most if isinstance(score, TreeScore) else 1.0)
+        gone = plain.whole / unit - released
+        some = np.abs(gone).max(axis=0, initial=0.0) > NONE
+        gone, left = gone[:, some], each[some]
+        cut, cut_spread = gone @ left, (gone * left) @ gone.T
         return cls(
-            move=law.predicted(score, shift)[1],
-            spread=(released * w) @ released.T,
-            mean=released @ w,
-            cross=(released * w) @ plain.T,
-            plain=(plain**2) @ w,
-            plain_mean=plain @ w,
-            cut=gone @ w,
-            cut_spread=(gone * w) @ gone.T,
-            telling=((plain**2) @ w) ** 2 / np.maximum((plain**4) @ w, 1e-300),
+            move=law.derivative(score, shift, by_row),
+            spread=weighted @ released.T,
+            mean=weighted.sum(axis=1),
+            cross=weighted @ plain.influences.T,
+            plain=plain.squares,
+            plain_mean=plain.mean,
+            cut=cut,
+            cut_spread=cut_spread,
+            telling=plain.telling,
         )
 
 
@@ -162,6 +208,7 @@ def expected(
     slope: np.ndarray,
     converged: bool = True,
     spread: float = SPREAD,
+    misfit: float = MISFIT,
 ) -> Estimate:
     """The estimate of a law bent by ``shift``, with the variances that such questions, each with its noise, give it."""
     left, gain = law.prior(), np.zeros((len(law.beta), len(asked[0][0].mean)))
@@ -170,29 +217,42 @@ def expected(
         gain = gain + moments.move.T / sigma**2
     inverse = _inverse(left)
     to = slope @ inverse @ gain  # of a row's contribution to the coefficients
-    last, total = asked[-1][0], law.total
-    if law.template.link == COUNT:
-        to = np.ones((1, 1))
+    last, total = asked[-1][0], law.units
     mean = to @ last.mean
     sampling = np.einsum("ij,jk,ik->i", to, last.spread, to) - mean**2 / total
     both = np.einsum("ij,ji->i", to, last.cross) - mean * last.plain_mean / total
     apart = sampling - 2 * both + last.plain - last.plain_mean**2 / total
     loose = np.einsum("ij,jk,ik->i", to, last.cut_spread, to)
-    clipping = spread**2 * np.maximum(loose, 0.0) + (MISFIT * (to @ last.cut)) ** 2
+    if law.exact:
+        spread, misfit = 0.0, min(ROUGH / max(law.mass, 1.0), 1.0)
+    clipping = law.alike * spread**2 * np.maximum(loose, 0.0) + (misfit * (to @ last.cut)) ** 2
     noise = np.einsum("ij,jk,ik->i", slope, inverse, slope)
     return Estimate(
         values=law.coefficients(shift),
         shift=shift,
         noise=noise,
-        sampling=np.maximum(sampling, 0.0),
+        sampling=law.alike * np.maximum(sampling, 0.0),
         clipping=clipping,
-        within=noise + clipping + np.maximum(apart, 0.0),
+        within=noise + clipping + law.alike * np.maximum(apart, 0.0),
         converged=converged and bool(np.isfinite(noise).all()),
     )
 
 
+def interval(law: AnyLaw, estimate: Estimate, variance: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the intervals of ``z`` deviations, (p,) each; of a quantile the values at both ends of its level's."""
+    half = z * np.sqrt(np.maximum(variance, 0.0))
+    if law.template.link == QUANTILE:
+        return law.coefficients(estimate.shift + half), law.coefficients(estimate.shift - half)
+    return estimate.values - half, estimate.values + half
+
+
+def per_value(law: AnyLaw, shift: np.ndarray) -> float:
+    """How many units of the coefficients' scale one of a variance's own is, squared: of a quantile its rise."""
+    return float(law.slope(shift)[0, 0]) ** 2 if law.template.link == QUANTILE else 1.0
+
+
 def _held(law: AnyLaw, shift: np.ndarray) -> np.ndarray:
-    if law.template.link in (LINEAR, COUNT):
+    if law.template.link == COUNT or (law.template.link == LINEAR and not law.exact):
         return shift
     return np.clip(shift, -FAREST, FAREST)
 

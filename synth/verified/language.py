@@ -1,8 +1,9 @@
 """The language of questions: JSON objects of a few kinds, checked against a public schema; nothing in it is run."""
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -15,6 +16,10 @@ from synth.files import regular_files
 from synth.questions import Bins, Block, Score
 from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.schema import codec
+from synth.questions import Bins, Block, Score, TreeScore
+from synth.questions.linked import place as linked
+from synth.schema import codec, regular_files
+from synth.schema.dataset import Dataset
 from synth.schema.table import Column, Schema
 from synth.verified import formula
 
@@ -38,8 +43,9 @@ class Question:
     """One question: ``plain`` as it was written, the terms it asks for and the sums that answer it.
 
     ``names``: of the coefficients of ``score``; ``shown``: which of them are asked for, and under which name.
-    ``ends``: the least and the greatest that an answer can be; ``grain``: the distance between values of a quantile.
-    ``mine``, ``by``: of the kind ``within``, the numbers that are compared, and by how much they may differ.
+    ``ends``: the least and the greatest that an answer can be.
+    ``table``: of related tables the one that is asked about. ``mine``, ``by``: of the kind ``within``, the numbers that
+    are compared, and by how much they may differ.
     """
 
     plain: Mapping[str, Any]
@@ -47,7 +53,7 @@ class Question:
     score: Score
     shown: Mapping[str, str]
     ends: tuple[float, float] = (-np.inf, np.inf)
-    grain: float = 0.0
+    table: str | None = None
     mine: Mapping[str, float] = field(default_factory=dict)
     by: Mapping[str, float] = field(default_factory=dict)
 
@@ -62,16 +68,49 @@ def load(path: str | Path) -> Any:
         raise UsageError(f'{path}: is no JSON; write for instance {{"kind": "mean", "column": "age"}}') from None
 
 
-def read(plain: Any, schema: Schema) -> list[Question]:
+def read(plain: Any, schema: Schema | Dataset) -> list[Question]:
     """The questions of one request: an object, a list of them, or {"questions": [...]}.
 
+    Of related tables each names the "table" whose rows it is about.
     Errors: UsageError naming the question, the rule and what may stand there.
     """
     listed = plain.get("questions", plain) if isinstance(plain, Mapping) else plain
     listed = listed if isinstance(listed, Sequence) and not isinstance(listed, str) else [listed]
     if not 1 <= len(listed) <= MOST_QUESTIONS:
         raise UsageError(f"question: 1 to {MOST_QUESTIONS} can be asked at once, not {len(listed)}")
-    return [_one(q, schema, "question" if len(listed) == 1 else f"question {i}") for i, q in enumerate(listed, 1)]
+    return [_of(q, schema, "question" if len(listed) == 1 else f"question {i}") for i, q in enumerate(listed, 1)]
+
+
+def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
+    """A question about the one table, or about the one that it names."""
+    if isinstance(schema, Schema):
+        return _one(plain, schema, place)
+    if not isinstance(plain, Mapping) or not isinstance(plain.get("table"), str):
+        raise UsageError(f'{place}: the release has several tables; name one with "table": {meant("", schema.tables)}')
+    table = plain["table"]
+    if table not in schema.tables:
+        raise UsageError(f'{place}: "table" {table} is not in the release; {meant(table, schema.tables)}')
+    own, places = joined(schema, table)
+    question = _one({n: v for n, v in plain.items() if n != "table"}, own, place)
+    if question.score.link == SURVIVAL:
+        raise UsageError(f"{place}: survival is asked of single tables; ask for a share of related ones")
+    used = {n: places[n] for n in question.score.columns}
+    fields = {f.name: getattr(question.score, f.name) for f in dataclasses.fields(question.score)}
+    score = TreeScore(**fields, table=table, places=used, most=float(schema.most_rows(table)))
+    return replace(question, plain=plain, score=score, table=table)
+
+
+def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
+    """A table's columns under their own names and its ancestors' as TABLE.COLUMN; and where each lies in a forest.
+
+    Numbers of children are columns too.
+    """
+    columns, places = {}, {}
+    for owner in schema.upwards(table):
+        for name, column in schema.as_measured(owner).columns.items():
+            known = name if owner == table else f"{owner}.{name}"
+            columns[known], places[known] = column, linked(owner, name)
+    return schema.tables[table].model_copy(update={"columns": columns, "constraints": None}), places
 
 
 def _one(plain: Any, schema: Schema, place: str) -> Question:
@@ -191,9 +230,8 @@ def _quantile(plain: Mapping[str, Any], schema: Schema, place: str, present: tup
     if not 0 < level < 1:
         raise UsageError(f'{place}: "level" must be between 0 and 1')
     score = _score((*present, there), (outcome,), QUANTILE, level=level)
-    name, column = "quantile", schema.columns[plain["column"]]
-    shown, grain = {name: name}, float(column.step)
-    return Question(plain=plain, names=(name,), score=score, shown=shown, ends=_ends(column), grain=grain)
+    name, ends = "quantile", _ends(schema.columns[plain["column"]])
+    return Question(plain=plain, names=(name,), score=score, shown={name: name}, ends=ends)
 
 
 def _difference(plain: Mapping[str, Any], schema: Schema, place: str, present: tuple[Block, ...]) -> Question:

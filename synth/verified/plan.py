@@ -3,13 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.questions import Embedding, EmbeddingRelease, Score
+from synth.questions import Embedding, EmbeddingRelease, Score, TreeScore
 from synth.questions.scores import COUNT, QUANTILE, SURVIVAL
-from synth.verified.inference import SPREAD, AnyLaw, Estimate, Measured, Moments, expected, pointed
+from synth.verified.inference import (
+    SPREAD,
+    AnyLaw,
+    Estimate,
+    Measured,
+    Moments,
+    Plain,
+    expected,
+    pointed,
+    roughly,
+    slope_of,
+)
 from synth.verified.language import Question
 from synth.verified.law import Law, free
 from synth.verified.survival import SurvivalLaw
@@ -18,7 +30,19 @@ STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where th
 CLIPS = np.geomspace(1.5, 40.0, 16)  # in deviations of one number of a row's whitened contribution
 LIKELY = 0.7  # as ``SPREAD``, where clips are compared: the likely misfit, not the one that intervals allow for
 TRIED = 15_000  # synthetic rows on which clips are compared
+LENGTHS = 5  # of a root's sum, from one row's to what all its rows may have, that are compared
 FEWEST = 30  # synthetic rows that must take part
+
+
+class Cut(NamedTuple):
+    """Where contributions are cut: a row's at ``clip``, and of related tables a root's sum at ``length`` times that."""
+
+    clip: float
+    length: float = 1.0
+
+    def of(self, score: Score) -> Score:
+        """The score that is cut so."""
+        return replace(score, clip=self.clip, **({"most": self.length} if isinstance(score, TreeScore) else {}))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,12 +53,23 @@ class Planned:
     retained: tuple[int, ...]
     law: AnyLaw
     small: AnyLaw
-    clips: dict[float, float] = field(default_factory=dict)
-    looked: dict[float, Moments] = field(default_factory=dict)
+    clips: dict[float, Cut] = field(default_factory=dict)
+    looked: dict[Cut, Moments] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
-        """Errors: UsageError where hardly a synthetic row takes part."""
+    def of(
+        cls,
+        question: Question,
+        rows: Mapping[str, np.ndarray],
+        total: float,
+        *,
+        unit: np.ndarray | None = None,
+        units: float | None = None,
+    ) -> "Planned":
+        """``total``: rows of the real table; ``unit``, ``units``: of related tables, as of ``Law``.
+
+        Errors: UsageError where hardly a synthetic row takes part.
+        """
         if question.score.link == SURVIVAL:
             return cls._of_survival(question, rows, total)
         remaining = tuple(free(question.score, rows))
@@ -46,9 +81,12 @@ class Planned:
             )
         score = _reduced(question.score, remaining)
         step = max(len(here) // TRIED, 1)
-        few = {n: v[::step] for n, v in rows.items() if n in score.columns}
-        law = Law.of(score, rows, total)
-        small = Law.of(score, few, total) if len(free(score, few)) == len(remaining) else law
+        some = slice(None, None, step) if unit is None else unit % step == 0  # whole roots
+        few = {n: v[some] for n, v in rows.items() if n in score.columns}
+        law = Law.of(score, rows, total, unit=unit, units=units)
+        small = law
+        if len(free(score, few)) == len(remaining):
+            small = Law.of(score, few, total, unit=None if unit is None else unit[some], units=units)
         return cls(question=question, retained=remaining, law=law, small=small)
 
     @classmethod
@@ -69,39 +107,56 @@ class Planned:
         """The steps' parts of the budget."""
         return (1.0,) if self.law.template.link == COUNT else STEPS
 
-    def clip(self, sigma: float) -> float:
-        """The length at which contributions are cut, where one sum has noise of ``sigma`` times that."""
-        link, level = self.law.template.link, self.law.template.level
-        if link == COUNT:
-            return 1.0
-        if link == QUANTILE:
-            return max(level, 1 - level)
-        key = float(f"{sigma:.3g}")
+    def cut(self, sigma: float) -> Cut:
+        """Where contributions are cut, where one sum has noise of ``sigma`` times that."""
+        cuts, key = self._cuts, float(f"{sigma:.3g}")
+        if len(cuts) == 1:
+            return cuts[0]
         if key not in self.clips:
-            errors = [self._error(float(c), key) for c in CLIPS]
-            self.clips[key] = float(CLIPS[int(np.nanargmin(errors))]) if np.isfinite(errors).any() else 10.0
+            errors = [self._error(c, key) for c in cuts]
+            self.clips[key] = cuts[int(np.nanargmin(errors))] if np.isfinite(errors).any() else cuts[-1]
         return self.clips[key]
 
-    def _error(self, clip: float, sigma: float) -> float:
+    @cached_property
+    def _cuts(self) -> list[Cut]:
+        """Those that are compared."""
+        link, level, score = self.law.template.link, self.law.template.level, self.law.template
+        sizes = CLIPS[::3] if isinstance(score, TreeScore) else CLIPS
+        if link in (COUNT, QUANTILE):
+            sizes = np.array([1.0 if link == COUNT else max(level, 1 - level)])
+        lengths = np.geomspace(1.0, score.most, LENGTHS) if isinstance(score, TreeScore) and score.most > 1 else [1.0]
+        return [Cut(float(clip), float(length)) for length in lengths for clip in sizes]
+
+    def _error(self, cut: Cut, sigma: float) -> float:
         """The mean squared error about the table's own coefficients, each in its own sampling deviation."""
-        own = np.maximum(self._moments(clip).plain, 1e-300)
-        return float(np.mean(self._expected(clip, sigma, spread=LIKELY).within / own))
+        own = np.maximum(self._moments(cut).plain, 1e-300)
+        return float(np.mean(self._expected(cut, sigma, spread=LIKELY).within / own))
 
-    def _moments(self, clip: float) -> Moments:
-        if clip not in self.looked:
-            law, none = self.small, np.zeros_like(self.small.beta)
-            self.looked[clip] = Moments.of(law, self.score(law.coefficients(none), clip, self.whitening), none)
-        return self.looked[clip]
+    def _moments(self, cut: Cut) -> Moments:
+        if cut not in self.looked:
+            none = np.zeros_like(self.small.beta)
+            self.looked[cut] = Moments.of(self.small, cut.of(self._asked), none, self._plain)
+        return self.looked[cut]
 
-    def _expected(self, clip: float, sigma: float, *, spread: float = SPREAD) -> Estimate:
-        asked = [(self._moments(clip), sigma / part**0.5) for part in self.shares()]
+    @cached_property
+    def _asked(self) -> Score:
+        """The first sum, of any clip."""
+        none = np.zeros_like(self.small.beta)
+        return self.law.score(self.small.coefficients(none), 1.0, self.whitening)
+
+    @cached_property
+    def _plain(self) -> Plain:
+        return Plain.of(self.small, self._asked, np.zeros_like(self.small.beta))
+
+    def _expected(self, cut: Cut, sigma: float, *, spread: float = SPREAD) -> Estimate:
+        asked = [(self._moments(cut), sigma / part**0.5) for part in self.shares()]
         none = np.zeros_like(self.small.beta)
         return expected(self.small, asked, none, slope=self.slope, spread=spread)
 
     @cached_property
     def slope(self) -> np.ndarray:
         """How the coefficients move with the shift, at the synthetic rows' own."""
-        return self.small.slope(np.zeros_like(self.small.beta))
+        return slope_of(self.small, np.zeros_like(self.small.beta))
 
     @cached_property
     def whitening(self) -> np.ndarray:
@@ -111,23 +166,23 @@ class Planned:
     @property
     def sampling(self) -> np.ndarray:
         """Variance of the plain analysis of a table of that size, (p,)."""
-        moments = self._moments(self.clip(1.0))
-        return moments.plain - moments.plain_mean**2 / self.small.total
+        return self.law.alike * (self._plain.squares - self._plain.mean**2 / self.small.units)
 
     def expected(self, sigma: float) -> Estimate:
         """What an answer is expected to look like, were the synthetic rows' law the truth."""
-        return self._expected(self.clip(sigma), sigma)
-
-    def score(self, coefficients: np.ndarray, clip: float, whitening: np.ndarray) -> Score:
-        """The sum that is asked for at these coefficients."""
-        return self.law.score(coefficients, clip, whitening)
+        cut = self.cut(sigma)
+        estimate = self._expected(cut, sigma)
+        if self.law.template.link in (COUNT, SURVIVAL):
+            return estimate
+        last_move = estimate.noise * (1 / self.shares()[0] - 1)  # of the first sum's estimate from that of both
+        return roughly(estimate, self._moments(cut), last_move)
 
     def next_question(self, measured: list[Measured], sigma: float, step: int, purpose: str) -> Embedding:
         """What is asked after so many steps; ``sigma``: noise of one question that took the whole share."""
         none = np.zeros_like(self.law.beta)
         result = pointed(self.law, measured) if measured else self.law.coefficients(none)
         at = result if np.isfinite(result).all() else self.law.coefficients(none)
-        score = self.score(at, self.clip(sigma), self.whitening)
+        score = self.cut(sigma).of(self.law.score(at, 1.0, self.whitening))
         return Embedding(purpose=purpose, features=score, sigma=sigma / self.shares()[step] ** 0.5)
 
 

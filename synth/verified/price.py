@@ -11,6 +11,7 @@ from synth.privacy.accounting.composition import calibrate
 from synth.privacy.relation import Adjacency
 from synth.questions.scores import COUNT
 from synth.verified.asking import LEVEL
+from synth.verified.inference import Estimate, interval
 from synth.verified.plan import Planned
 
 special = Lazy("scipy.special")
@@ -30,12 +31,13 @@ def noise_of(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjac
 def widths(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> dict[str, float]:
     """By term the expected width of the interval, noise and sampling and clipping together."""
     sigma = noise_of(planned, epsilon=epsilon, delta=delta, adjacency=adjacency, questions=questions)
-    return _widths(planned, planned.expected(sigma).variance)
+    estimate = planned.expected(sigma)
+    return _widths(planned, estimate, estimate.variance)
 
 
-def _widths(planned: Planned, variance: np.ndarray) -> dict[str, float]:
-    z = 2 * float(special.ndtri((1 + LEVEL) / 2))
-    by = dict(zip(planned.names, z * np.sqrt(np.maximum(variance, 0.0)), strict=True))
+def _widths(planned: Planned, estimate: Estimate, variance: np.ndarray) -> dict[str, float]:
+    low, high = interval(planned.small, estimate, variance, float(special.ndtri((1 + LEVEL) / 2)))
+    by = dict(zip(planned.names, high - low, strict=True))
     return {shown: float(by[name]) for shown, name in planned.question.shown.items() if name in by}
 
 
@@ -51,7 +53,7 @@ def priced(
     """By term the synthetic value, and the expected widths by epsilon beside sampling's own."""
     asked = {"delta": delta, "adjacency": adjacency, "questions": questions}
     by = {f"{e:g}": widths(planned, epsilon=e, **asked) for e in epsilons}  # type: ignore[arg-type]
-    own = _widths(planned, planned.sampling)
+    own = _widths(planned, planned.expected(1.0), planned.sampling)
     terms = {
         shown: {
             "synthetic": synthetic.get(name),

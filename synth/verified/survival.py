@@ -20,7 +20,7 @@ class SurvivalLaw:
     ``at`` (N,): the cells' times, as parts of the column's range; ``event`` (N,): 1 where it happened. ``inside``
     (parts, p): which times lie in which interval; ``hazard`` (parts,): of the rows, by Kaplan and Meier. A law that is
     bent by ``shift`` (p,) has (1 - hazard) ** exp(shift) in place of 1 - hazard; rows are reweighted by the ratio of
-    their likelihoods. ``total``: what all weights of the table sum to.
+    their likelihoods. ``total``: what all weights of the table sum to. ``alike``: so many rows may be alike.
     """
 
     template: Score
@@ -31,6 +31,7 @@ class SurvivalLaw:
     inside: np.ndarray
     hazard: np.ndarray
     beta: np.ndarray
+    alike: float = 1.0
 
     @classmethod
     def of(cls, template: Score, rows: Mapping[str, np.ndarray], total: float) -> "SurvivalLaw":
@@ -59,6 +60,24 @@ class SurvivalLaw:
             hazard=np.minimum(hazard, MOST_HAZARD),
             beta=np.zeros(inside.shape[1]),
         )
+
+    @property
+    def exact(self) -> bool:
+        """Whether clipping misjudges nothing."""
+        return False
+
+    @property
+    def units(self) -> float:
+        """How many rows the table has."""
+        return self.total
+
+    def together(self, parts: np.ndarray, _w: np.ndarray) -> np.ndarray:
+        """Contributions as those of independent units: every row is one."""
+        return parts
+
+    def apart(self, w: np.ndarray) -> np.ndarray:
+        """The weights of these units."""
+        return w
 
     @property
     def mass(self) -> float:
@@ -121,6 +140,11 @@ class SurvivalLaw:
         """The exact sums that a table of the bent law would have, (dim,), and how they move with the shift."""
         parts, (w, back) = self._summed(score), self._bent(shift)
         return parts @ w, parts @ (back * w[:, None])
+
+    def derivative(self, _score: Score, shift: np.ndarray, released: np.ndarray) -> np.ndarray:
+        """How the sums of these contributions (dim, N) move with the shift, (dim, p)."""
+        w, back = self._bent(shift)
+        return released @ (back * w[:, None])
 
     def contributions(self, score: Score, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each cell's part of the sums, (dim, N), and its weight, under the bent law."""

@@ -14,59 +14,8 @@ from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
-from synth.sources.formats.text_table import Text
 from synth.sources.rows.linking import TableRows, link
-
-MOST = 3
-
-
-class Given:
-    """Secret numbers that belong to rows: those of each table in turn. Neighbours share their common rows' numbers."""
-
-    def __init__(self, *numbers):
-        self.left = list(numbers)
-
-    def uniform_codes(self, size, *, high):  # noqa: ARG002
-        result = self.left.pop(0)
-        assert len(result) == size
-        return np.array(result, dtype=np.int64)
-
-
-def two(order=None):
-    flag = {"type": "categorical", "categories": ["0", "1"]}
-    keys = [{"parent": "p", "child": "c", "columns": ["id"], "most_children": MOST, "order": order}]
-    tables = {
-        "p": {"columns": {"id": {"type": "identifier"}, "x": flag}},
-        "c": {"columns": {"id": {"type": "identifier"}, "y": flag, "t": {"type": "integer", "min": 0, "max": 9}}},
-    }
-    return datasets.parse({"tables": tables, "keys": keys})
-
-
-def texts(values):
-    values = [str(v) for v in values]
-    distinct = sorted(set(values))
-    return Text(np.array(distinct, dtype=object), np.array([distinct.index(v) for v in values], dtype=np.int64))
-
-
-def forest(schema, roots):
-    """``roots``: (key, x, draw, [(y, t, draw), ...]); children come in an order that mixes the roots."""
-    children = [(key, *child) for key, _, _, below in roots for child in below]
-    children.sort(key=lambda c: (c[3], c[1], str(c[0])))
-    p = TableRows(
-        positions={"x": np.array([r[1] for r in roots], dtype=np.int64)},
-        texts={"id": texts([r[0] for r in roots])},
-        num_rows=len(roots),
-    )
-    c = TableRows(
-        positions={
-            "y": np.array([r[1] for r in children], dtype=np.int64),
-            "t": np.array([r[2] for r in children], dtype=np.int64),
-        },
-        texts={"id": texts([r[0] for r in children])},
-        num_rows=len(children),
-    )
-    return link(schema, {"p": p, "c": c}, Given([r[2] for r in roots], [r[3] for r in children]))
-
+from tests.laws.small_forests import MOST, Given, forest, texts, trees, two
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
 N, OTHER = Bins.each(place("p", number_of("c")), MOST + 1), Bins.each(place("c", "y", other=True), 2)
@@ -83,14 +32,6 @@ def question(name):
     table, view, tables, most = QUESTIONS[name]
     marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
     return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
-
-
-def trees():
-    """Every root with up to MOST + 2 children of two values; the last ones are above the bound."""
-    for x in range(2):
-        for many in range(MOST + 3):
-            for below in product(range(2), repeat=many):
-                yield x, [(y, t, (t * 7 + 3) % 11) for t, y in enumerate(below)]
 
 
 @pytest.mark.parametrize("relation", list(Relation))

@@ -15,8 +15,10 @@ from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
+from synth.privacy.accounting.roots import root
+from synth.schema.lazy import Lazy
 
-optimize, special = Lazy("scipy.optimize"), Lazy("scipy.special")
+special = Lazy("scipy.special")
 TOLERANCE = 1e-12  # of roots: the reserves that are set aside are far larger
 
 
@@ -98,4 +100,4 @@ def _root(falling: Callable[[float], float], *, low: float) -> float:
         low, high = low / 10, low
     while falling(high) > 0:
         low, high = high, high * 10
-    return float(optimize.brentq(falling, low, high, xtol=TOLERANCE))
+    return float(root(falling, low, high, near=TOLERANCE))

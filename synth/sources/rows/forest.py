@@ -47,6 +47,23 @@ class Forest(Mapping[str, Branch]):
         """The same trees with another branch for one table, of the same rows."""
         return Forest({**self._branches, table: branch}, self._parents)
 
+    def rows(self, table: str, places: Mapping[str, str]) -> dict[str, np.ndarray]:
+        """A table's rows (n,) by the names in ``places``, each a column of theirs or of an ancestor."""
+        every = np.arange(len(self._branches[table].parts))
+        return {name: self._column(table, at, every, every) for name, at in places.items()}
+
+    @property
+    def num_roots(self) -> int:
+        """How many trees there are."""
+        return next(len(self._branches[n].parts) for n, above in self._parents.items() if above is None)
+
+    def roots(self, table: str) -> np.ndarray:
+        """To which root's row each row of a table belongs, (n,)."""
+        rows, at = np.arange(len(self._branches[table].parts)), table
+        while (above := self._parents[at]) is not None:
+            rows, at = self._branches[at].parent[rows], above
+        return rows
+
     def strata(
         self, table: str, view: View, columns: Sequence[str], step: int
     ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:

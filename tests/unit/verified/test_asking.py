@@ -146,7 +146,7 @@ def test_survival_bends_the_releases_curve_to_the_tables_own(scale, shape):
     planned, own = Planned.of(question, rows(20_000, 50), 20_000.0), rows(20_000, scale)
     asked, done = planned.law.coefficients(planned.law.beta), []
     for _ in range(2):
-        score = planned.score(asked, 1e6, planned.whitening)
+        score = planned.law.score(asked, 1e6, planned.whitening)
         done.append(Measured(score=score, values=score.of(own).sum(0), sigma=1e-7))
         asked = pointed(planned.law, done)
     result = solved(planned.law, done)
