@@ -173,7 +173,14 @@ def _pooled(size: int, of: str, rows: list[Row]) -> list[str]:
     )
     shares = [100 * (asked - settled) / asked, *(100 * n / max(settled, 1) for n in (hits, table))]
     width = float(np.median([r["widths"] for r in rows]))
-    return [f"{size:,}", of, f"{asked:,}", *(f"{s:.1f}" for s in shares), f"{width:.2f}", f"{100 * promised / max(settled, 1):.0f}"]
+    return [
+        f"{size:,}",
+        of,
+        f"{asked:,}",
+        *(f"{s:.1f}" for s in shares),
+        f"{width:.2f}",
+        f"{100 * promised / max(settled, 1):.0f}",
+    ]
 
 
 def main(given) -> None:

@@ -69,10 +69,9 @@ def ask(
     from synth.pipeline.verified import Questions
     from synth.report import answer_page
     from synth.report.words import written
-    from synth.schema import table as schemas
-    from synth.verified.language import load as questions_of
     from synth.schema.dataset import load_any
     from synth.verified import language
+    from synth.verified.language import load as questions_of
 
     place = _place(table, epsilon, out)
     asked = Questions(release, questions_of(question))

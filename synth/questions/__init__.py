@@ -12,7 +12,6 @@ from synth.questions.nearest import Nearest, NearestRelease
 from synth.questions.public import PublicCounts, PublicLinked
 from synth.questions.pulls import Pulls, PullsRelease
 from synth.questions.pure import Above, AboveRelease, Laplace, LaplaceRelease
-from synth.questions.scores import Score
 from synth.questions.scores import Score, TreeScore
 from synth.questions.search import Search, SearchRelease
 from synth.questions.selection import Choice, ChoiceRelease

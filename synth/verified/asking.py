@@ -12,8 +12,6 @@ from synth.generators.method import Method
 from synth.lazy import Lazy
 from synth.questions import EmbeddingRelease
 from synth.questions.scores import COUNT
-from synth.verified.inference import Estimate, solved
-from synth.schema.lazy import Lazy
 from synth.verified.inference import Estimate, interval, per_value, solved
 from synth.verified.law import Law
 from synth.verified.plan import Planned, measured

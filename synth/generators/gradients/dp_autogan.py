@@ -14,16 +14,16 @@ from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import HIDDEN, Adam, Network, generator
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
+from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, Release
 from synth.questions.gradients import AUTOENCODER, CRITIC, whole_rate
-from synth.schema.lazy import Lazy
 
 if TYPE_CHECKING:
     import torch
 
-    from synth.questions.numeric import networks
+    from synth.numeric import networks
 else:
-    torch, networks = Lazy("torch"), Lazy("synth.questions.numeric.networks")
+    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 CODE, JUDGE = "autoencoder", "critic of decoded rows"
 BATCH = 500  # generated rows a step

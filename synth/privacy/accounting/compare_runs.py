@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.lazy import Lazy
 from synth.privacy.accounting import pure
 from synth.privacy.accounting.composition import derived_epsilon
 from synth.privacy.accounting.float_slack import DELTA_SLACK, with_float_slack
 from synth.privacy.ledger.entries import Entry
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 

@@ -16,7 +16,6 @@ from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.accounting.float_slack import DELTA_SLACK, EPSILON_SLACK, SAFETY, with_float_slack
 from synth.privacy.accounting.guarantee import check
 from synth.privacy.accounting.roots import root
-from synth.schema.lazy import Lazy
 
 special = Lazy("scipy.special")
 TOLERANCE = 1e-12  # of roots: the reserves that are set aside are far larger
