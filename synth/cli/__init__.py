@@ -24,6 +24,7 @@ from synth.cli.multiple import multiple_tables
 from synth.cli.options import (
     DeltaOpt,
     DialectOpt,
+    ForOpt,
     EpsilonOpt,
     JsonOpt,
     MethodOpt,
@@ -188,6 +189,7 @@ def plan(
     relation: RelationOpt = "add_remove",
     target: TargetOpt = None,
     option: OptionOpt = None,
+    uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
     seconds: Annotated[
@@ -211,6 +213,7 @@ def plan(
         "relation": relation,
         "target": target,
         "options": parse_options(option or []),
+        "uses": tuple(uses or ()),
     }
     facts = load_any(schema)
     result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason))

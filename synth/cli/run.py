@@ -16,6 +16,7 @@ from synth.cli.options import (
     DeltaOpt,
     DeviceOpt,
     DialectOpt,
+    ForOpt,
     JsonOpt,
     LedgerOpt,
     MaxCategoriesOpt,
@@ -67,6 +68,7 @@ def run(
     target: TargetOpt = None,
     unit: UnitOpt = None,
     max_rows: MaxRowsOpt = None,
+    uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
     learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")] = None,
@@ -104,6 +106,8 @@ def run(
     if from_release is not None:
         if table is not None or epsilon is not None or schema is not None:
             raise UsageError("--from-release reads no table: leave out TABLE, --schema and --epsilon")
+        if uses:
+            raise UsageError("--for says what is asked of the rows, and --from-release asks nothing; leave it out")
         result, folder = job_folder.refit(_refit(release=str(from_release), method=method, **common), job)
         plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
@@ -123,6 +127,7 @@ def run(
             unit=unit,
             max_rows=max_rows,
             learn_share=learn_share,
+            uses=tuple(uses or ()),
             prior=tuple(prior or ()),
             prior_reason=one_or_each(prior_reason),
             ledger=ledger,

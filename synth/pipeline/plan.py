@@ -25,6 +25,7 @@ from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
+from synth.pipeline.uses import with_uses
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
 from synth.privacy.relation import relation_named
@@ -60,6 +61,7 @@ def plan(
     relation: str = "add_remove",
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
+    uses: str | Sequence[str | Mapping[str, Any]] = (),
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
@@ -68,7 +70,7 @@ def plan(
     A ``Plan``, or a ``RelatedForecast``. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
     priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.
 
-    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``: as of ``run``. Errors of the forecast are
+    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the forecast are
     shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
 
     Privacy: public only.
@@ -81,7 +83,10 @@ def plan(
     facts = with_target(schema, target)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
+    facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     if isinstance(facts, Dataset):
+        if uses:
+            raise UsageError("`uses=`: related tables have no such option yet; leave it out")
         if prior:
             raise UsageError("`prior=`: the forecast of related tables knows no priors yet; leave them out")
         return forecast(facts, generator, grant, roots=rows)

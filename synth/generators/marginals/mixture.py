@@ -13,6 +13,7 @@ from synth.generators.marginals import (
     dependence,
     higher_order,
     layout,
+    named_queries,
     oneway_queries,
     pair_queries,
     prior,
@@ -64,8 +65,10 @@ class Mixture(Method):
     rounds: int = 12
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
+    named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     takes_priors: ClassVar[bool] = True
+    takes_uses: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
         "order": Between(2, 4),
@@ -154,12 +157,24 @@ class Mixture(Method):
         publics: list[PublicCounts] = []
         ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        retained = beyond.retained(setting, total, share)
-        pairs = ask(second_round.noisier(question, sqrt(share / (share - retained))))
+        certain = self.named.taken(setting, total, share)
+        retained = beyond.retained(setting, total, share - certain)
+        pairs = ask(second_round.noisier(question, sqrt(share / (share - certain - retained))))
         made = [pairs]
-        left = share - retained - oneway_queries.spent(made, setting)
+        left = share - certain - retained - oneway_queries.spent(made, setting)
         more = second_round.tables(histograms, pairs, total, setting, first=first, share=left, plan=self.plan)
         made += [] if more is None else [ask(more)]
+        named = named_queries.question(
+            histograms,
+            total,
+            setting,
+            first=first,
+            share=certain * SAFE,
+            pairs=len(pairs.question.marginals),
+            plan=self.plan,
+            named=self.named,
+        )
+        made += [] if named is None else [ask(named)]
         if retained:
             progress(0.5)
             made += higher_order.ask_beyond(
@@ -219,7 +234,8 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        return with_conditionals(made, groups, prior.believed(tables, targets), setting.schema.target, rng=rng)
+        target = setting.workload.target(setting.schema.target)
+        return with_conditionals(made, groups, prior.believed(tables, targets), target, rng=rng)
 
 
 def said(

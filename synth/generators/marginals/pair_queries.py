@@ -81,7 +81,10 @@ def question(
     pairs = list(combinations(names, 2))
     target = setting.schema.target
     numeric = {n for n in names if setting.schema.columns[n].is_numeric}
-    boost = np.array([(plan.target if target in p else 1.0) * (1.0 if numeric & set(p) else plan.named) for p in pairs])
+    targets = {target, *setting.workload.targets}
+    boost = np.array(
+        [(plan.target if targets & set(p) else 1.0) * (1.0 if numeric & set(p) else plan.named) for p in pairs]
+    ) * [setting.workload.pair_weight(p) for p in pairs]
     wide = len(pairs) > plan.wide
     base = setting.sigma(share) * np.sqrt(len(pairs))
     ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)
