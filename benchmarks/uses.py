@@ -73,9 +73,7 @@ def said(tables) -> list[str]:
 def errors(folder: Path, made: Path, tables) -> Row:
     """Mean total variations: of the named tables, of all pairs, of single columns; a second sample's of the named."""
     real, rows, names = texts(folder / "train.csv"), texts(made), list(measurable(folder))
-    codes = _coded(
-        real[names], rows[names], numeric(folder), lambda r, m: _quantiles(r, m, GROUPS), _frequent
-    )
+    codes = _coded(real[names], rows[names], numeric(folder), lambda r, m: _quantiles(r, m, GROUPS), _frequent)
 
     def mean_of(chosen) -> float:
         return float(np.mean([_apart(codes, t) for t in chosen]))
@@ -104,7 +102,11 @@ def tables_part(folder: Path, cell: Row) -> Row:
     made = folder / "out" / "synthetic.csv"
     if "failed" in result:
         return result
-    more = {k: scored(folder)[k] for k in ("ks", "tv", "pair_tv_err", "tstr_auc")} if (folder / "test.csv").exists() else {}
+    more = (
+        {k: scored(folder)[k] for k in ("ks", "tv", "pair_tv_err", "tstr_auc")}
+        if (folder / "test.csv").exists()
+        else {}
+    )
     return result | errors(folder, made, tables) | more
 
 
@@ -190,9 +192,12 @@ def main(given) -> None:
             one = partial(trained, python=python)
         cells = grid(part=[part], table=names, **ways)
         if part == "trained":
-            cells = [{"part": part, "table": "adult", "epsilon": None, "method": "real rows", "seed": 0, "way": None}, *cells]
+            cells = [
+                {"part": part, "table": "adult", "epsilon": None, "method": "real rows", "seed": 0, "way": None},
+                *cells,
+            ]
         rows += measured(given, cells, one, prepare=prepared)
-    print(markdown([r for r in rows if r["part"] in given.parts], columns={k: v for k, v in COLUMNS.items()}))
+    print(markdown([r for r in rows if r["part"] in given.parts], columns=COLUMNS))
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from synth.cli.multiple import multiple_tables
 from synth.cli.options import (
     DeltaOpt,
     DialectOpt,
-    ForOpt,
     EpsilonOpt,
+    ForOpt,
     JsonOpt,
     MethodOpt,
     OptionOpt,
@@ -192,6 +192,10 @@ def plan(
     uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
+    error: Annotated[
+        float | None,
+        typer.Option("--error", help="Share of rows in the wrong place; says the least epsilon of each use for it."),
+    ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
@@ -216,7 +220,7 @@ def plan(
         "uses": tuple(uses or ()),
     }
     facts = load_any(schema)
-    result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason))
+    result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), error=error)
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
         say({**result.plain(), "rehearsed": reported and reported.plain()})

@@ -117,8 +117,8 @@ class Setting:
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
     ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
     as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``. ``tree``: the tables,
-    where there are several; ``schema`` is then the root's. ``workload``: what the table is to be used for. ``priors``: public tables like the private one, there only
-    while questions are asked.
+    where there are several; ``schema`` is then the root's. ``workload``: what the table is to be
+    used for. ``priors``: public tables like the private one, there only while questions are asked.
 
     Privacy: public only; no field depends on a row, but by released answers.
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from synth.questions.tables import Bins
 
@@ -52,7 +53,7 @@ class Workload:
         """By how much a table of two columns matters more than one that no use needs, 1 or more."""
         return max(self._pairs.get(frozenset(pair), 1.0), *(1 + (COLUMN - 1) * self.columns.get(n, 0.0) for n in pair))
 
-    @property
+    @cached_property
     def _pairs(self) -> Mapping[frozenset[str], float]:
         made: dict[frozenset[str], float] = {}
         for table in self.tables:

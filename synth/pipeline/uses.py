@@ -39,13 +39,15 @@ def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
     except InputError as error:
         raise UsageError(f"`uses=`: {error}") from None
     except ValueError as error:
-        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS} ({type(error).__name__})") from None
+        raise UsageError(
+            f"`uses=`: each is a line of text or its JSON; {named.FORMS} ({type(error).__name__})"
+        ) from None
     for problem in named.problems(result.uses or (), result.columns, result.measured()):
         raise UsageError(f"`uses=`: {problem}")
     try:
         checked(result)
     except InputError as error:
-        raise UsageError(f"`uses=`: {error}") from None
+        raise UsageError(f"`uses=`: {str(error).removeprefix('schema: ')}") from None
     return schema.model_copy(update={"uses": result.uses})
 
 
@@ -158,6 +160,17 @@ def _alike(schema: Schema, name: str, blocks: Sequence[Block]) -> tuple[str, Bin
     return name, Bins(column=name, cells=schema.columns[name].cells, starts=bins.starts[ends], groups=groups[ends])
 
 
-def lines_of(schema: Schema) -> Iterator[str]:
-    """The uses in words."""
-    return (use.words for use in schema.uses or ())
+def tables_of(schema: Schema) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Each use in words, and the tables that tell whether it is served, of one column too.
+
+    Privacy: public only.
+    """
+    made = workload(schema)
+    for number, use in enumerate(schema.uses or ()):
+        others = [n for n in schema.measured() if n not in use.names]
+        tables = [t.columns for t in made.tables if t.use == number]
+        if isinstance(use, named.ColumnsUse):
+            tables = [(n,) for n in use.columns]
+        elif isinstance(use, named.PredictionUse):
+            tables = [(n, other) for n in use.columns for other in others]
+        yield use.words, tables

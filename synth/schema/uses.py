@@ -284,8 +284,8 @@ def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
 
     Privacy: public only.
 
-    >>> uses, rest = of_plan("1. income ~ age\\n- How does income differ with age and sex?\\nFunded by X.", ["age", "sex",
-    ...     "income"])
+    >>> plan = "1. income ~ age\\n- How does income differ with age and sex?\\nFunded by X."
+    >>> uses, rest = of_plan(plan, ["age", "sex", "income"])
     >>> [u.words for u in uses], rest
     (['income ~ age', 'income by age by sex'], ['Funded by X.'])
     """

@@ -22,7 +22,7 @@ class Margin:
 def sharpen(histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], total: float) -> dict[str, Histogram]:
     """The histograms, each bin averaged by precision with what the tables' margins say of it.
 
-    Bins of a column that are not nested in those before, finer ones, are passed over. Leaves keep their proportions inside the finest bins.
+    Bins of a column that cut through finer ones are passed over. Leaves keep their proportions inside the finest bins.
     **Source**: generalised least squares on a tree, Hay et al., arXiv 0904.0942, section 4.
     """
     margins = _margins(tables)

@@ -109,8 +109,17 @@ def ask_beyond(
     names = [n for n in histograms if any(n in p for p in pairs)]
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
-    listed = candidates(histograms, _finest(tables[0]), target=setting.workload.target(setting.schema.target), order=rounds.order, rows=total)
-    wanted, certain = [t.columns for t in setting.workload.larger], {m.columns for t in tables for m in t.question.marginals}
+    listed = candidates(
+        histograms,
+        _finest(tables[0]),
+        target=setting.workload.target(setting.schema.target),
+        order=rounds.order,
+        rows=total,
+    )
+    wanted, certain = (
+        [t.columns for t in setting.workload.larger],
+        {m.columns for t in tables for m in t.question.marginals},
+    )
     if listed is not None and wanted:  # those that are counted are not sought; if they are too many, no others are
         listed = listed.without(certain) if certain.issuperset(wanted) else listed.among(wanted)
     determined = _determined(tables, plan)

@@ -157,7 +157,7 @@ class Mixture(Method):
         publics: list[PublicCounts] = []
         ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        certain = self.named.taken(setting, total, share)
+        certain = self.named.taken(histograms, setting, total, share)
         retained = beyond.retained(setting, total, share - certain)
         pairs = ask(second_round.noisier(question, sqrt(share / (share - certain - retained))))
         made = [pairs]

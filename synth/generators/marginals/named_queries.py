@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod, sqrt
 
 import numpy as np
 
@@ -29,13 +30,14 @@ class NamedPlan:
     bears: float = 0.2
     cells: int = 1 << 16
 
-    def taken(self, setting: Setting, total: float, share: float) -> float:
+    def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
-        count = len(setting.workload.larger)
-        if count == 0:
+        named = setting.workload.larger
+        if not named:
             return 0.0
-        part = share * min(self.share, self.least * float(np.sqrt(count)))
-        noise = made_by_noise(FINE**3, setting.sigma(part / count), total)
+        part = share * min(self.share, self.least * sqrt(len(named)))
+        cells = [min(FINE**3, prod(len(histograms[n].mass) for n in t.columns)) for t in named]
+        noise = made_by_noise(float(np.mean(cells)), setting.sigma(part / len(named)), total)
         return part if noise <= self.bears else 0.0
 
 
