@@ -71,7 +71,7 @@ def forecast(schema: Schema, asked: Sequence[tuple[Any, int]], *, rows: int, eps
 
 @dataclass(frozen=True, kw_only=True)
 class Forecaster:
-    """Forecasts of one run at any epsilon. ``generator``, ``schema``, ``adjacency``, ``rows``, ``delta``: of the run."""
+    """Forecasts of a run at any epsilon; ``generator``, ``schema``, ``adjacency``, ``rows``, ``delta``: the run's."""
 
     generator: Questions
     schema: Schema

@@ -1,6 +1,7 @@
 """Uses are public: they move the budget about and spend no more of it, and nothing of a question depends on a row."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -97,7 +98,7 @@ def test_what_is_asked_of_a_neighbour_costs_what_is_asked_of_the_table():
     circumstances, grant = setting(facts)
     for seed in (1, 2):
         table = {n: np.append(p, 0)[seed - 1 :] for n, p in rows().items()}
-        made = asked(facts, lambda q, t=table, n=SeededNoise(seed): answered(q, t, n))
+        made = asked(facts, partial(answered, table=table, noise=SeededNoise(seed)))
         events = [e for q, _ in made for e in (counts if isinstance(q, Counts) else search).events(q, grant.adjacency)]
         assert epsilon_of(events, grant.left_delta) <= 1.0
         named = {frozenset(m.columns) for q, _ in made if isinstance(q, Counts) for m in q.marginals}
