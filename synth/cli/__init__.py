@@ -207,6 +207,7 @@ def plan(
     """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
+    from synth.pipeline.uses_forecast import LADDER
     from synth.schema.dataset import load_any
 
     asked: dict[str, Any] = {
@@ -220,7 +221,9 @@ def plan(
         "uses": tuple(uses or ()),
     }
     facts = load_any(schema)
-    result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), error=error)
+    result = planning.plan(
+        facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), epsilons=LADDER, error=error
+    )
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
         say({**result.plain(), "rehearsed": reported and reported.plain()})

@@ -26,6 +26,7 @@ from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
+from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
 from synth.privacy.relation import relation_named
@@ -62,15 +63,17 @@ def plan(
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
     uses: str | Sequence[str | Mapping[str, Any]] = (),
+    epsilons: Sequence[float] = (),
     error: float | None = None,
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
     """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
 
-    A ``Plan``, or a ``RelatedForecast``. ``error``: a share of rows in the wrong place, for which the least epsilon of
-    each use is looked for. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
-    priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.
+    A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
+    of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as of
+    ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). Errors: UsageError;
+    InputError for an unusable prior.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
     forecast are shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
@@ -123,7 +126,11 @@ def plan(
         seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
-        uses=named.ladder(epsilon) if facts.uses else [],
+        uses=[
+            one
+            for e in sorted({epsilon, *(epsilons if facts.uses else ())})
+            for one in (forecast_of(facts, asked, rows=rows, epsilon=e) if e == epsilon else named.at(e))
+        ],
         least_epsilon={} if error is None else dict(named.least(error)),
         prior=worth(
             facts,

@@ -85,10 +85,6 @@ class Forecaster:
         asked = averaged(rehearse(self.generator, self.schema, grant, rows=self.rows)[0])
         return forecast(self.schema, asked, rows=self.rows, epsilon=epsilon)
 
-    def ladder(self, epsilon: float) -> list[UseForecast]:
-        """The same at this epsilon and at the usual ones."""
-        return [one for e in sorted({*LADDER, epsilon}) for one in self.at(e)]
-
     def least(self, error: float) -> Mapping[str, float | None]:
         """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place.
 

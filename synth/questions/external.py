@@ -17,8 +17,8 @@ class External:
     ``bins``: one grouping for each column, at least two, each of at least two bins that hold every position.
     ``rho``: the whole answer's zero-concentrated differential privacy, towards tables that differ by at most
     ``contributions`` rows added or removed (a replaced row is two). ``rounds``: most tables that AIM asks for; 0 for
-    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs,
-    AIM also among the tables of ``workload`` (numbers of ``bins``), each with one of the ``weights`` against a pair's 1.
+    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs, AIM
+    also among the tables of ``workload`` (numbers of ``bins``), each with one of the ``weights`` against a pair's 1.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.

@@ -132,7 +132,13 @@ def test_a_research_plan_gives_its_uses_and_what_is_left():
 
 def test_the_forecast_says_what_each_use_gets_and_the_least_epsilon():
     result = plan.plan(
-        schema(), rows=20_000, epsilon=1.0, delta=1e-5, uses=["age by sex by income", "predict income"], error=0.05
+        schema(),
+        rows=20_000,
+        epsilon=1.0,
+        delta=1e-5,
+        uses=["age by sex by income", "predict income"],
+        error=0.05,
+        epsilons=(0.3, 3),
     )
     errors = [u.error for u in result.uses if u.use == "age by sex by income"]
     assert errors == sorted(errors, reverse=True)

@@ -1,7 +1,7 @@
 """Tables of three and more columns that a use names: asked for certain, on bins that their noise bears."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod, sqrt
 
@@ -29,6 +29,7 @@ class NamedPlan:
     least: float = 0.15
     bears: float = 0.2
     cells: int = 1 << 16
+    coarse: float = 1.0
 
     def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
@@ -65,6 +66,7 @@ def question(
     base = setting.sigma(first) * np.sqrt(pairs)
     ladders = coarser(ladders_of(names, setting, total, base, plan, wide=pairs > plan.wide), names, plan)
     whole = sum(t.weight for t in tables)
+    plan = replace(plan, least=plan.least * named.coarse)
     marginals: list[Marginal] = []
     for alike in _alike(tables):
         part = sum(t.weight for t in alike) / whole
