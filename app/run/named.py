@@ -57,7 +57,7 @@ def in_words(use: Any) -> str:
     if use.error is None:
         return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
     return _(
-        "{use}: up to {error:.2g} % of the rows in the wrong place by noise; a second sample of real rows {second:.2g} %"
+        "{use}: up to {error:.2g} % of the rows in the wrong place by noise; a second real sample {second:.2g} %"
     ).format(use=use.use, error=100 * use.error, second=100 * use.second)
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from synth.questions.tables import Bins
 
-PAIR, COLUMN, INSIDE = 8.0, 2.0, 2.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
+PAIR, COLUMN, INSIDE = 8.0, 2.0, 3.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

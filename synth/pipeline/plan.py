@@ -71,9 +71,9 @@ def plan(
     """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
 
     A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
-    of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as of
-    ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). Errors: UsageError;
-    InputError for an unusable prior.
+    of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
+    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``).
+    Errors: UsageError; InputError for an unusable prior.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
     forecast are shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.

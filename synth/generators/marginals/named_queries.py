@@ -11,7 +11,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import made_by_noise
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.pair_queries import PURPOSE, Ladder, PairPlan, coarser, ladders_of, spread
+from synth.generators.marginals.pair_queries import POWER, PURPOSE, Ladder, PairPlan, coarser, ladders_of, spread
 from synth.generators.workload import NamedTable
 from synth.questions import Bins, Counts, Marginal
 
@@ -25,8 +25,8 @@ class NamedPlan:
     counted for certain, and are what the search chooses from. ``cells``: of all of them together at most.
     """
 
-    share: float = 0.45
-    least: float = 0.15
+    share: float = 0.2
+    least: float = 0.07
     bears: float = 0.2
     cells: int = 1 << 16
     coarse: float = 1.0
@@ -68,12 +68,17 @@ def question(
     whole = sum(t.weight for t in tables)
     plan = replace(plan, least=plan.least * named.coarse)
     marginals: list[Marginal] = []
+    weights: list[float] = []
     for alike in _alike(tables):
         part = sum(t.weight for t in alike) / whole
         own = {n: _fixed(ladder, histograms[n], alike[0].bins.get(n)) for n, ladder in ladders.items()}
         ask = partial(spread, [t.columns for t in alike], np.array([t.weight for t in alike]), own, histograms)
         marginals += ask(setting, share * part, plan, most=named.cells * part)
-    return Counts(purpose=PURPOSE, marginals=tuple(marginals))
+        weights += [t.weight for t in alike]
+    cost = np.array(weights) * np.array([m.cells for m in marginals], dtype=float) ** POWER
+    parts = share * cost / cost.sum()
+    shared = (replace(m, sigma=setting.sigma(p)) for m, p in zip(marginals, parts.tolist(), strict=True))
+    return Counts(purpose=PURPOSE, marginals=tuple(shared))
 
 
 def _alike(tables: Sequence[NamedTable]) -> list[list[NamedTable]]:
