@@ -1,8 +1,9 @@
 """What a table is to be used for, as a method sees it: tables, targets and columns, each with a weight. Public."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 from synth.questions.tables import Bins
 
@@ -48,6 +49,19 @@ class Workload:
     def target(self, declared: str | None) -> str | None:
         """The column that a model draws last, from all others: the schema's own target, else the first named."""
         return declared or next(iter((*self.targets, *self.outcomes)), None)
+
+    def pairs(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """The pairs of these columns that uses need: inside tables, of targets with every column, of named columns.
+
+        >>> Workload(tables=(NamedTable(columns=("a", "b", "c")),), targets=("d",)).pairs(["a", "b", "d"])
+        [('a', 'b'), ('a', 'd'), ('b', 'd')]
+        """
+        matter = {n for n in self.columns if n in names}
+        return [
+            (a, b)
+            for a, b in combinations(names, 2)
+            if frozenset((a, b)) in self._pairs or {a, b} & {*self.targets} or {a, b} <= matter
+        ]
 
     def pair_weight(self, pair: tuple[str, ...]) -> float:
         """By how much a table of two columns matters more than one that no use needs, 1 or more."""

@@ -98,11 +98,14 @@ class Mixture(Method):
         releases += prior.of_columns(setting.priors, histograms)
         total, histograms = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
-        if wide_queries.many(histograms, self.plan):
+        only = wide_queries.named(histograms, setting, self.plan)
+        if wide_queries.many(histograms, self.plan) and not only:
             releases.append(ask(wide_queries.question(histograms, setting, share=left, plan=self.plan)))
             progress(1.0)
             return releases
-        question = None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan)
+        question = (
+            None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan, only=only)
+        )
         faint = 0.0 if question is None or setting.priors else dependence.faint(len(question.marginals), total, setting)
         if question is not None and faint > dependence.HIDDEN:
             releases += oneway_queries.again(ask, setting, releases, left * SAFE)

@@ -74,13 +74,23 @@ class Ladder:
 
 
 def question(
-    histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: PairPlan
+    histograms: Mapping[str, Histogram],
+    total: float,
+    setting: Setting,
+    *,
+    share: float,
+    plan: PairPlan,
+    only: Sequence[tuple[str, str]] = (),
 ) -> Counts | None:
-    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn."""
+    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn.
+
+    ``only``: these pairs, of a table of so many columns that the others would hide them.
+    """
     names = [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
     if len(names) < 2 or share <= 0:
         return None
-    pairs = list(combinations(names, 2))
+    pairs = list(only or combinations(names, 2))
+    names = [n for n in names if any(n in p for p in pairs)]
     numeric = {n for n in names if setting.schema.columns[n].is_numeric}
     workload, target = setting.workload, setting.schema.target
     predicted = {*workload.targets} if workload.targets else {target}
