@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         StatisticsRequest,
         VerifiedRequest,
     )
+    from synth.pipeline.uses import with_uses
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.release.card import papers
     from synth.release.card.card import meaning, odds
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from synth.schema.names import canonical
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
+    from synth.schema.uses import of_plan as uses_of_plan
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -158,6 +160,8 @@ _HOME = {
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",
     "tables_in": "sources.tables_to_draft",
+    "uses_of_plan": "schema.uses:of_plan",
+    "with_uses": "pipeline.uses",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

@@ -38,6 +38,7 @@ LABELS = Texts(
         "source": "Database",
         "target": "Column to predict",
         "unit": "Can a person appear in more than one row?",
+        "uses": "One use a line, or a research plan",
         "where": "Only rows with",
     }
 )

@@ -1,5 +1,7 @@
 """What the wizard remembers, apart from the widgets: a widget's value is gone once its page is left."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,7 +166,16 @@ def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     out = {**plain, "columns": columns}
     if left_out and plain.get("constraints"):
         out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
+    if left_out and plain.get("uses"):
+        out["uses"] = [u for u in plain["uses"] if not used(u, left_out)]
     return out
+
+
+def used(use: dict[str, Any], names: Collection[str]) -> bool:
+    """Whether a use, as JSON data, names one of these columns; of a formula its words and what it quotes."""
+    held = {*use.get("columns", ()), *use.get("of", ()), *use.get("groups", ())}
+    words = re.findall(r"`([^`]+)`|Q\(['\"]([^'\"]+)['\"]\)|([^\W\d]\w*)", use.get("formula", ""))
+    return bool((held | {w for group in words for w in group if w}) & set(names))
 
 
 def named(rule: dict[str, Any]) -> set[str]:

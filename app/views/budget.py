@@ -4,7 +4,7 @@ from math import exp, log
 
 import streamlit as st
 
-from app.run import caps, size, worth
+from app.run import caps, named, size, worth
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
 from app.session.state import dataset, facts, several, wizard
@@ -40,8 +40,10 @@ def page() -> None:
     place = st.container()
     with place:
         worth.section()
+    uses = st.container()
     _onward(_left() or _blocked())
     worth.later(place)
+    named.later(uses)
 
 
 def _blocked() -> str:

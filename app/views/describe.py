@@ -34,6 +34,7 @@ from app.table import (
     related,
     rules_across,
     unit,
+    uses,
 )
 from synth import app_api
 from synth.languages import _
@@ -98,6 +99,7 @@ def _alone() -> None:
     _vouchers()
     _values()
     constraints.section()
+    uses.section()
     prior.section()
     if w.place is not None and w.table != tour.SAMPLE:
         redraft.code_book()

@@ -25,6 +25,7 @@ from synth.cli.options import (
     DeltaOpt,
     DialectOpt,
     EpsilonOpt,
+    ForOpt,
     JsonOpt,
     MethodOpt,
     OptionOpt,
@@ -191,8 +192,13 @@ def plan(
     relation: RelationOpt = "add_remove",
     target: TargetOpt = None,
     option: OptionOpt = None,
+    uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
+    error: Annotated[
+        float | None,
+        typer.Option("--error", help="Share of rows in the wrong place; says the least epsilon of each use for it."),
+    ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
@@ -204,6 +210,7 @@ def plan(
     """
     from synth.pipeline import dry_run
     from synth.pipeline import plan as planning
+    from synth.pipeline.uses_forecast import LADDER
     from synth.schema.dataset import load_any
 
     asked: dict[str, Any] = {
@@ -214,9 +221,12 @@ def plan(
         "relation": relation,
         "target": target,
         "options": parse_options(option or []),
+        "uses": tuple(uses or ()),
     }
     facts = load_any(schema)
-    result = planning.plan(facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason))
+    result = planning.plan(
+        facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), epsilons=LADDER, error=error
+    )
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:
         say({**result.plain(), "rehearsed": reported and reported.plain()})

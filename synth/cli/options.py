@@ -101,6 +101,14 @@ PriorReasonOpt = Annotated[
         help="Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each.",
     ),
 ]
+ForOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for",
+        help="What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
+        "sex', 'predict income'; gets more of the budget; repeatable.",
+    ),
+]
 DeviceOpt = Annotated[str, typer.Option("--device", help="Where to compute: auto, cpu or cuda.")]
 
 PatternOpt = Annotated[

@@ -16,6 +16,7 @@ from synth.cli.options import (
     DeltaOpt,
     DeviceOpt,
     DialectOpt,
+    ForOpt,
     JsonOpt,
     LedgerOpt,
     MaxCategoriesOpt,
@@ -66,6 +67,7 @@ def run(
     target: TargetOpt = None,
     unit: UnitOpt = None,
     max_rows: MaxRowsOpt = None,
+    uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
     learn_share: Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")] = None,
@@ -94,6 +96,8 @@ def run(
     common |= {"num_rows": num_rows, "out": str(out), "raw_text": raw_text, "dialect": dialect}
     if from_release is not None:
         _no_table(table, schema, epsilon)
+        if uses:
+            raise UsageError("--for says what is asked of the rows, and --from-release asks nothing; leave it out")
         result, folder = job_folder.refit(_refit(release=str(from_release), method=method, **common), job)
         plain, card = result.plain(), result.card
     elif table is schema is epsilon is source is None and job is not None:
@@ -112,6 +116,7 @@ def run(
             unit=unit,
             max_rows=max_rows,
             learn_share=learn_share,
+            uses=tuple(uses or ()),
             prior=tuple(prior or ()),
             prior_reason=one_or_each(prior_reason),
             ledger=ledger,

@@ -19,6 +19,7 @@ FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name
     "kind": ("format",),
     "options": ("option",),
     "reasons": ("reason",),
+    "uses": ("for",),
 }
 ARGUMENTS = {"table": "TABLE"}  # what a command takes without a flag
 COMMANDS = {

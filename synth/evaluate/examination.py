@@ -1,6 +1,6 @@
 """Everything the steward's report says of a synthetic table: each figure beside its floor and its forecast."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import UsageError, meant
-from synth.evaluate import plugin_scores
+from synth.evaluate import named_uses, plugin_scores
 from synth.evaluate import risks as attack
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
 from synth.evaluate.figure import Figure
+from synth.evaluate.rating import Use
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
@@ -145,12 +146,16 @@ def _appraised(
     stage("detect")
     reported = _distinguished(ours, theirs, rows=limits.classifier, rng=recognised)
     served = tuple(subgroups(comparison, _dividers(ours, groups)))
+
+    def named(fitted: bool) -> Iterable[Use]:
+        return named_uses.judged(schema, comparison, ours, theirs, fitted=fitted)
+
     return Appraisal(
         comparison=comparison,
         utility=used,
         two_sample=reported,
         subgroups=served,
-        verdict=judge(comparison, utility=used, two_sample=reported, groups=served, fit=fit),
+        verdict=judge(comparison, utility=used, two_sample=reported, groups=served, named=named, fit=fit),
     )
 
 
@@ -243,7 +248,8 @@ def _trained(
     rng: np.random.Generator,
 ) -> Utility | None:
     """Scores of trained models; None where there is nothing to predict and nobody named a target."""
-    wanted = target or schema.target
+    predicted = (n for u in schema.uses or () if u.kind == "prediction" for n in u.columns)
+    wanted = target or schema.target or next(predicted, None)
     if wanted is None or len(real.columns) < 2:
         return None
     try:

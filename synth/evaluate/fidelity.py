@@ -175,6 +175,21 @@ class Comparison:
         ]
         return sorted(results, key=lambda o: -o.distance)
 
+    def few(self, name: str, most: int | None) -> list[np.ndarray]:
+        """A column's groups in both tables, ``most`` at most: for numbers neighbours, of categories the rarest pooled.
+
+        ``most``: None for as many as there are.
+        """
+        groups, sides = self.groups[name], [c[name] for c in self.codes]
+        size = len(groups.labels)
+        if most is None or size <= most:
+            return sides
+        if groups.edges is not None:
+            bins = len(groups.edges) - 1  # behind them stand the missing codes
+            return [np.where(s < bins, s * (most - 1) // bins, most - 1) for s in sides]
+        place = np.argsort(np.argsort(-np.bincount(sides[0], minlength=size), kind="stable"), kind="stable")
+        return [np.minimum(place[s], most - 1) for s in sides]
+
     def _groups(self, name: str) -> Groups:
         if name not in self.groups:
             raise UsageError(f"column {name!r} was not compared; choose one of {', '.join(self.columns)}")

@@ -34,6 +34,7 @@ DISTANCES = {
     "across": Limit(0.04, 0.12, 0.15, 0.30),
 }
 MEANS = Limit(0.10, 0.25, 0.20, 0.50)  # in standard deviations of the real values
+COEFFICIENTS = Limit(1.5, 4.0, 1.5, 4.0)  # of a regression, in standard errors of the real estimate
 LOSS = Limit(0.02, 0.08, 0.04, 0.10)  # of a trained model's score
 DETECTION = Limit(0.60, 0.80, 0.60, 0.80)  # area under ROC of a classifier that looks for synthetic rows
 SKILL = (0.2, 0.5)  # of what a model trained on real rows predicts beyond guessing: lost, and still good, or usable
@@ -47,6 +48,7 @@ MEASURES = {
     "subgroups": "rows in the wrong place, worst tenth of groups",
     "prediction": "score of a model, beside one trained on real rows",
     "detection": "classifier's area, 0.50 cannot tell",
+    "regression": "standard errors off, root mean square over coefficients",
     "children": "rows with another number of rows below",
     "across": "rows in the wrong place, columns of two rows",
 }
@@ -65,7 +67,8 @@ class Use:
 
     ``second``: what a second sample of real rows would show; ``independent``: what the real columns would if the
     relation were lost. ``why``: what decided. ``but``: what the verdict does not hold for, in words. No figure where
-    nothing was measured. ``at_most``: whether the figure is only known not to be larger.
+    nothing was measured. ``at_most``: whether the figure is only known not to be larger. ``parts``: further
+    figures in words, as those of a regression's coefficients.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Use:
     independent: float | None = field(repr=False, default=None)
     but: tuple[str, ...] = field(repr=False, default=())
     at_most: bool = False
+    parts: tuple[str, ...] = field(repr=False, default=())
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -95,7 +99,7 @@ class Use:
     @property
     def reason(self) -> str:
         """What decided, and what the verdict does not hold for."""
-        return self.why + (f"; not for {', '.join(self.but)}" if self.but else "")
+        return "; ".join([self.why + (f"; not for {', '.join(self.but)}" if self.but else ""), *self.parts])
 
     @property
     def sentence(self) -> str:
@@ -106,7 +110,7 @@ class Use:
 
     def plain(self) -> dict[str, object]:
         """As JSON data."""
-        return {**vars(self), "but": list(self.but), "sentence": self.sentence}
+        return {**vars(self), "but": list(self.but), "parts": list(self.parts), "sentence": self.sentence}
 
 
 @dataclass(frozen=True, kw_only=True)

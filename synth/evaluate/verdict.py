@@ -4,7 +4,7 @@ Each use is judged by one figure of the comparison with the real rows, beside wh
 the rule of ``rating``. Values are scored among cells that are not empty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import pi, sqrt
@@ -65,11 +65,13 @@ def judge(
     utility: Utility | None = None,
     two_sample: TwoSample | None = None,
     groups: Sequence[Subgroup] = (),
+    named: Callable[[bool], Iterable[Use]] = lambda _: (),
     fit: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Verdict:
     """The verdict on a comparison; what was not measured is not judged.
 
+    ``named``: verdicts on the uses that the schema names, given whether the fit reached its answers.
     ``fit``: how far the fit is from its answers, as the card has it; one that did not reach them is nowhere good.
 
     Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
@@ -80,6 +82,7 @@ def judge(
     triples = sorted(((a, b, c, s.distance) for (a, b, c), s in three), key=lambda t: -t[3])
     three_columns = mean([replace(s, independent=None) for _, s in three])
     uses = [
+        *named(fitted),
         _columns(comparison, fitted=fitted),
         None if comparison.scored is None else use_of("pairs", USES["pairs"], comparison.scored, fitted=fitted),
         None if three_columns is None else use_of("triples", USES["triples"], three_columns, fitted=fitted),
@@ -137,23 +140,10 @@ def _threes(comparison: Comparison, seed: int) -> list[tuple[tuple[str, str, str
     """Tables of three columns, a random choice of them where there are many."""
     every = list(combinations(comparison.columns, 3))
     rng = np.random.default_rng(seed)
-    few = {n: _few(comparison, n) for n in comparison.columns}
+    few = {n: comparison.few(n, CELLS) for n in comparison.columns}
     real, synthetic = ({n: sides[k] for n, sides in few.items()} for k in (0, 1))
     chosen = (every[k] for k in rng.permutation(len(every))[:TRIPLES])
     return [(names, scored(names, (CELLS,) * 3, (real, synthetic), comparison.filled)) for names in chosen]
-
-
-def _few(comparison: Comparison, name: str) -> list[np.ndarray]:
-    """A column's groups in both tables, the rarest pooled: for numbers neighbours, for categories the least common."""
-    groups, sides = comparison.groups[name], [c[name] for c in comparison.codes]
-    size = len(groups.labels)
-    if size <= CELLS:
-        return sides
-    if groups.edges is not None:
-        bins = len(groups.edges) - 1  # behind them stand the missing codes
-        return [np.where(s < bins, s * (CELLS - 1) // bins, CELLS - 1) for s in sides]
-    place = np.argsort(np.argsort(-np.bincount(sides[0], minlength=size), kind="stable"), kind="stable")
-    return [np.minimum(place[s], CELLS - 1) for s in sides]
 
 
 def _groups(groups: Sequence[Subgroup], *, fitted: bool) -> Use | None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from synth.generators.ranges import Range
+from synth.generators.workload import Workload
 from synth.questions.linked import Linked
 from synth.questions.tables import Bins
 from synth.schema.dataset import Dataset
@@ -116,8 +117,8 @@ class Setting:
     noise of one question of slices with random directions that alone takes the whole budget, given ``dim`` and
     ``num_slices`` (and ``rate``); there only while a run is being paid for. ``step_sigma``: likewise the least noise,
     as a multiple of the clip, of ``steps`` sums of clipped gradients over samples of ``rate``. ``tree``: the tables,
-    where there are several; ``schema`` is then the root's. ``priors``: public tables like the private one, there only
-    while questions are asked.
+    where there are several; ``schema`` is then the root's. ``workload``: what the table is to be
+    used for. ``priors``: public tables like the private one, there only while questions are asked.
 
     Privacy: public only; no field depends on a row, but by released answers.
     """
@@ -132,6 +133,7 @@ class Setting:
     epsilon: float = 0.0
     slice_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
     step_sigma: Callable[..., float] | None = field(default=None, compare=False, repr=False)
+    workload: Workload = field(default_factory=Workload, compare=False, repr=False)
     priors: Sequence[Any] = field(default=(), compare=False, repr=False)  # PublicRows; PublicTrees of related tables
 
     def sigma(self, share: float, *, signed: bool = False) -> float:

@@ -15,12 +15,14 @@ class Method:
 
     ``tables``: ``one``, or ``tree`` for related ones. ``by_torch``: whether its fit is torch's work; where it is not,
     a run does not wait for torch to load. ``takes_priors``: whether it uses public tables like the private one.
+    ``takes_uses``: whether it asks by what the table is for.
     """
 
     ranges: ClassVar[Mapping[str, Range]] = {}
     tables: ClassVar[str] = "one"
     by_torch: ClassVar[bool] = True
     takes_priors: ClassVar[bool] = False
+    takes_uses: ClassVar[bool] = False
 
     def check(self, ask: Ask, setting: Setting) -> None:
         """All that this method has to say against a run in this setting, before the spend.

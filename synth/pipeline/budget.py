@@ -5,6 +5,7 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
+from synth.generators.workload import Workload
 from synth.mechanisms import (
     counts,
     embeddings,
@@ -24,6 +25,7 @@ from synth.mechanisms.gradients import Descents
 from synth.mechanisms.gradients import rate as unit_rate
 from synth.mechanisms.pulls import Pulling
 from synth.mechanisms.votes import Classes
+from synth.pipeline.uses import workload
 from synth.privacy.accounting.composition import (
     EPSILON_SLACK,
     SAFETY,
@@ -86,6 +88,7 @@ def setting(schema: Schema | Dataset, grant: Grant, *, public_rows: int | None) 
     return Setting(
         schema=schema.as_measured(schema.root) if isinstance(schema, Dataset) else schema,
         tree=schema if isinstance(schema, Dataset) else None,
+        workload=Workload() if isinstance(schema, Dataset) else workload(schema),
         mu=grant.mu,
         sensitivity=counts.sensitivity(grant.adjacency),
         signed=counts.signed_sensitivity(grant.adjacency),

@@ -5,7 +5,7 @@ The ledger, the rows and the release are made for it and thrown away; no private
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import adjacency_of, with_target
+from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
@@ -75,6 +76,7 @@ def dry_run(
     relation: str = "add_remove",
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
+    uses: str | Sequence[str | Mapping[str, Any]] = (),
     seconds: float = 30.0,
 ) -> DryRun:
     """All that such a run would do after its spend, on at most ``ROWS`` rows drawn evenly from the schema.
@@ -91,9 +93,11 @@ def dry_run(
     request = RunRequest(
         epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
     )
+    facts = with_target(schema, target)
+    facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
-            _through(_plan(with_target(schema, target), many, request, Path(folder)), Path(folder), watch)
+            _through(_plan(facts, many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):

@@ -6,9 +6,8 @@ and costs are close, and exact where nothing adapts.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
-from math import inf, pi, prod, sqrt
+from math import prod, sqrt
 from os import PathLike
 from typing import Any
 
@@ -25,6 +24,9 @@ from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
+from synth.pipeline.uses import with_uses
+from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
+from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
 from synth.privacy.relation import relation_named
@@ -60,16 +62,21 @@ def plan(
     relation: str = "add_remove",
     target: str | None = None,
     options: Mapping[str, Any] | None = None,
+    uses: str | Sequence[str | Mapping[str, Any]] = (),
+    epsilons: Sequence[float] = (),
+    error: float | None = None,
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
     """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
 
-    A ``Plan``, or a ``RelatedForecast``. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
-    priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.
+    A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
+    of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
+    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``).
+    Errors: UsageError; InputError for an unusable prior.
 
-    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``: as of ``run``. Errors of the forecast are
-    shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
+    ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
+    forecast are shares of rows, 0 to 1; noise is in rows; time in seconds, memory in MiB.
 
     Privacy: public only.
     """
@@ -80,7 +87,10 @@ def plan(
     generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
+    facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     if isinstance(facts, Dataset):
+        if uses:
+            raise UsageError("`uses=`: related tables have no such option yet; leave it out")
         if prior:
             raise UsageError("`prior=`: the forecast of related tables knows no priors yet; leave them out")
         return forecast(facts, generator, grant, roots=rows)
@@ -88,14 +98,17 @@ def plan(
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
     mu, size = grant.mu, counts.sensitivity(adjacency)
+    named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
+    if error is not None and not facts.uses:
+        raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
     rehearsed, events = rehearse(generator, facts, grant, rows=rows)
-    asked = _averaged(rehearsed)
+    asked = averaged(rehearsed)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     most = int(getattr(generator, "rounds", 0))
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
-    one = _error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
-    two = _error([m for m in marginals if len(m.bins) == 2], rows)
+    one = noise_error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
+    two = noise_error([m for m in marginals if len(m.bins) == 2], rows)
     return Plan(
         method=method,
         relation=str(link),
@@ -113,6 +126,12 @@ def plan(
         seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
+        uses=[
+            one
+            for e in sorted({epsilon, *(epsilons if facts.uses else ())})
+            for one in (forecast_of(facts, asked, rows=rows, epsilon=e) if e == epsilon else named.at(e))
+        ],
+        least_epsilon={} if error is None else dict(named.least(error)),
         prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
         if prior
         else None,
@@ -123,21 +142,6 @@ def _bins(marginal: Marginal) -> tuple[int, ...]:
     return tuple(id(b) for b in marginal.bins)
 
 
-def _averaged(asked: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """The questions, a table that was asked before on the same bins with the noise of the average that it completes."""
-    known: dict[tuple[int, ...], float] = {}
-    out = []
-    for question, cells in asked:
-        if isinstance(question, Counts):
-            reported = []
-            for m in question.marginals:
-                known[_bins(m)] = sqrt(1 / (m.sigma**-2 + known.get(_bins(m), inf) ** -2))
-                reported.append(replace(m, sigma=known[_bins(m)]))
-            question = replace(question, marginals=tuple(reported))
-        out.append((question, cells))
-    return out
-
-
 def _step(question: Any, cells: int) -> PlannedQuestion:
     if not isinstance(question, Counts):
         noise = float(getattr(question, "sigma", None) or question.scale)
@@ -146,14 +150,6 @@ def _step(question: Any, cells: int) -> PlannedQuestion:
     return PlannedQuestion(
         purpose=question.purpose, tables=len(sigmas), cells=cells, sigma_least=min(sigmas), sigma_most=max(sigmas)
     )
-
-
-def _error(marginals: Sequence[Marginal], rows: int) -> float | None:
-    """Mean total variation that noise alone puts into these tables: no cell loses more than it holds."""
-    if not marginals:
-        return None
-    each = [0.5 * m.cells * min(m.sigma * sqrt(2 / pi), 2 * rows / m.cells) / rows for m in marginals]
-    return float(np.mean(np.minimum(each, 1.0)))
 
 
 def _training(asked: Sequence[Any], rows: int) -> float:

@@ -1,6 +1,6 @@
 """What a forecast says. A module of its own, so that whoever only shows forecasts need not load what makes them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from synth.pipeline.retention import retention
@@ -62,12 +62,50 @@ class PriorWorth:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UseForecast:
+    """One use at one epsilon.
+
+    ``error``: mean share of rows in the wrong place in its tables by noise, at most; None where they are too many to
+    be counted for certain, and are chosen from. ``second``: what a second sample of as many rows would show in as many
+    cells. ``tables``: that it needs; ``cells``: of one of them, on average.
+
+    Privacy: public only.
+    """
+
+    use: str
+    epsilon: float
+    error: float | None
+    second: float
+    tables: int
+    cells: float
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """One line.
+
+        >>> print(UseForecast(use="age by sex", epsilon=1, error=0.021, second=0.014, tables=1, cells=40).in_words())
+        age by sex: up to 2.1 % of the rows in the wrong place by noise, ...
+        """
+        many = f"{self.tables:,} table{'s' if self.tables > 1 else ''} of about {self.cells:,.0f} cells"
+        if self.error is None:
+            return f"{self.use}: too many tables to count them all; those are counted that the model misses most"
+        return (
+            f"{self.use}: up to {100 * self.error:.2g} % of the rows in the wrong place by noise, a second sample "
+            f"{100 * self.second:.2g} %; {many}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The forecast. Errors of tables are total variation, 0 to 1, from noise alone, at most.
 
     ``budget``: what each question takes of the budget, as the card of a run says it.
     ``cells_two_way``: mean number of cells of the two-way tables, which are finer for a larger epsilon. ``prior``: what
-    the priors are worth, where some are named.
+    the priors are worth, where some are named. ``uses``: what each use gets at several epsilons; ``least_epsilon``: by
+    use the least for the error that was asked for.
     """
 
     method: str
@@ -86,6 +124,8 @@ class Plan:
     seconds: float
     peak_mib: float
     prior: PriorWorth | None = None
+    uses: list[UseForecast] = field(default_factory=list)
+    least_epsilon: dict[str, float | None] = field(default_factory=dict)
 
     def plain(self) -> dict:
         """The forecast as JSON data."""
@@ -111,6 +151,12 @@ class Plan:
         held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines += [self.prior.in_words()] if self.prior is not None else []
+        for epsilon in dict.fromkeys(u.epsilon for u in self.uses):
+            lines.append(f"at epsilon {epsilon:g}" + (" (this run)" if epsilon == self.epsilon else ""))
+            lines += [f"  {u.in_words()}" for u in self.uses if u.epsilon == epsilon]
+        for use, least in self.least_epsilon.items():
+            enough = "none up to 20 is enough" if least is None else f"{least:g}"
+            lines.append(f"least epsilon for the error asked for, {use}: {enough}")
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)
 

@@ -27,6 +27,7 @@ from synth.pipeline.schema_approval import (
     with_unit,
 )
 from synth.pipeline.statistics_questions import StatisticsQuestions
+from synth.pipeline.uses import NOT_BY, with_uses
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
@@ -39,7 +40,7 @@ from synth.schema.table import Schema
 from synth.sources.related_tables import allowed_empty
 
 NO_POLICY = "no policy for {}: nothing is capped; {}"
-SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "options")  # options of single tables alone
+SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "uses", "options")  # options of single tables alone
 
 
 def prepare(
@@ -113,6 +114,8 @@ def planned(
     check_learnt(schema, adjacency)
     _check_method(asked, schema, adjacency, share)
     _check_writing(request, schema)
+    if schema.uses and not getattr(asked, "takes_uses", False):
+        note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
     dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
@@ -178,6 +181,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
+    schema = with_uses(schema, request.uses)
     schema = confirmed(
         schema,
         assume_public=request.assume_public,

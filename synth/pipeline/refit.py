@@ -17,6 +17,7 @@ from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.result import Result
 from synth.pipeline.schema_approval import with_target
+from synth.pipeline.uses import workload
 from synth.privacy.relation import relation_named
 from synth.questions import Release, SearchRelease
 from synth.questions.kinds import kinds_of
@@ -57,7 +58,8 @@ def refit(
         dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
         generator = _generator(stored, method, options)
         read = _read(generator, stored.releases)
-        setting = replace(stored.setting, schema=with_target(stored.setting.schema, target))
+        schema = with_target(stored.setting.schema, target)
+        setting = replace(stored.setting, schema=schema, workload=workload(schema))
         device, started = resolve_device(device, by_torch=generator.by_torch), time.perf_counter()
         made = fit_and_sample(
             generator, read, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None

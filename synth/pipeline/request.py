@@ -35,6 +35,7 @@ class RunRequest(BaseModel):
     presence of missing values); 1 where nothing else is asked. ``ask``: statistics instead of a table.
     ``prior``: public tables like the private one: files, or folders of earlier releases; ``prior_reason``: why the
     files are public, and who vouches for it, which goes onto the card (priors.py): one text for all, or one for each.
+    ``uses``: what the table is for, beside the schema's own: lines of text, or their JSON (schema/uses.py).
     ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
     initialisation and sampling, never privacy noise.
 
@@ -71,6 +72,7 @@ class RunRequest(BaseModel):
     ask: tuple[str, ...] = ()
     prior: tuple[str, ...] = ()
     prior_reason: str | tuple[str, ...] | None = None
+    uses: tuple[str | dict[str, Any], ...] = ()
     options: dict[str, Any] = Field(default_factory=dict)
     num_rows: int | None = None
     out: str | None = None
@@ -104,6 +106,8 @@ class RunRequest(BaseModel):
         paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
         if isinstance(prior := facts.get("prior", ()), str | os.PathLike) or prior is None:
             facts = {**facts, "prior": () if prior is None else (prior,)}
+        if isinstance(facts.get("uses"), str):
+            facts = {**facts, "uses": (facts["uses"],)}
         if isinstance(facts.get("prior"), Sequence):
             paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
         numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}

@@ -21,6 +21,7 @@ class RunOptions(TypedDict, total=False):
     ask: Sequence[str]
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     prior_reason: str | Sequence[str] | None
+    uses: str | Sequence[str | Mapping[str, Any]]
     options: Mapping[str, Any] | None
     num_rows: int | None
     out: str | os.PathLike[str] | None

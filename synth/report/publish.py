@@ -34,7 +34,9 @@ def gather(release: str | Path) -> Publishable:
     stored = bundle.load_release(folder)
     rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
     made = read(folder / "synthetic.csv", stored.setting.schema, limit=MOST_ROWS, rng=rng, synthetic=True)
-    return publishable.gather(stored.releases, made.positions, public_rows=stored.setting.public_rows)
+    return publishable.gather(
+        stored.releases, made.positions, public_rows=stored.setting.public_rows, schema=stored.setting.schema
+    )
 
 
 def publishable_page(

@@ -13,6 +13,7 @@ import numpy as np
 
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.languages import Texts, _, prose
+from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
 from synth.report import card_page, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
@@ -64,7 +65,8 @@ class ComparedTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Publishable:
-    """The publishable report as data. **Guarantee**: that of the release (post-processing)."""
+    """The publishable report as data. ``named``: by use of the schema the tables of it that were released, and how many
+    it needs. **Guarantee**: that of the release (post-processing)."""
 
     rows: float | None
     rows_public: bool
@@ -72,6 +74,7 @@ class Publishable:
     two_way: Mapping[tuple[str, ...], ComparedTable]
     kinds: tuple[str, ...]
     larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
+    named: Mapping[str, tuple[tuple[ComparedTable, ...], int]] = field(default_factory=dict)
 
 
 def interval() -> str:
@@ -85,9 +88,17 @@ def head(first: str) -> list[str]:
 
 
 def gather(
-    releases: Sequence[Any], synthetic: Mapping[str, np.ndarray], *, public_rows: int | None, kinds: Sequence[str] = ()
+    releases: Sequence[Any],
+    synthetic: Mapping[str, np.ndarray],
+    *,
+    public_rows: int | None,
+    kinds: Sequence[str] = (),
+    schema: Schema | None = None,
 ) -> Publishable:
-    """The report of these releases and of a synthetic table, given as positions by column."""
+    """The report of these releases and of a synthetic table, given as positions by column.
+
+    ``schema``: whose uses are judged; none without.
+    """
     result = tables(releases)
     rows = total(result, public_rows)
     size = len(next(iter(synthetic.values())))
@@ -104,8 +115,19 @@ def gather(
         elif len(t.bins) > 2:
             larger.setdefault(t.columns, shown)
     reported = tuple(kinds or kinds_of(type(r) for r in releases))
+    every = {frozenset(t): s for t, s in (*(((n,), s) for n, s in one_way.items()), *two_way.items(), *larger.items())}
+    named = {
+        use: (tuple(every[frozenset(t)] for t in needed if frozenset(t) in every), len(needed))
+        for use, needed in (() if schema is None else tables_of(schema))
+    }
     return Publishable(
-        rows=rows, rows_public=public_rows is not None, one_way=one_way, two_way=two_way, larger=larger, kinds=reported
+        named=named,
+        rows=rows,
+        rows_public=public_rows is not None,
+        one_way=one_way,
+        two_way=two_way,
+        larger=larger,
+        kinds=reported,
     )
 
 

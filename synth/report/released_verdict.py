@@ -5,7 +5,7 @@ what noise cannot explain, at most what noise may hide. Good is what is good at 
 near one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     return Uses(
         uses=best_first(
             [
+                *_named(publishable, fitted=not unsure),
                 use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
                 use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure, lost=lost),
                 _unknown("triples", f"{MORE}{larger}", FILLED_IN, lost=lost),
@@ -43,6 +44,15 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
         ),
         unsure=unsure,
     )
+
+
+def _named(publishable: Publishable, *, fitted: bool) -> Iterator[Use]:
+    """The uses that the schema names, each by the tables of it that were released."""
+    for words, (shown, needed) in publishable.named.items():
+        wide = max((len(s.table.bins) for s in shown), default=0)
+        kind = "triples" if wide > 2 else "pairs" if wide == 2 else "columns"
+        part = "" if len(shown) == needed else f", {len(shown)} of its {needed} tables"
+        yield use(kind, f"named: {words}{part}", shown, rows=publishable.rows, fitted=fitted)
 
 
 def of_tables(

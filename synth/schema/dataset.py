@@ -41,6 +41,10 @@ class Dataset(Tree):
         return schema if isinstance(schema, Dataset) else cls.model_construct(tables={ONE: schema}, keys=())
 
     @property
+    def uses(self) -> None:
+        """Related tables have none of their own yet: each table's schema may."""
+
+    @property
     def learnt(self) -> None:
         """Facts of related tables cannot be learnt."""
 

@@ -8,13 +8,14 @@ missing code one in ``range(column.size, column.cells)``.
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import survey_weight
+from synth.schema import regular_files, survey_weight, whole_files
+from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
     NUMERIC,
@@ -94,6 +95,7 @@ class Schema(BaseModel):
     dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
+    uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
     columns: dict[str, Column]
 
     @property
@@ -301,6 +303,7 @@ def _problems(schema: Schema, complete: bool):
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
+    yield from uses_of.problems(schema.uses or (), schema.columns, schema.measured())
 
 
 def _half_characters(schema: Schema):

@@ -58,6 +58,17 @@ def sides(text: str, *, place: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
+def column_of(left: str) -> str:
+    """The column of an outcome: the only name in it that is no function; the text itself where there is no such name.
+
+    >>> column_of("log(income)"), column_of("Q('a name')"), column_of("y + z")
+    ('income', 'a name', 'y + z')
+    """
+    quoted = _Quoted.of(left)
+    names = {n for n in re.findall(r"[^\W\d]\w*", quoted.text) if n not in FUNCTIONS and n != "C"}
+    return quoted.column(names.pop()) if len(names) == 1 else quoted.column(quoted.text)
+
+
 @dataclass(frozen=True)
 class _Quoted:
     """A formula whose quoted names, `name` and Q("name"), are replaced by plain ones; and what they stand for."""

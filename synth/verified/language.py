@@ -16,7 +16,7 @@ from synth.files import regular_files
 from synth.questions import Bins, Block, Score, TreeScore
 from synth.questions.linked import place as linked
 from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
-from synth.schema import codec, regular_files
+from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.table import Column, Schema
 from synth.verified import formula

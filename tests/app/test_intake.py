@@ -222,3 +222,15 @@ def test_a_list_is_learnt_from_a_file_that_is_read_in_its_own_way(start):
     columns = at.session_state["wizard"].plain["columns"]
     assert columns["day"]["source"] == columns["place"]["source"] == "private"
     assert columns["day"]["format"] == "dd.mm.yyyy"
+
+
+def test_uses_are_added_from_a_plan_and_removed(start, people):
+    at = upload(start(), people, SCHEMA)
+    at.text_area(key="uses_0").set_value("age by city (weight 2)\nFunded by nobody").run()
+    assert "It will say: the table of age, city; weight 2" in said(at).replace("**", "")
+    assert "Not understood, and left out: Funded by nobody" in said(at)
+    at.button(key="add_uses").click().run()
+    assert plain(at)["uses"] == [{"kind": "table", "columns": ["age", "city"], "weight": 2.0}]
+    assert "onward" in keys(at)
+    at.button(key="drop_use_0").click().run()
+    assert not plain(at)["uses"]

@@ -30,9 +30,15 @@ class Candidates:
 
     def without(self, chosen: Iterable[tuple[str, ...]]) -> "Candidates | None":
         """The candidates but those of the chosen columns; None if none are left."""
-        gone = set(chosen)
-        left = np.array([self.columns(i) not in gone for i in range(len(self.tables))])
+        gone = {frozenset(c) for c in chosen}
+        left = np.array([frozenset(self.columns(i)) not in gone for i in range(len(self.tables))])
         return replace(self, tables=self.tables[left]) if left.any() else None
+
+    def among(self, wanted: Iterable[tuple[str, ...]]) -> "Candidates | None":
+        """The candidates of just these columns; all of them if there are none of these."""
+        sets = {frozenset(w) for w in wanted}
+        left = np.array([frozenset(self.columns(i)) in sets for i in range(len(self.tables))])
+        return replace(self, tables=self.tables[left]) if left.any() else self
 
     def without_pairs(self, pairs: Iterable[tuple[str, ...]]) -> "Candidates | None":
         """The candidates that hold none of these pairs of columns; None if none are left."""

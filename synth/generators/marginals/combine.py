@@ -22,7 +22,7 @@ class Margin:
 def sharpen(histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], total: float) -> dict[str, Histogram]:
     """The histograms, each bin averaged by precision with what the tables' margins say of it.
 
-    The bins of a column must be nested. Leaves keep their proportions inside the finest bins.
+    Bins of a column that cut through finer ones are passed over. Leaves keep their proportions inside the finest bins.
     **Source**: generalised least squares on a tree, Hay et al., arXiv 0904.0942, section 4.
     """
     margins = _margins(tables)
@@ -37,10 +37,14 @@ def _sharpened(histogram: Histogram, margins: Sequence[Margin], total: float) ->
     for margin in sorted(margins, key=lambda m: -len(m.counts)):
         parent = np.zeros(len(estimate), dtype=np.int64)
         parent[groups] = margin.groups
+        if not np.array_equal(parent[groups], margin.groups):  # a use's own groups, that cut through finer ones
+            continue
         below, noise = np.bincount(parent, weights=estimate), np.bincount(parent, weights=variance)
         steps.append((parent, estimate, variance))
         estimate = below + noise / (noise + margin.variance) * (margin.counts - below)
         variance, groups = noise * margin.variance / (noise + margin.variance), margin.groups
+    if not steps:
+        return histogram
     value = project(estimate, total=total)
     for parent, estimate, variance in reversed(steps[1:]):
         value = _share_out(value, parent, _shifted(value, parent, estimate, variance), np.ones(len(parent)))

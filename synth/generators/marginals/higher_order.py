@@ -109,7 +109,19 @@ def ask_beyond(
     names = [n for n in histograms if any(n in p for p in pairs)]
     base = setting.sigma(first) * np.sqrt(len(pairs))
     ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
-    listed = candidates(histograms, _finest(tables[0]), target=setting.schema.target, order=rounds.order, rows=total)
+    listed = candidates(
+        histograms,
+        _finest(tables[0]),
+        target=setting.workload.target(setting.schema.target),
+        order=rounds.order,
+        rows=total,
+    )
+    wanted, certain = (
+        [t.columns for t in setting.workload.larger],
+        {m.columns for t in tables for m in t.question.marginals},
+    )
+    if listed is not None and wanted:  # those that are counted are not sought; if they are too many, no others are
+        listed = listed.without(certain) if certain.issuperset(wanted) else listed.among(wanted)
     determined = _determined(tables, plan)
     made: list[Any] = []
     left = share * ROUNDING
@@ -233,7 +245,8 @@ def _determined(tables: Sequence[CountsRelease], plan: PairPlan) -> list[tuple[s
     asked = tables[0].question.marginals
     if len(asked) > plan.wide:
         return []
-    return [m.columns for t in tables[1:] if len(t.question.marginals) < len(asked) for m in t.question.marginals]
+    again = (m.columns for t in tables[1:] if len(t.question.marginals) < len(asked) for m in t.question.marginals)
+    return [columns for columns in again if len(columns) == 2]
 
 
 def _answers(release: CountsRelease) -> Iterator[tuple[Marginal, np.ndarray]]:

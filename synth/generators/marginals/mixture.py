@@ -13,6 +13,7 @@ from synth.generators.marginals import (
     dependence,
     higher_order,
     layout,
+    named_queries,
     oneway_queries,
     pair_queries,
     prior,
@@ -64,9 +65,11 @@ class Mixture(Method):
     rounds: int = 12
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
+    named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
     takes_priors: ClassVar[bool] = True
+    takes_uses: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
         "order": Between(2, 4),
@@ -96,11 +99,14 @@ class Mixture(Method):
         releases += prior.of_columns(setting.priors, histograms)
         total, histograms = estimate(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
-        if wide_queries.many(histograms, self.plan):
+        only = wide_queries.named(histograms, setting, self.plan)
+        if wide_queries.many(histograms, self.plan) and not only:
             releases.append(ask(wide_queries.question(histograms, setting, share=left, plan=self.plan)))
             progress(1.0)
             return releases
-        question = None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan)
+        question = (
+            None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan, only=only)
+        )
         faint = 0.0 if question is None or setting.priors else dependence.faint(len(question.marginals), total, setting)
         if question is not None and faint > dependence.HIDDEN:
             releases += oneway_queries.again(ask, setting, releases, left * SAFE)
@@ -155,12 +161,24 @@ class Mixture(Method):
         publics: list[PublicCounts] = []
         ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        retained = beyond.retained(setting, total, share)
-        pairs = ask(second_round.noisier(question, sqrt(share / (share - retained))))
+        certain = self.named.taken(histograms, setting, total, share)
+        retained = beyond.retained(setting, total, share - certain)
+        pairs = ask(second_round.noisier(question, sqrt(share / (share - certain - retained))))
         made = [pairs]
-        left = share - retained - oneway_queries.spent(made, setting)
+        left = share - certain - retained - oneway_queries.spent(made, setting)
         more = second_round.tables(histograms, pairs, total, setting, first=first, share=left, plan=self.plan)
         made += [] if more is None else [ask(more)]
+        named = named_queries.question(
+            histograms,
+            total,
+            setting,
+            first=first,
+            share=certain * SAFE,
+            pairs=len(pairs.question.marginals),
+            plan=self.plan,
+            named=self.named,
+        )
+        made += [] if named is None else [ask(named)]
         if retained:
             progress(0.5)
             made += higher_order.ask_beyond(
@@ -220,8 +238,8 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        believed = prior.believed(tables, targets)
-        return with_conditionals(made, groups, believed, setting.schema.target, rng=rng, limits=self.limits)
+        believed, target = prior.believed(tables, targets), setting.workload.target(setting.schema.target)
+        return with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits)
 
 
 def said(

@@ -20,7 +20,8 @@ POWER = 2 / 3
 class PairPlan:
     """How the tables' budget is spread and how fine their bins are; nothing depends on a particular table.
 
-    ``target``: weight of the tables that hold the target, against 1; ``named``: of those without a number or date,
+    ``target``: weight of the tables that hold the target, against 1, ``beside`` where uses are named and no target is
+    among them; ``named``: of those without a number or date,
     since what neighbouring bins tell each other makes up for some of the noise in the others. ``least``: a bin
     holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the
     nested groupings tried for each column; ``rounds``: of the search for bins that fit the noise. ``spare``: share
@@ -38,6 +39,7 @@ class PairPlan:
     """
 
     target: float = 8.0
+    beside: float = 4.0
     named: float = 2.0
     least: float = 1.5
     ratio: float = 2.5
@@ -72,16 +74,34 @@ class Ladder:
 
 
 def question(
-    histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float, plan: PairPlan
+    histograms: Mapping[str, Histogram],
+    total: float,
+    setting: Setting,
+    *,
+    share: float,
+    plan: PairPlan,
+    only: Sequence[tuple[str, str]] = (),
 ) -> Counts | None:
-    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn."""
+    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn.
+
+    ``only``: these pairs, of a table of so many columns that the others would hide them.
+    """
     names = [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
     if len(names) < 2 or share <= 0:
         return None
-    pairs = list(combinations(names, 2))
-    target = setting.schema.target
+    pairs = list(only or combinations(names, 2))
+    names = [n for n in names if any(n in p for p in pairs)]
     numeric = {n for n in names if setting.schema.columns[n].is_numeric}
-    boost = np.array([(plan.target if target in p else 1.0) * (1.0 if numeric & set(p) else plan.named) for p in pairs])
+    workload, target = setting.workload, setting.schema.target
+    predicted = {*workload.targets} if workload.targets else {target}
+    most = plan.beside if workload.tables and not workload.targets else plan.target
+    boost = np.array(
+        [
+            max(most if predicted & set(p) else 1.0, workload.pair_weight(p))
+            * (1.0 if numeric & set(p) else plan.named)
+            for p in pairs
+        ]
+    )
     wide = len(pairs) > plan.wide
     base = setting.sigma(share) * np.sqrt(len(pairs))
     ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)

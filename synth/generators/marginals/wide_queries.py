@@ -20,6 +20,13 @@ def many(histograms: Mapping[str, Histogram], plan: PairPlan) -> bool:
     return count * (count - 1) // 2 > plan.together
 
 
+def named(histograms: Mapping[str, Histogram], setting: Setting, plan: PairPlan) -> list[tuple[str, str]]:
+    """The pairs that uses need, where there are so many columns that all pairs would hide them: no others are asked for
+    then. None where pairs are few, no use needs one, or uses need too many."""
+    pairs = setting.workload.pairs(_names(histograms)) if many(histograms, plan) else []
+    return pairs if len(pairs) <= plan.together else []
+
+
 def question(histograms: Mapping[str, Histogram], setting: Setting, *, share: float, plan: PairPlan) -> Counts:
     """Every pair of columns, within ``share`` of the budget.
 

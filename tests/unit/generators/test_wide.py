@@ -11,6 +11,7 @@ from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import Mixture
 from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
+from synth.generators.workload import NamedTable, Workload
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession, quiet
 
@@ -112,3 +113,28 @@ def test_the_farthest_tables_are_those_the_model_misses():
     assert [m.columns for m, _ in retained] == [pairs[7].columns, pairs[31].columns]
     retained = choose_logits.farthest(model, groups, answers, "c5", most=2)
     assert sum("c5" in m.columns for m, _ in retained) == COLUMNS
+
+
+def test_uses_of_a_wide_table_are_asked_and_other_columns_stand_alone():
+    workload = Workload(
+        tables=(NamedTable(columns=("c0", "c1", "c2")), NamedTable(columns=("c5", "x"), weight=2.0)), targets=()
+    )
+    named, plain = replace(setting(mu=0.3), workload=workload), setting(mu=0.3)
+    session = OpenSession(people(), named)
+    releases = WIDE.measure(session, named, progress=quiet)
+    assert session.spent <= named.mu**2
+    pairs = {frozenset(m.columns) for q in session.asked if q.purpose == PURPOSE for m in q.marginals}
+    assert pairs == {frozenset(p) for p in [("c0", "c1"), ("c0", "c2"), ("c1", "c2"), ("c0", "c1", "c2"), ("c5", "x")]}
+    models = [WIDE.fit(releases, named, rng=np.random.default_rng(0), device="cpu", progress=quiet)]
+    other = OpenSession(people(), plain)
+    asked = WIDE.measure(other, plain, progress=quiet)
+    models.append(WIDE.fit(asked, plain, rng=np.random.default_rng(0), device="cpu", progress=quiet))
+    off = [_triple_error(m.sample(ROWS, rng=np.random.default_rng(1))) for m in models]
+    assert off[0] < 0.75 * off[1]
+
+
+def _triple_error(made):
+    def table(rows):
+        return np.bincount(rows["c0"] * 36 + rows["c1"] * 6 + rows["c2"], minlength=216) / ROWS
+
+    return np.abs(table(made) - table(people())).sum() / 2

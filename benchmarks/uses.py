@@ -1,0 +1,205 @@
+"""Tables made for what they will be used for: errors of what was named, and of the rest, with uses and without.
+
+    python benchmarks/uses.py [--parts tables,regressions,k_marginal,trained] [--methods mixture] [--seeds 3]
+
+Tables: ten tables of three columns of ACSIncome, drawn once for all, and ten of NIST's excerpt by PUMA. ``named`` is
+their mean total variation in groups of at most 8, ``pairs`` and ``columns`` that of all pairs and single columns in the
+same groups (the rest of the table), ``second`` what a second sample of as many rows would show in the named tables.
+Regressions: those of benchmarks/verified.py; the root mean square error over coefficients, in standard errors of the
+private table's own estimate. K-marginal: NIST's excerpt with every table of its score named. Trained: area under ROC
+and F1 on Adult's test rows of CatBoost trained on synthetic rows (an environment of its own, build/catboost, unless
+``--python`` names one), the target named. Each cell is a run with fresh noise; cells that the JSON,
+benchmarks/results/uses.json, holds are passed over.
+"""
+
+import json
+from functools import cache, partial
+from itertools import combinations
+from math import pi
+from pathlib import Path
+
+import numpy as np
+import verified
+from beyond_pairs import BY
+from markdown_tables import means
+from orders import _apart, _coded, _frequent, _quantiles, k_marginal
+from public_tables import facts, numeric, prepared, ran, scored, texts
+from runner import Row, answer_of, environment, grid, measured, start
+
+import synth
+from synth.verified import language
+from synth.verified.law import Law
+
+WITHOUT, NAMED = "without", "with uses"
+WAYS = (WITHOUT, NAMED)
+GROUPS, TEN = 8, 10
+PUMA = "PUMA"
+INSIDE = """
+import json, sys
+import pandas as pd
+from catboost import CatBoostClassifier
+from sklearn.metrics import f1_score, roc_auc_score
+train, test, target, positive, numbers = (*sys.argv[1:5], sys.argv[5].split(","))
+rows = [pd.read_csv(p, dtype=str, keep_default_na=False) for p in (train, test)]
+names = [n for n in rows[0] if n != target]
+for r in rows:
+    for n in names:
+        r[n] = pd.to_numeric(r[n], errors="coerce") if n in numbers else r[n]
+model = CatBoostClassifier(iterations=1000, learning_rate=0.05, depth=6, random_seed=0, verbose=False, thread_count=1)
+model.fit(rows[0][names], rows[0][target] == positive, cat_features=[n for n in names if n not in numbers])
+truth, probability = rows[1][target] == positive, model.predict_proba(rows[1][names])[:, 1]
+print(json.dumps({"auc": roc_auc_score(truth, probability), "f1": f1_score(truth, probability > 0.5)}))
+"""
+
+
+@cache
+def ten(names: tuple[str, ...], by: str | None) -> tuple[tuple[str, ...], ...]:
+    """Ten tables of three columns, drawn once for all; all with ``by`` where it is named."""
+    others = [n for n in names if n != by]
+    every = list(combinations(others, 3)) if by is None else [(by, *p) for p in combinations(others, 2)]
+    return tuple(every[i] for i in np.random.default_rng(0).permutation(len(every))[:TEN])
+
+
+def measurable(folder: Path) -> tuple[str, ...]:
+    """The columns that are measured."""
+    return tuple(n for n, c in facts(folder).items() if c["type"] != "identifier")
+
+
+def said(tables) -> list[str]:
+    """Words of the command line for these tables."""
+    return [w for t in tables for w in ("--for", " by ".join(f"`{n}`" for n in t))]
+
+
+def errors(folder: Path, made: Path, tables) -> Row:
+    """Mean total variations: of the named tables, of all pairs, of single columns; a second sample's of the named."""
+    real, rows, names = texts(folder / "train.csv"), texts(made), list(measurable(folder))
+    codes = _coded(real[names], rows[names], numeric(folder), lambda r, m: _quantiles(r, m, GROUPS), _frequent)
+
+    def mean_of(chosen) -> float:
+        return float(np.mean([_apart(codes, t) for t in chosen]))
+
+    return {
+        "named": mean_of(tables),
+        "second": float(np.mean([by_chance(codes, t, len(real)) for t in tables])),
+        "pairs": mean_of(combinations(names, 2)),
+        "columns": mean_of((n,) for n in names),
+    }
+
+
+def by_chance(codes, columns, rows: int) -> float:
+    """The total variation that a second sample of so many rows would show, about."""
+    flat = np.zeros(1, dtype=np.int64)
+    for column in columns:
+        flat = flat * codes[column][2] + codes[column][0]
+    p = np.unique(flat, return_counts=True)[1] / rows
+    return float(0.5 * (4 / pi / rows) ** 0.5 * np.sqrt(p * (1 - p)).sum())
+
+
+def tables_part(folder: Path, cell: Row) -> Row:
+    """A run and the errors of its named tables."""
+    tables = ten(measurable(folder), BY.get(cell["table"]))
+    result = ran(folder, cell, *(said(tables) if cell["way"] == NAMED else ()))
+    made = folder / "out" / "synthetic.csv"
+    if "failed" in result:
+        return result
+    more = (
+        {k: scored(folder)[k] for k in ("ks", "tv", "pair_tv_err", "tstr_auc")}
+        if (folder / "test.csv").exists()
+        else {}
+    )
+    return result | errors(folder, made, tables) | more
+
+
+def k_part(folder: Path, cell: Row) -> Row:
+    """A run and NIST's k-marginal, as benchmarks/beyond_pairs.py has it."""
+    tables = [(PUMA, *p) for p in combinations([n for n in measurable(folder) if n != PUMA], 2)]
+    result = ran(folder, cell, *(said(tables) if cell["way"] == NAMED else ()))
+    if "failed" in result:
+        return result
+    names = list(measurable(folder))
+    real, made = texts(folder / "train.csv")[names], texts(folder / "out" / "synthetic.csv")[names]
+    return result | {"k_marginal": k_marginal(real, made, numeric(folder), by=PUMA)}
+
+
+def trained(folder: Path, cell: Row, *, python: str) -> Row:
+    """A run and a classifier trained on its rows; way None: on the real ones."""
+    schema, real = json.loads((folder / "schema.json").read_text()), cell["way"] is None
+    target = schema.pop("target")
+    plain, positive = folder / "plain.json", schema.pop("positive", None)
+    plain.write_text(json.dumps(schema))
+    words = ("--for", f"predict {target}") if cell["way"] == NAMED else ()
+    result = {} if real else ran(folder, cell, *words, schema="plain.json")
+    if "failed" in result:
+        return result
+    made = folder / "train.csv" if real else folder / "out" / "synthetic.csv"
+    known = [n for n in numeric(folder) if n != target]
+    ask = [python, "-c", INSIDE, made, folder / "test.csv", target, positive or ">50K", ",".join(known)]
+    return result | answer_of(ask)
+
+
+def regression_part(_: object, cell: Row) -> Row:
+    """The error of a regression on the rows of a release, in the private table's own standard errors."""
+    which, plain = verified.ASKED[cell["table"]]
+    with verified.table(which) as (rows, schema):
+        asked = plain if "kind" in plain else verified.LOGISTIC | plain
+        line = {"kind": "regression", "formula": asked["formula"], "positive": asked.get("positive")}
+        result = synth.run(
+            rows,
+            schema=schema,
+            epsilon=cell["epsilon"],
+            delta=verified.DELTA,
+            method=cell["method"],
+            dataset="b",
+            ledger=Path(str(cell["place"])) / "l.sqlite",
+            separate=True,
+            seed=cell["seed"],
+            uses=[line] if cell["way"] == NAMED else [],
+        )
+        question = language.read(asked, schema)[0]
+        laws = [
+            Law.of(question.score, p, float(len(next(iter(p.values())))))
+            for p in (verified.positions(rows, schema), verified.positions(result.frame, schema))
+        ]
+    none = np.zeros_like(laws[0].beta)
+    truth, own = (law.coefficients(none) for law in laws)
+    error = np.sqrt((laws[0].influences(none) ** 2) @ laws[0].w)
+    each = dict(zip(question.names, np.round((own - truth) / error, 3).tolist(), strict=True))
+    return {"error": float(np.sqrt((((own - truth) / error) ** 2).mean())), "each": each}
+
+
+markdown = partial(means, by=("part", "table", "method", "way"), runs="runs", spread=True)
+COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "ks": 4, "tv": 4, "k_marginal": 1, "error": 2, "auc": 4}
+
+
+def main(given) -> None:
+    rows: list[Row] = []
+    ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": WAYS}
+    for part in given.parts:
+        if part == "regressions":
+            from tempfile import TemporaryDirectory
+
+            def regress(place: object, cell: Row) -> Row:
+                with TemporaryDirectory() as folder:
+                    return regression_part(place, cell | {"place": folder})
+
+            cells = grid(part=[part], table=list(verified.ASKED), **ways)
+            rows += measured(given, cells, regress)
+            continue
+        one = {"tables": tables_part, "k_marginal": k_part}.get(part)
+        names = {"tables": ["acs", "nist24"], "k_marginal": ["nist24"], "trained": ["adult"]}[part]
+        if part == "trained":
+            python = given.python or environment("catboost", "catboost", "scikit-learn", "pandas")
+            one = partial(trained, python=python)
+        cells = grid(part=[part], table=names, **ways)
+        if part == "trained":
+            cells = [
+                {"part": part, "table": "adult", "epsilon": None, "method": "real rows", "seed": 0, "way": None},
+                *cells,
+            ]
+        rows += measured(given, cells, one, prepare=prepared)
+    print(markdown([r for r in rows if r["part"] in given.parts], columns=COLUMNS))
+
+
+if __name__ == "__main__":
+    usual = {"parts": "tables,regressions,k_marginal,trained", "methods": ["mixture"], "seeds": 3, "epsilon": 1.0}
+    start(main, public=True, json="uses", python="", **usual)

@@ -1,0 +1,127 @@
+"""What a table is worth for the uses that its schema names, in their words. For the steward alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.evaluate.fidelity import Comparison
+from synth.evaluate.joint_scores import mean, scored
+from synth.evaluate.rating import COEFFICIENTS, Scored, Use, rate, use_of
+from synth.evaluate.read_sample import Sample
+from synth.pipeline.uses import positive_of
+from synth.schema import uses as named
+from synth.schema.table import CATEGORICAL, Schema
+from synth.verified import formula, language
+from synth.verified.law import Law, free
+
+CELLS = 8  # groups of a column in a table of three and more
+BY_CHANCE = 2**0.5  # standard errors between the estimates of two samples
+Z = 1.959964
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """A regression's coefficient in the synthetic and in the real rows; ``error``: the real one's standard error."""
+
+    name: str
+    synthetic: float = field(repr=False)
+    real: float = field(repr=False)
+    error: float = field(repr=False)
+
+    @property
+    def in_words(self) -> str:
+        """Both, the real one with its 95 % interval.
+
+        >>> Coefficient(name="education", synthetic=5.3, real=5.1, error=0.2).in_words
+        'coefficient of education: 5.3 (real 5.1, 95 % interval 4.708 to 5.492)'
+        """
+        low, high = (self.real + s * Z * self.error for s in (-1, 1))
+        return (
+            f"coefficient of {self.name}: {self.synthetic:.4g} (real {self.real:.4g}, 95 % interval {low:.4g} to "
+            f"{high:.4g})"
+        )
+
+
+def judged(
+    schema: Schema, comparison: Comparison, real: Sample, synthetic: Sample, *, fitted: bool = True
+) -> Iterator[Use]:
+    """A verdict on each use of the schema, in its words; what trained models predict is judged elsewhere.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    for use in schema.uses or ():
+        if isinstance(use, named.RegressionUse):
+            yield _regression(schema, use, real, synthetic, fitted=fitted)
+        elif isinstance(use, named.ColumnsUse):
+            ones = [_table(comparison, (n,)) for n in use.columns]
+            yield use_of("columns", f"named: {use.words}", _whole(ones), fitted=fitted)
+        elif use.tables:
+            larger = max(len(t) for t in use.tables) > 2
+            tables = [_table(comparison, t) for t in use.tables]
+            yield use_of("triples" if larger else "pairs", f"named: {use.words}", _whole(tables), fitted=fitted)
+
+
+def _whole(tables: Sequence[Scored]) -> Scored:
+    result = mean(tables)
+    assert result is not None
+    return result
+
+
+def _table(comparison: Comparison, names: tuple[str, ...]) -> Scored:
+    """One table, of three and more columns in few groups each, as every such table is compared."""
+    few = {n: comparison.few(n, CELLS if len(names) > 2 else None) for n in names}
+    sizes = [int(max(c.max(initial=0) for c in few[n])) + 1 for n in names]
+    codes = ({n: few[n][0] for n in names}, {n: few[n][1] for n in names})
+    return scored(names, sizes, codes, comparison.filled)
+
+
+def coefficients(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample) -> list[Coefficient]:
+    """A regression on both tables; none where it cannot be fitted to one of them.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    column = formula.column_of(formula.sides(use.formula, place="use")[0])
+    positive = positive_of(schema, column, use.positive)
+    kind = "logistic" if schema.columns[column].type in CATEGORICAL else "linear"
+    plain = {"kind": kind, "formula": use.formula} | ({} if positive is None else {"positive": positive})
+    question = language.read(plain, schema)[0]
+    wide = len(question.names)
+    if any(len(free(question.score, s.positions)) < wide for s in (real, synthetic)):
+        return []
+    laws = [Law.of(question.score, s.positions, float(s.used)) for s in (real, synthetic)]
+    none = np.zeros(wide)
+    ours, theirs = (law.coefficients(none) for law in laws)
+    error = np.sqrt((laws[0].influences(none) ** 2) @ laws[0].w)
+    return [
+        Coefficient(name=n, synthetic=float(b), real=float(a), error=float(e))
+        for n, a, b, e in zip(question.names, ours, theirs, error, strict=True)
+    ]
+
+
+def _regression(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample, *, fitted: bool) -> Use:
+    try:
+        each = coefficients(schema, use, real, synthetic)
+    except (UsageError, np.linalg.LinAlgError, FloatingPointError):
+        each = []
+    off = [(c.synthetic - c.real) / c.error for c in each if c.error > 0]
+    if not off:
+        return Use(
+            name="regression",
+            use=f"named: {use.words}",
+            level="usable with care for",
+            why="it cannot be fitted to the rows",
+            value=None,
+        )
+    value = float(np.sqrt(np.mean(np.square(off))))
+    level, why = rate(COEFFICIENTS, value, second=BY_CHANCE, digits=2, fitted=fitted)
+    return Use(
+        name="regression",
+        use=f"named: {use.words}",
+        level=level,
+        why=why,
+        value=value,
+        second=BY_CHANCE,
+        parts=tuple(c.in_words for c in each),
+    )

@@ -1,0 +1,79 @@
+"""What a table is to be used for, as a method sees it: tables, targets and columns, each with a weight. Public."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from synth.questions.tables import Bins
+
+PAIR, COLUMN, INSIDE = 8.0, 2.0, 3.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedTable:
+    """A table that a use needs, of two columns or more. ``use``: the number of its use, from 0.
+
+    ``bins``: of some of its columns the groups that the use itself has, as a formula's ``I(age > 40)``: no others are
+    needed. Privacy: public only.
+    """
+
+    columns: tuple[str, ...]
+    weight: float = 1.0
+    use: int = 0
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """All that uses need: ``tables``; ``targets``, the most important first; ``columns`` that matter, with weights.
+
+    ``outcomes``: of regressions, categories that a model may draw by a logit. Privacy: public only.
+    """
+
+    tables: tuple[NamedTable, ...] = ()
+    targets: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    columns: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def larger(self) -> tuple[NamedTable, ...]:
+        """The tables of three and more columns, each once, with the greatest of its weights."""
+        best: dict[tuple[frozenset[str], tuple[str, ...]], NamedTable] = {}
+        for table in self.tables:
+            key = frozenset(table.columns), tuple(sorted(table.bins))
+            if len(table.columns) > 2 and (key not in best or table.weight > best[key].weight):
+                best[key] = table
+        return tuple(best.values())
+
+    def target(self, declared: str | None) -> str | None:
+        """The column that a model draws last, from all others: the schema's own target, else the first named."""
+        return declared or next(iter((*self.targets, *self.outcomes)), None)
+
+    def pairs(self, names: Collection[str]) -> list[tuple[str, str]]:
+        """The pairs of these columns that uses need: inside tables, of targets with every column, of named columns.
+
+        >>> Workload(tables=(NamedTable(columns=("a", "b", "c")),), targets=("d",)).pairs(["a", "b", "d"])
+        [('a', 'b'), ('a', 'd'), ('b', 'd')]
+        """
+        matter = {n for n in self.columns if n in names}
+        return [
+            (a, b)
+            for a, b in combinations(names, 2)
+            if frozenset((a, b)) in self._pairs or {a, b} & {*self.targets} or {a, b} <= matter
+        ]
+
+    def pair_weight(self, pair: tuple[str, ...]) -> float:
+        """By how much a table of two columns matters more than one that no use needs, 1 or more."""
+        return max(self._pairs.get(frozenset(pair), 1.0), *(1 + (COLUMN - 1) * self.columns.get(n, 0.0) for n in pair))
+
+    @cached_property
+    def _pairs(self) -> Mapping[frozenset[str], float]:
+        made: dict[frozenset[str], float] = {}
+        for table in self.tables:
+            for i, a in enumerate(table.columns):
+                for b in table.columns[i + 1 :]:
+                    more = (PAIR if len(table.columns) == 2 else INSIDE) - 1
+                    pair = frozenset((a, b))
+                    made[pair] = max(made.get(pair, 1.0), 1 + more * table.weight)
+        return made

@@ -1,0 +1,176 @@
+"""From what a table is to be used for to the tables that a method is asked for: formulas are read here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from synth.errors import InputError, UsageError
+from synth.generators.workload import NamedTable, Workload
+from synth.pipeline.learn_schema import lacking
+from synth.questions import Bins, Block
+from synth.schema import uses as named
+from synth.schema.column import CATEGORICAL
+from synth.schema.table import Schema
+from synth.verified import formula
+
+NOT_BY = "method {} does not divide its budget by uses; mixture and aim do"
+FEW = 12  # values of a term, up to which its column is counted in just these groups
+MOST_TOGETHER = 3  # predictors beside the outcome in one table
+
+
+def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
+    """The schema with further uses: lines of text, or plain JSON. All of its uses are checked, formulas too.
+
+    Errors: UsageError for the lines, InputError for those of the schema itself, each naming the use and the rule.
+
+    Privacy: public only.
+    """
+    lines = (lines,) if isinstance(lines, str) else lines
+    if schema.uses or lines:
+        _complete(schema)
+    checked(schema)
+    if not lines:
+        return schema
+    try:
+        plain = schema.model_dump(exclude_none=True)
+        result = Schema.model_validate({**plain, "uses": [*plain.get("uses", ()), *lines]})
+    except InputError as error:
+        raise UsageError(f"`uses=`: {error}") from None
+    except ValueError as error:
+        raise UsageError(
+            f"`uses=`: each is a line of text or its JSON; {named.FORMS} ({type(error).__name__})"
+        ) from None
+    for problem in named.problems(result.uses or (), result.columns, result.measured()):
+        raise UsageError(f"`uses=`: {problem}")
+    try:
+        checked(result)
+    except InputError as error:
+        raise UsageError(f"`uses=`: {str(error).removeprefix('schema: ')}") from None
+    return schema.model_copy(update={"uses": result.uses})
+
+
+def _complete(schema: Schema) -> None:
+    """Errors: InputError where uses rest on facts that are not there yet."""
+    if lacking(schema):
+        raise InputError(
+            "schema: uses are read under a complete schema, and facts of it are to be learnt first; learn them with "
+            "`synth.learn_schema`, then name the uses"
+        )
+
+
+def checked(schema: Schema) -> None:
+    """Reads all formulas of the schema's uses. Errors: InputError."""
+    try:
+        workload(schema)
+    except UsageError as error:
+        raise InputError(f"schema: {error}") from None
+
+
+def workload(schema: Schema) -> Workload:
+    """The tables, targets and columns that the schema's uses need. Errors: UsageError for a formula that is none.
+
+    Privacy: public only.
+    """
+    tables: list[NamedTable] = []
+    targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
+    for number, use in enumerate(schema.uses or ()):
+        match use:
+            case named.RegressionUse():
+                response, asked = _of_formula(schema, use, number)
+                outcomes += [response] if schema.columns[response].type in CATEGORICAL else []
+                tables += asked
+            case named.PredictionUse():
+                targets += use.columns
+            case named.ColumnsUse():
+                columns |= {n: max(use.weight, columns.get(n, 0.0)) for n in use.columns}
+            case _:
+                tables += [NamedTable(columns=t, weight=use.weight, use=number) for t in use.tables]
+    return Workload(tables=tuple(tables), targets=_once(targets), outcomes=_once(outcomes), columns=columns)
+
+
+def _once(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def positive_of(schema: Schema, column: str, stated: str | None) -> str | None:
+    """The category of an outcome that counts as 1: the one stated, the schema's own, of two the last."""
+    own = schema.columns[column]
+    if own.type not in CATEGORICAL:
+        return stated
+    names = list(own.categories or ())
+    declared = schema.positive if column == schema.target else None
+    return stated or declared or (names[-1] if len(names) == 2 else None)
+
+
+def parsed(schema: Schema, use: named.RegressionUse, *, place: str) -> tuple[str, tuple[Block, Block], formula.Design]:
+    """A regression's outcome, its numbers by position, and its right side. Errors: UsageError."""
+    left, right = formula.sides(use.formula, place=place)
+    response = formula.column_of(left)
+    if response not in schema.measured():
+        raise UsageError(f"{place}: {left} is not among the measured columns; {formula.FORMS}")
+    numbers = formula.outcome(left, schema, positive_of(schema, response, use.positive), place=place)
+    return response, numbers, formula.design(right, schema, place=place)
+
+
+def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[str, list[NamedTable]]:
+    """The outcome, and its tables with each predictor, each two of them, and those of each interaction.
+
+    What a regression is solved from, at least to the second order: its score has the outcome with each term, its
+    curvature the terms two by two.
+    """
+    place = f"use {number + 1} ({named.shown(use.formula)})"
+    response, (numbers, _), design = parsed(schema, use, place=place)
+    factors = design.factors
+    predictors = _once([b.bins.column for b in factors])
+    if response in predictors:
+        raise UsageError(f"{place}: {response} is on both sides; an outcome explains nothing of itself")
+    exact = _groups(schema, [numbers, *factors])
+    crossed = {tuple(sorted({factors[i].bins.column for i, _ in term})) for term in design.terms}
+    together = {t for t in crossed if 2 < len(t) <= MOST_TOGETHER}
+    sets = [*((p,) for p in predictors), *combinations(predictors, 2), *sorted(together)]
+    return response, [
+        NamedTable(columns=(response, *s), weight=use.weight, use=number, bins=_some(exact, (response, *s)))
+        for s in sets
+    ]
+
+
+def _some(groups: Mapping[str, Bins], columns: Sequence[str]) -> dict[str, Bins]:
+    return {n: groups[n] for n in columns if n in groups}
+
+
+def _groups(schema: Schema, blocks: Sequence[Block]) -> dict[str, Bins]:
+    """Of each column whose terms have few values the positions with the same ones, missing codes by themselves."""
+    by_column: dict[str, list[Block]] = {}
+    for block in blocks:
+        by_column.setdefault(block.bins.column, []).append(block)
+    return dict(_alike(schema, n, own) for n, own in by_column.items() if _alike(schema, n, own) is not None)  # type: ignore[misc]
+
+
+def _alike(schema: Schema, name: str, blocks: Sequence[Block]) -> tuple[str, Bins] | None:
+    bins = blocks[0].bins  # those of all blocks of a column (`formula.parts`)
+    values = np.concatenate([b.table for b in blocks], axis=1)
+    known = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+    if known.max(initial=0) + 1 > FEW:
+        return None
+    missing = bins.groups < 0
+    groups = np.where(missing, known.max() + 1, known[np.maximum(bins.groups, 0)])
+    ends = np.append(True, groups[1:] != groups[:-1])
+    return name, Bins(column=name, cells=schema.columns[name].cells, starts=bins.starts[ends], groups=groups[ends])
+
+
+def tables_of(schema: Schema) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Each use in words, and the tables that tell whether it is served, of one column too.
+
+    Privacy: public only.
+    """
+    made = workload(schema)
+    for number, use in enumerate(schema.uses or ()):
+        others = [n for n in schema.measured() if n not in use.names]
+        tables = [t.columns for t in made.tables if t.use == number]
+        if isinstance(use, named.ColumnsUse):
+            tables = [(n,) for n in use.columns]
+        elif isinstance(use, named.PredictionUse):
+            tables = [(n, other) for n in use.columns for other in others]
+        yield use.words, tables

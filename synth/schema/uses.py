@@ -1,0 +1,354 @@
+"""What a table is to be used for, as the steward or the researchers say it: tables, regressions, groups, targets.
+
+Uses are public, as a target is: a method divides its budget by them, reports answer in their words. Each is written as
+a line of text, or as JSON. Names with spaces, or words of the grammar, stand in backquotes.
+
+    age by sex by district                          a table of two to four columns
+    income ~ age + sex*education                    a regression
+    compare income, hours across sex, district      what differs between groups
+    predict income, health                          columns that models will predict
+    columns age, income                             columns that matter more
+    correlations of age, income, hours              how numbers go together
+
+A weight stands behind: `age by sex (weight 2)`.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from synth.errors import InputError, meant
+
+MOST_COLUMNS = 4  # of a table
+MOST_USES, MOST_TABLES = 200, 2000
+MOST_WEIGHT = 100.0
+MOST_TEXT = 1000  # characters of a line, as of a formula
+FEWEST_BINS = 2  # of a column in a table of several
+MOST_CELLS = 1 << 17  # of all named tables of three and more columns together, on the coarsest bins
+FORMS = (
+    "write `age by sex by district`, `income ~ age + sex*education`, `compare income across sex`, `predict income`, "
+    "`columns age, income` or `correlations of age, income`"
+)
+NAME = r"`[^`]+`|[^`,]+?"
+WEIGHT = re.compile(r"\s*\(\s*weight\s+([0-9.]+)\s*\)\s*$", re.I)
+LISTED = re.compile(r"\s*(?:,|\band\b)\s*")
+QUOTE = re.compile(r"`([^`]*)`")
+
+Named = tuple[str, ...]
+
+
+class _Use(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    weight: float = Field(default=1.0, gt=0, le=MOST_WEIGHT)
+
+    @property
+    def names(self) -> Named:
+        """The columns that it names; of a formula none, which whoever reads formulas knows."""
+        return ()
+
+    @property
+    def tables(self) -> tuple[Named, ...]:
+        """The tables that it needs."""
+        return ()
+
+    @property
+    def words(self) -> str:
+        """The use as a line of text, without its weight."""
+        raise NotImplementedError
+
+
+class TableUse(_Use):
+    """A table of counts: ``{"kind": "table", "columns": ["age", "sex", "district"]}``."""
+
+    kind: Literal["table"] = "table"
+    columns: Named = Field(min_length=2, max_length=MOST_COLUMNS)
+
+    @property
+    def names(self) -> Named:
+        """Its columns."""
+        return self.columns
+
+    @property
+    def tables(self) -> tuple[Named, ...]:
+        """Itself."""
+        return (self.columns,)
+
+    @property
+    def words(self) -> str:
+        """The columns with "by" between them."""
+        return " by ".join(map(quoted, self.columns))
+
+
+class RegressionUse(_Use):
+    """A regression: ``{"kind": "regression", "formula": "income ~ age + sex*education"}``.
+
+    ``positive``: the category of the outcome that counts as 1; by default the schema's, of two the last.
+    """
+
+    kind: Literal["regression"] = "regression"
+    formula: str = Field(min_length=3, max_length=MOST_TEXT)
+    positive: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The formula."""
+        return self.formula
+
+
+class ComparisonUse(_Use):
+    """What differs between groups of people: ``{"kind": "comparison", "of": ["income"], "groups": ["sex"]}``."""
+
+    kind: Literal["comparison"] = "comparison"
+    of: Named = Field(min_length=1)
+    groups: Named = Field(min_length=1, max_length=MOST_COLUMNS - 1)
+
+    @property
+    def names(self) -> Named:
+        """What is compared, and the columns of the groups."""
+        return (*self.of, *self.groups)
+
+    @property
+    def tables(self) -> tuple[Named, ...]:
+        """Each column with those of the groups."""
+        return tuple((*self.groups, n) for n in self.of)
+
+    @property
+    def words(self) -> str:
+        """Both lists."""
+        return f"compare {_list(self.of)} across {_list(self.groups)}"
+
+
+class PredictionUse(_Use):
+    """Columns that models will predict: ``{"kind": "prediction", "columns": ["income"]}``."""
+
+    kind: Literal["prediction"] = "prediction"
+    columns: Named = Field(min_length=1)
+
+    @property
+    def names(self) -> Named:
+        """The targets."""
+        return self.columns
+
+    @property
+    def words(self) -> str:
+        """The targets."""
+        return f"predict {_list(self.columns)}"
+
+
+class ColumnsUse(_Use):
+    """Columns that matter more than the others: ``{"kind": "columns", "columns": ["age", "income"]}``."""
+
+    kind: Literal["columns"] = "columns"
+    columns: Named = Field(min_length=1)
+
+    @property
+    def names(self) -> Named:
+        """The columns."""
+        return self.columns
+
+    @property
+    def words(self) -> str:
+        """The columns."""
+        return f"columns {_list(self.columns)}"
+
+
+class CorrelationUse(_Use):
+    """How columns go together, pair by pair: ``{"kind": "correlation", "columns": ["age", "income", "hours"]}``."""
+
+    kind: Literal["correlation"] = "correlation"
+    columns: Named = Field(min_length=2)
+
+    @property
+    def names(self) -> Named:
+        """The columns."""
+        return self.columns
+
+    @property
+    def tables(self) -> tuple[Named, ...]:
+        """All pairs."""
+        return tuple(combinations(self.columns, 2))
+
+    @property
+    def words(self) -> str:
+        """The columns."""
+        return f"correlations of {_list(self.columns)}"
+
+
+Use = Annotated[
+    TableUse | RegressionUse | ComparisonUse | PredictionUse | ColumnsUse | CorrelationUse, Field(discriminator="kind")
+]
+
+
+def quoted(name: str) -> str:
+    """A column's name as it stands in a line: in backquotes where it has more than letters, digits and points.
+
+    >>> quoted("age"), quoted("hours per week")
+    ('age', '`hours per week`')
+    """
+    return name if re.fullmatch(r"[\w.-]+", name) else f"`{name}`"
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def of_text(text: str) -> Use:
+    """The use that a line says. Errors: InputError that says how lines are written.
+
+    Privacy: public only.
+
+    >>> of_text("age by sex by `home district` (weight 2)").words
+    'age by sex by `home district`'
+    >>> of_text("compare income and hours across sex").tables
+    (('sex', 'income'), ('sex', 'hours'))
+    """
+    line, weight = " ".join(text.split()), 1.0
+    if match := WEIGHT.search(line):
+        line, weight = line[: match.start()], _number(match[1], text)
+    if not line or len(line) > MOST_TEXT:
+        raise InputError(f"use {shown(text)}: must be 1 to {MOST_TEXT} characters; {FORMS}")
+    plain, names = _without_quotes(line)
+    try:
+        return _read(plain, line, names, weight)
+    except ValueError:  # pydantic's own, of lists that are too short or too long
+        raise InputError(
+            f"use {shown(text)}: a table has 2 to {MOST_COLUMNS} columns, a comparison 1 to {MOST_COLUMNS - 1} of "
+            f"groups, a weight is above 0 and at most {MOST_WEIGHT:g}; {FORMS}"
+        ) from None
+
+
+def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
+    def listed(text: str, mark: re.Pattern[str] = LISTED) -> Named:
+        return tuple(_restored(part.strip(), quotes) for part in mark.split(text) if part.strip())
+
+    if "~" in plain:
+        return RegressionUse(formula=line, weight=weight)
+    if match := re.fullmatch(r"compare (.+?) (?:across|between|by) (.+)", plain, re.I):
+        return ComparisonUse(of=listed(match[1]), groups=listed(match[2]), weight=weight)
+    for kind, start in (
+        (PredictionUse, "predict"),
+        (ColumnsUse, "columns?"),
+        (CorrelationUse, "correlations?(?: (?:of|between))?"),
+    ):
+        if match := re.fullmatch(rf"{start}:? (.+)", plain, re.I):
+            return kind(columns=listed(match[1]), weight=weight)
+    parts = re.split(r" by | x | × ", plain, flags=re.I)
+    if len(parts) > 1:
+        return TableUse(columns=tuple(_restored(p.strip(), quotes) for p in parts), weight=weight)
+    raise InputError(f"use {shown(line)}: is none that is understood; {FORMS}")
+
+
+def _number(text: str, line: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"use {shown(line)}: the weight must be a number; {FORMS}") from None
+
+
+def _without_quotes(line: str) -> tuple[str, list[str]]:
+    """The line with a mark for each quoted name, and these names."""
+    names: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        names.append(match[1])
+        return f"\x00{len(names) - 1}\x00"
+
+    return QUOTE.sub(mark, line), names
+
+
+def _restored(text: str, quotes: Sequence[str]) -> str:
+    return re.sub("\x00(\\d+)\x00", lambda m: quotes[int(m[1])], text)
+
+
+def shown(text: str) -> str:
+    """A line in a message, cut where it is long."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def read(plain: Any) -> Any:
+    """What stands as ``uses`` in a schema, lines of text as uses. Errors: InputError."""
+    if isinstance(plain, list | tuple):
+        return [of_text(use) if isinstance(use, str) else use for use in plain]
+    return plain
+
+
+def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
+    """The uses in a research plan, and its lines that name none: a line is a use, or prose that names columns.
+
+    Prose that names two to four of the ``columns`` asks for their table. Empty lines, bullets and numbers before a line
+    are passed over.
+
+    Privacy: public only.
+
+    >>> plan = "1. income ~ age\\n- How does income differ with age and sex?\\nFunded by X."
+    >>> uses, rest = of_plan(plan, ["age", "sex", "income"])
+    >>> [u.words for u in uses], rest
+    (['income ~ age', 'income by age by sex'], ['Funded by X.'])
+    """
+    uses: list[Use] = []
+    rest: list[str] = []
+    for line in (re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", whole).strip() for whole in text.splitlines()):
+        if not line:
+            continue
+        use = _of_line(line, columns)
+        if use is None:
+            rest.append(line)
+        elif use not in uses:
+            uses.append(use)
+    return uses, rest
+
+
+def _of_line(line: str, columns: Collection[str]) -> Use | None:
+    try:
+        use = of_text(line)
+    except InputError:
+        use = None
+    if use is not None and (isinstance(use, RegressionUse) or set(use.names) <= set(columns)):
+        return use
+    named = _mentioned(line, columns)
+    return TableUse(columns=tuple(named)) if 2 <= len(named) <= MOST_COLUMNS else None
+
+
+def _mentioned(line: str, columns: Collection[str]) -> list[str]:
+    """The columns whose names stand in a line as words, in their order there; of names within names the longest."""
+    matches = [
+        (m.start(), -len(name), name)
+        for name in columns
+        for m in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line, re.I)
+    ]
+    names, end = [], 0
+    for start, length, name in sorted(matches):
+        if start >= end and name not in names:
+            names.append(name)
+            end = start - length
+    return names
+
+
+def problems(uses: Sequence[Use], columns: Mapping[str, Any], measured: Collection[str]) -> Iterator[str]:
+    """A sentence for each rule that uses break. ``columns``: of the schema; ``measured``: those that are learnt."""
+    if len(uses) > MOST_USES:
+        yield f"it names {len(uses)} uses, at most {MOST_USES} are possible; name the important ones"
+    cells = tables = 0
+    for number, use in enumerate(uses, start=1):
+        for problem in _own_problems(use, columns, measured):
+            yield f"use {number} ({shown(use.words)}): {problem}"
+        tables += len(use.tables)
+        cells += sum(FEWEST_BINS ** len(t) for t in use.tables if len(t) > 2)
+    if tables > MOST_TABLES or cells > MOST_CELLS:
+        yield f"its uses need {tables:,} tables, at most {MOST_TABLES:,} are possible; name fewer columns"
+
+
+def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str]) -> Iterator[str]:
+    for name in dict.fromkeys(use.names):
+        if name not in columns:
+            yield f"{name!r} is not among the columns; {meant(name, measured)}"
+        elif name not in measured:
+            what = {"identifier": "an identifier", "omitted": "left out"}.get(columns[name].type, "given by a rule")
+            yield f"{name!r} is {what}, which is never modelled; choose another column"
+    names = [list(t) for t in use.tables] or [list(use.names)]
+    if any(a == b for t in names for a, b in pairwise(sorted(t))):
+        yield "it names a column twice; name it once"
