@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import regular_files, survey_weight, whole_files
+from synth.schema import survey_weight
 from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
