@@ -134,10 +134,8 @@ WORDS = re.compile(r"^(a number from|one of) ")
 def options(name: str) -> str:
     """A method's options with defaults and ranges, from the code: a run refuses what is beyond them."""
     ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
-    return table(
-        ("option", "default", "allowed"),
-        [[f"`{n}`", f"`{usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()],
-    )
+    lines = [[f"`{n}={usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()]
+    return table(("option, by default", "allowed"), lines)
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -204,7 +202,7 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
 FIGURES: dict[str, Callable[[], str]] = {
     **{name: partial(meant, *what, **how) for name, (what, how) in MEANS.items()},
     "peers": peers_of_all,
-    "peers-at-1": partial(peers_of_all, SHORT, lambda r: r["epsilon"] in (None, 1) and r["table"] in ("acs", "adult")),
+    "peers-at-1": partial(peers_of_all, SHORT, lambda r: r["epsilon"] in (None, 1) and r["table"] == "acs"),
     "beyond-pairs-at-1": partial(
         meant,
         "beyond_pairs",
