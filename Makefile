@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick test-slowest audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -32,16 +32,14 @@ run: .venv/ready-app$(LEFT_OUT)  ## the application, with the sample table ready
 	$(BIN)/synth app --port $(PORT)
 
 # One process more than two cores: where one waits for a browser, a server or a disk, the others work.
-SUITE := $(BIN)/python -m pytest -n 3 --dist loadgroup
+# The tests that take longest are named at the end, so that a change that makes the suite slow is seen.
+SUITE := $(BIN)/python -m pytest -n 3 --dist loadgroup --durations=40 --durations-min=5
 test: setup  ## the whole suite
 	$(SUITE)
 
 QUICK := tests/test_architecture.py tests/laws tests/conformance/test_generators.py tests/unit/privacy tests/unit/pipeline
 test-quick: setup  ## the laws, every method on a tiny table, the door, the ledger; no browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not slow and not long' $(QUICK)
-
-test-slowest: setup  ## the suite, and the twenty tests that take longest
-	$(SUITE) --durations=20
 
 test-slow: setup  ## what `make test` leaves out: whole products of cases, heavy statistics, longer journeys
 	$(BIN)/python -m pytest -m slow

@@ -28,6 +28,7 @@ from synth.generators import GENERATORS
 from synth.generators.options import options_of
 
 BETWEEN = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.S)
+SHOWN = re.compile(r"--show\s+(?!NAME|all)([a-z][\w-]*)")  # what a page says can be printed
 SCORES = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 HARD = ("ks", "tv", "contsim", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 LONG = dict.fromkeys(peers.SCORES, 4) | {"seconds": 1}
@@ -134,10 +135,8 @@ WORDS = re.compile(r"^(a number from|one of) ")
 def options(name: str) -> str:
     """A method's options with defaults and ranges, from the code: a run refuses what is beyond them."""
     ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
-    return table(
-        ("option", "default", "allowed"),
-        [[f"`{n}`", f"`{usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()],
-    )
+    lines = [[f"`{n}={usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()]
+    return table(("option, by default", "allowed"), lines)
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -204,7 +203,7 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
 FIGURES: dict[str, Callable[[], str]] = {
     **{name: partial(meant, *what, **how) for name, (what, how) in MEANS.items()},
     "peers": peers_of_all,
-    "peers-at-1": partial(peers_of_all, SHORT, lambda r: r["epsilon"] in (None, 1) and r["table"] in ("acs", "adult")),
+    "peers-at-1": partial(peers_of_all, SHORT, lambda r: r["epsilon"] in (None, 1) and r["table"] == "acs"),
     "beyond-pairs-at-1": partial(
         meant,
         "beyond_pairs",
@@ -271,15 +270,16 @@ def main(given) -> int:
         names = sorted(FIGURES) if given.show == "all" else [given.show]
         print("\n\n".join(f"## {name}\n\n{FIGURES[name]()}{older(name)}" for name in names))
         return 0
-    differ = []
+    differ, lines = [], []
     for path in sorted((ROOT / "docs").rglob("*.md")):
-        page = path.read_text()
+        page, name = path.read_text(), path.relative_to(ROOT).as_posix()
+        lines += [f"{name} names a table that is not there: {n}" for n in SHOWN.findall(page) if n not in FIGURES]
         if written(page) != page:
-            differ.append(path.relative_to(ROOT).as_posix())
+            differ.append(name)
             if not given.check:
                 path.write_text(written(page))
     said = "differs from benchmarks/results: run make figures" if given.check else "written"
-    lines = [f"{said}: {p}" for p in differ]
+    lines += [f"{said}: {p}" for p in differ]
     print("\n".join(lines), end="\n" if lines else "")
     return int(bool(lines) and given.check)
 

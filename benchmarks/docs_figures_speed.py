@@ -124,14 +124,6 @@ def ledger(stored: Stored) -> str:
     return table(("", *heads), lines)
 
 
-def writing(stored: Stored) -> str:
-    """Rows of a model into files: seconds by the clock and by the processor."""
-    rows = [{"size": power(w["rows"]), "rate": w["rows"] / w["cpu_seconds"]} | w for w in stored("write").values()]
-    cells = "{way}|{size}|" + cost() + "|{rate:,.0f}|{mib:,.0f}"
-    heads = "into|rows|seconds|processor|rows a second of processor|MiB on disk"
-    return filled([r | {"mib": r["bytes"] / 2**20} for r in rows], heads, cells)
-
-
 def wide_seconds(stored: Stored) -> str:
     """A thousand columns: forecast, seconds and memory."""
     rows = [{"method": name} | stored("wide_columns")[name] for name in ("independent", "mixture")]
@@ -177,7 +169,6 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     "spread": spread,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
-    "writing": writing,
     "ledger": ledger,
     "counting": _sized(
         "rows",

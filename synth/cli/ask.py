@@ -1,6 +1,7 @@
 """`synth ask`: what an analysis of a release says of the private table: its price, and for an epsilon the answer."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,7 +114,7 @@ def _place(table: Path | None, epsilon: float | None, out: Path | None) -> Path:
     return place
 
 
-def _lines(answers: list[dict[str, Any]]) -> list[str]:
+def _lines(answers: Sequence[dict[str, Any]]) -> list[str]:
     return [
         f"{name}: {_span(reported)}; synthetic {_short(reported['synthetic'])}{_near(one, name)}"
         for one in answers

@@ -322,19 +322,3 @@ def test_the_ledger_leaves_as_a_table_that_a_spreadsheet_reads(done):
     at = done
     at.switch_page(view("ledger")).run()
     assert {"Export these lines (JSON)", "Export these lines (CSV)"} <= downloads(at)
-
-
-def test_one_person_with_several_rows_is_said_so_before_the_spend_and_at_release(start):
-    rows = "".join(f"p{i // 3},{20 + i % 50}\n" for i in range(300))
-    plain = {
-        "dataset": "visits",
-        "unit": "person",
-        "max_rows": 3,
-        "columns": {"person": {"type": "identifier", "source": "public"}, "age": SCHEMA["columns"]["age"]},
-    }
-    at = to_run(upload(start(), ("person,age\n" + rows).encode(), plain))
-    assert "one person with up to 3 rows in or out" in said(at)
-    at.button(key="spend").click().run()
-    ended(at).button(key="to_result").click().run()
-    at.switch_page(view("release")).run()
-    assert "In the result every row stands alone" in said(at)
