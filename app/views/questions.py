@@ -365,14 +365,14 @@ def _answer(a: asking.Asked) -> None:
     """Figures, a picture, and the files."""
     result = json.loads(asking.part(a, app_api.ANSWER))
     for one in app_api.answers_of(result):
-        st.html(str(app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")))
+        picture, tall = app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")
+        st.iframe(str(picture), height=tall, alt=_("Synthetic and verified values"))
         rows = [
             {
                 _("term"): name,
                 _("synthetic"): t["synthetic"],
                 _("verified"): t["estimate"],
-                _("low"): t["low"],
-                _("high"): t["high"],
+                _("interval"): "-" if t["low"] is None else f"{_figure(t['low'])} – {_figure(t['high'])}",
             }
             for name, t in one["terms"].items()
         ]
