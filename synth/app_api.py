@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from synth.release.card.card import meaning, odds
     from synth.report.answer_page import ANSWER
     from synth.report.answer_page import answers as answers_of
-    from synth.report.answer_page import picture as answer_picture
+    from synth.report.answer_page import framed as answer_picture
     from synth.report.answer_page import render as answer_page
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
@@ -99,7 +99,7 @@ _HOME = {
     "Visitor": "jobs.roles",
     "alone": "pipeline.schema_approval",
     "answer_page": "report.answer_page:render",
-    "answer_picture": "report.answer_page:picture",
+    "answer_picture": "report.answer_page:framed",
     "answers_of": "report.answer_page:answers",
     "appraise": "evaluate.examination",
     "appraise_related": "evaluate.related_fidelity",

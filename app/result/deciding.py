@@ -66,6 +66,7 @@ def _form(job: jobs.Job, candidates: list[jobs.Job]) -> None:
         default=names[:SHOWN],
         key="decide_columns",
         help=_("What matters to you: their pairs are counted."),
+        placeholder=_("Choose columns"),
     )
     left, right = st.columns(2)
     epsilon = left.number_input(

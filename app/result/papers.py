@@ -1,6 +1,7 @@
 """The papers of a release: one form a dataset, what nobody has written yet, and what of it goes into the bundle."""
 
 import json
+from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from hashlib import sha256
@@ -15,7 +16,7 @@ from app.session import access, frame
 from app.table import work
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _
+from synth.languages import _, ngettext
 
 OWN = "papers.json"  # beside a run: the answers that its bundle was packed with
 ONE_LINE = (
@@ -90,7 +91,7 @@ def section(job: jobs.Job, place: Path) -> None:
     st.subheader(_("Papers"), anchor=False)
     many = _("{finished} of {all} papers are finished").format(finished=finished, all=len(documents))
     if waiting:
-        labels = ", ".join(_(app_api.papers.FIELDS[n].label) for n in waiting)
+        labels = _left(waiting)
         left = _("They go into the zip with what is missing marked.") if read(job)[1] else _("The others stay out.")
         st.warning(
             _("**{many}.** Still to be written: {labels}. {left}").format(many=many, labels=labels, left=left),
@@ -105,6 +106,15 @@ def section(job: jobs.Job, place: Path) -> None:
         _("The form, once for all releases of {dataset}").format(dataset=dataset),
         "papers_open",
         lambda: _form(job, waiting),
+    )
+
+
+def _left(waiting: Iterable[str]) -> str:
+    """What is still to be written: of the short form by name, of what single papers ask besides how much."""
+    short = [_(app_api.papers.SIGNED[n].label) for n in waiting if n in app_api.papers.SIGNED]
+    more = sum(n not in app_api.papers.SIGNED for n in waiting)
+    return ", ".join(
+        [*short, *([ngettext("{n} answer of single papers", "{n} answers of single papers", more)] if more else [])]
     )
 
 

@@ -138,7 +138,12 @@ def _filter(schema: Any, key: str, words: str) -> Plain:
 
 def _conditions(schema: Any, key: str, words: str, *, most: int = MOST_CONDITIONS) -> dict[str, str]:
     names = st.multiselect(
-        words, list(schema.measured()), key=key, max_selections=most, help=_("At most three columns, each with values.")
+        words,
+        list(schema.measured()),
+        key=key,
+        max_selections=most,
+        help=_("At most three columns, each with values."),
+        placeholder=_("Choose columns"),
     )
     return {n: _value(schema, n, f"{key}_{n}") for n in names}
 

@@ -72,16 +72,25 @@ def _hints() -> None:
     )
     hints = {
         "categorical": st.multiselect(
-            _("Columns of codes"), names, key="hint_categorical", help=_("Whole numbers that stand for categories.")
+            _("Columns of codes"),
+            names,
+            key="hint_categorical",
+            help=_("Whole numbers that stand for categories."),
+            placeholder=_("Choose columns"),
         ),
         "ordinal": st.multiselect(
             _("Columns of ordered codes"),
             names,
             key="hint_ordinal",
             help=_("Categories with an order, such as school grades."),
+            placeholder=_("Choose columns"),
         ),
         "identifier": st.multiselect(
-            _("Identifiers"), names, key="hint_identifier", help=_("Names, numbers, keys: never learnt.")
+            _("Identifiers"),
+            names,
+            key="hint_identifier",
+            help=_("Names, numbers, keys: never learnt."),
+            placeholder=_("Choose columns"),
         ),
         "missing": facts.read_codes(missing),
     }

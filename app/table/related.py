@@ -180,6 +180,7 @@ def draft_again() -> None:
                 columns,
                 key="hint_categorical",
                 help=_("Whole numbers that stand for categories."),
+                placeholder=_("Choose columns"),
             ),
             "missing": facts.read_codes(missing),
         }

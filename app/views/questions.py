@@ -31,6 +31,8 @@ STATES = Texts(
 )
 LEVELS, USUAL = ("0.05", "0.1", "0.2", "0.5", "1"), 0.2
 MOST_SHOWN = 20
+FEW = 3  # terms of which each has a column
+THOUSAND = 1000  # from which on a figure is shown whole
 
 
 def page() -> None:
@@ -187,30 +189,35 @@ def _price(place: Path, request: Any, job: jobs.Job, epsilon: float) -> bool:
 
 
 def _table(price: dict[str, Any]) -> None:
-    rows = []
+    """Widths by epsilon: a line for each, so that it fits a telephone; of many terms a line for each term."""
+    several, columns = "prices" in price, dict[str, dict[str, Any]]()
     for i, one in enumerate(price.get("prices", [price]), 1):
         for name, term in one["terms"].items():
-            of = {_("question"): i} if "prices" in price else {}
-            wide = {_("epsilon {e}").format(e=e): w for e, w in term["widths"].items()}
-            rows.append(
-                {
-                    **of,
-                    _("term"): name,
-                    _("synthetic"): term["synthetic"],
-                    **wide,
-                    _("sampling"): term["sampling_width"],
-                }
-            )
-    _frame(rows)
+            columns[f"{i}: {name}" if several else name] = {
+                _("synthetic"): term["synthetic"],
+                **{_("epsilon {e}").format(e=e): w for e, w in term["widths"].items()},
+                _("sampling"): term["sampling_width"],
+            }
+    if len(columns) > FEW:
+        _frame([{_("term"): name, **of} for name, of in columns.items()])
+    else:
+        _frame([{"": line, **{n: of[line] for n, of in columns.items()}} for line in next(iter(columns.values()))])
 
 
 def _frame(rows: list[dict[str, Any]]) -> None:
-    """Figures in four digits; a dash where there is none."""
-    table = pd.DataFrame(rows)
-    for name in table.columns:
-        if table[name].dtype == float or table[name].dtype == object:
-            table[name] = [f"{v:.4g}" if isinstance(v, float) and v == v else v for v in table[name]]
+    """Figures in four digits, thousands whole; a dash where there is none."""
+    table = pd.DataFrame([{n: _figure(v) for n, v in row.items()} for row in rows])
     st.dataframe(table.fillna("-"), hide_index=True)
+
+
+def _figure(value: Any) -> Any:
+    """
+    >>> _figure(20041.3), _figure(0.12345), _figure("count")
+    ('20,041', '0.1235', 'count')
+    """
+    if not isinstance(value, float) or value != value:
+        return value
+    return f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.4g}"
 
 
 def _about(a: asking.Asked) -> None:
@@ -358,14 +365,14 @@ def _answer(a: asking.Asked) -> None:
     """Figures, a picture, and the files."""
     result = json.loads(asking.part(a, app_api.ANSWER))
     for one in app_api.answers_of(result):
-        st.html(str(app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")))
+        picture, tall = app_api.answer_picture(one["terms"], level=f"{100 * result['level']:g} %")
+        st.iframe(str(picture), height=tall, alt=_("Synthetic and verified values"))
         rows = [
             {
                 _("term"): name,
                 _("synthetic"): t["synthetic"],
                 _("verified"): t["estimate"],
-                _("low"): t["low"],
-                _("high"): t["high"],
+                _("interval"): "-" if t["low"] is None else f"{_figure(t['low'])} – {_figure(t['high'])}",
             }
             for name, t in one["terms"].items()
         ]

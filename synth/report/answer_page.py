@@ -103,6 +103,15 @@ def number(value: float | None, digits: int = 5) -> str:
     return "-" if value is None else html.number(value, digits)
 
 
+def framed(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> tuple[Markup, int]:
+    """``picture`` as a small page with its own style, and the pixels that it is high.
+
+    Privacy: released answers only.
+    """
+    chart = picture(terms, level=level)
+    return html.render("picture.html", title=_("Verified answers"), chart=chart), round(1.4 * STEP * len(terms)) + 24
+
+
 def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
     """Each term on a scale of its own: interval of the population, within it the table's, and the synthetic value.
 

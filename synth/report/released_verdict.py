@@ -32,14 +32,19 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     Privacy: released answers only.
     """
     unsure, lost = misfit.in_words(card.get("fit")) or "", _lost(card)
-    larger = f" other than the {len(publishable.larger)} that were counted" if publishable.larger else ""
+    counted = len(publishable.larger)
     return Uses(
         uses=best_first(
             [
                 *_named(publishable, fitted=not unsure),
                 use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
                 use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure, lost=lost),
-                _unknown("triples", f"{MORE}{larger}", FILLED_IN, lost=lost),
+                _unknown(
+                    "triples",
+                    f"{MORE} other than the {counted} that were counted" if counted else MORE,
+                    FILLED_IN,
+                    lost=lost,
+                ),
             ]
         ),
         unsure=unsure,

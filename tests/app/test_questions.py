@@ -111,7 +111,7 @@ def test_from_a_question_to_its_answer(run, signed, start):
     at = asked_by(start, signed)
     assert "waits for the steward's decision" in said(at)
     all_helped(at)
-    assert any("epsilon 0.2" in list(d.value.columns) for d in at.dataframe), "the price stands on the page"
+    assert any("epsilon 0.2" in list(d.value.iloc[:, 0]) for d in at.dataframe), "the price stands on the page"
     assert not {k for k in keys(at) if k.startswith(("answer_", "decline_"))}
     assert spent() == before
     assert "Anns rows" not in said(at)

@@ -1,8 +1,10 @@
 """Every text of the code has its translation in every catalogue, with the same places for values."""
 
+import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import polib
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from synth import languages as language
 
 PLACE = re.compile(r"\{\w[^{}]*\}")
+ROOT = Path(__file__).resolve().parents[2]
 CATALOGUES = sorted(language.FOLDER.glob("*.po"))
 
 
@@ -49,3 +52,15 @@ def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_s
         assert language.phrase(message).startswith("Verfahren mixture ist unbekannt; ")
         assert language.phrase("no such sentence anywhere") == "no such sentence anywhere"
     assert language._("Choose columns") == "Choose columns"
+
+
+def test_no_field_has_an_empty_text_of_the_frameworks():
+    """Streamlit writes "Choose options" into a list without a placeholder, whatever the language is."""
+    calls = [
+        (path.name, node)
+        for path in sorted((ROOT / "app").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "multiselect"
+    ]
+    assert calls
+    assert not [name for name, node in calls if "placeholder" not in {k.arg for k in node.keywords}]
