@@ -1,4 +1,4 @@
-"""Laplace counts and comparisons: moved and priced as stated, with noise of the stated size; no round is for nothing."""
+"""Laplace counts and comparisons: moved and priced as stated, noise of the stated size, no round for nothing."""
 
 from itertools import product
 from math import exp, log
