@@ -93,8 +93,8 @@ def online(
     ``table``, ``options``: as of ``synth.run``; its ``options={"updates": 20}`` are those of the method
     ``online_weights``. No more is ever charged, however many questions come.
 
-    **Guarantee**: all answers together are (epsilon, delta)-DP for the relation on the unit; with delta 0 purely. Errors:
-    UsageError, InputError, BudgetError before anything is spent; SpentError for an error inside the block.
+    **Guarantee**: all answers together are (epsilon, delta)-DP for the relation on the unit; with delta 0 purely.
+    Errors: UsageError, InputError, BudgetError before anything is spent; SpentError for an error inside the block.
 
     Privacy: reads rows, under noise.
     """
