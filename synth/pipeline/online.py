@@ -72,7 +72,7 @@ class OnlineSession:
             starts = ", ".join(str(s) for s in bins.starts)
             raise UsageError(
                 f"a question about {name}: its range is cut into parts that begin at the positions {starts}, and a "
-                "condition may not cut through one; choose bounds there, or more `bins`"
+                "condition may not cut through one; choose bounds there, or more parts (option bins)"
             )
         return Bins(column=name, cells=bins.cells, starts=np.arange(bins.cells), groups=np.where(inside, 0, -1))
 
