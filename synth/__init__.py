@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from synth.pipeline.federated import Site, federated
     from synth.pipeline.inference.estimates import estimates
     from synth.pipeline.methods import methods
+    from synth.pipeline.online import online
     from synth.pipeline.plan import plan
     from synth.pipeline.result import Result
     from synth.pipeline.run import learn_schema, run
@@ -56,6 +57,7 @@ _HOME = {
     "learn_schema": "pipeline.run",
     "methods": "pipeline.methods",
     "mixtures": "generators.marginals.mixtures:",
+    "online": "pipeline.online",
     "plan": "pipeline.plan",
     "report": "report.handed_over",  # once the room of that name is loaded, the room: it can be called, too
     "run": "pipeline.run",

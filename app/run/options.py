@@ -13,14 +13,15 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "directions": ("rotation", "gaussian", "fixed"),
     "form": ("anova", "path", "gaussian", "stepwise"),  # of dp_kernel; slicing's is a text
     "sample": ("zeros", "fixed"),
-    "accounting": ("exact", "theorem_1"),
+    "accounting": ("exact", "theorem_1", "swd"),
     "gradients": ("none", "joint"),
     "variant": ("joint", "conditional", "parallel"),
     "back_end": ("mixture", "network"),
 }
 SAYS = Texts(
     {
-        "accounting": "theorem_1: as much noise as the published bound asks for, where that is more than needed.",
+        "accounting": "theorem_1, swd: as much noise as a published bound asks for, where that is more than needed.",
+        "accuracy": "How far off answers may be, as a share of the rows.",
         "adversary": "How fast weight moves to what the model misses; 0 treats all alike.",
         "agreed": "Share of the teachers that must agree on a move before it is released.",
         "anchors": "Numbers in the functional release: a value for each point, and those of its gradient.",
@@ -34,6 +35,10 @@ SAYS = Texts(
         "choices": "Part of the remaining budget that goes to choosing what to count.",
         "classifier_rate": "How fast the network that predicts the target learns.",
         "clip": "Largest influence of one row on a step, which the noise then hides.",
+        "clip_last": "The last step's clip as a part of the first one's; between, it falls evenly.",
+        "code_rate": "How fast the network that packs and unpacks rows learns.",
+        "code_steps": "Steps in which rows are packed and unpacked, before the others.",
+        "comparing": "Part of an update's price for the comparison that finds it.",
         "compared": "About how many columns are compared at a time.",
         "components": "Components of the mixture: more can represent more, and take longer.",
         "coordinates": "Random directions along which teachers say where rows should move.",
@@ -46,6 +51,7 @@ SAYS = Texts(
         "encoding": "How columns become numbers.",
         "ensembles": "Models fitted side by side and averaged.",
         "epochs": "Passes over the rows, in place of steps; 0: steps count.",
+        "every": "Steps of the network that judges rows, for each move of the one that makes them.",
         "features": "About how many random features there are: more keep more, under more noise each.",
         "form": "How rows are compared and the model is trained: see the method's page.",
         "gradients": "joint: with form gaussian, gradients are released with the values; fewer points then.",
@@ -76,6 +82,7 @@ SAYS = Texts(
         "parts": "Parts of a direction's range that teachers vote for.",
         "points": "Made-up rows at which each step of form stepwise asks.",
         "price_rate": "How fast the transport's prices follow.",
+        "questions": "Most questions that are asked; only those that are far off cost anything.",
         "rate": "Part of the rows, drawn at random, that each step of the training sees, or the one question.",
         "records": "Most records of the small database.",
         "ridge": "How strongly noisy estimates are pulled together.",
@@ -86,6 +93,8 @@ SAYS = Texts(
         "set_rate": "How fast the condensed rows move.",
         "steps": "Steps of the training: more fit better, and take longer.",
         "sum_share": "Share of the features for single columns beside the label.",
+        "threshold": "How far off an answer must be to be counted, in parts of the largest noise.",
+        "updates": "Most questions that are counted; each has its part of the budget.",
         "variant": "joint: the column to predict is one like others. conditional, parallel: class by class.",
         "variations": "New rows made from each that was chosen.",
     }

@@ -186,8 +186,9 @@ def _summary(plain: dict[str, Any], card: dict[str, Any] | None) -> None:
         of, path = (f" of {table}", f"table {table}") if several else ("", "synthetic")
         print(f"{rows} synthetic rows{of}: {plain['paths'].get(path, 'not written')}")
     print(
-        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}, but "
-        "for a probability of delta" + (f"; the unit is {card['unit_in_words']}" if several else "")
+        f"guarantee: epsilon {card['epsilon']:g}, delta {card['delta']:g}, {card['relation']}: {card['meaning']}"
+        + (", but for a probability of delta" if card["delta"] else "")
+        + (f"; the unit is {card['unit_in_words']}" if several else "")
     )
     print(
         f"charged: epsilon {plain['epsilon_spent']:g} to {plain['dataset']}"

@@ -91,7 +91,12 @@ class ChargedRun:
         return releases, circumstances
 
     def opened(self) -> tuple[Ask, Setting]:
-        """The door of the run's one session, charged and open, for a fit that asks several sites (federated.py)."""
+        """The door of the run's one session, charged and open, for work that is not one fit (federated.py, online.py).
+
+        Errors: UsageError, before the charge, where facts of the schema are still to be learnt.
+        """
+        if self.plan.learn_share:
+            raise UsageError("schema: learn what is missing with `synth.learn_schema` first, at a price of its own")
         session = self._session(1.0, self._rows, failures=False)
         session.open()
         return session.ask, setting(self.schema, session.grant, public_rows=session.public_rows())

@@ -20,7 +20,7 @@ from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Ask, Setting
 from synth.generators.gradients.taught import Pulled
-from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.charged_run import ChargedRun, checked_and_charged
 from synth.pipeline.fit_and_draw import fit_and_sample
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Quiet, Reporter
@@ -91,7 +91,7 @@ def federated(
             f"{', '.join(METHODS)}"
         )
     with ExitStack() as stack:
-        runs = {}
+        runs: dict[str, ChargedRun] = {}
         for name, site in sites.items():
             request, rows = requested(
                 site.table,
@@ -104,8 +104,8 @@ def federated(
                 num_rows=num_rows,
                 **options,
             )
-            run = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody)
-            runs[name] = stack.enter_context(run)  # checked, and not charged yet
+            checked = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody)
+            runs[name] = stack.enter_context(checked)  # not charged yet
         doors = [run.opened() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
         generator = next(iter(runs.values())).plan.generator

@@ -1,4 +1,4 @@
-"""Laplace counts and comparisons: moved and priced as stated, noise of the stated size; no round is for nothing."""
+"""Laplace counts and comparisons: moved and priced as stated, noise of the stated size, no round for nothing."""
 
 from itertools import product
 from math import exp, log
@@ -234,3 +234,32 @@ def test_delta_0_is_for_pure_methods_alone(tmp_path):
             ledger=tmp_path / "l.sqlite",
         )
     assert not synth.Ledger(tmp_path / "l.sqlite").entries()
+
+
+@pytest.mark.parametrize("method", ["small_db", "online_weights"])
+def test_a_pure_run_is_charged_and_its_card_holds_until_somebody_makes_it_gaussian(method, tmp_path):
+    import pandas as pd
+
+    import synth
+
+    frame = pd.DataFrame({"sex": ["f", "m"] * 200, "ill": ["yes", "yes", "no", "no"] * 100})
+    kinds = {n: {"type": "categorical", "categories": sorted(set(frame[n]))} for n in frame}
+    made = synth.run(
+        frame,
+        schema=synth.Schema.parse({"columns": kinds}),
+        dataset="d",
+        epsilon=1.0,
+        delta=0.0,
+        method=method,
+        ledger=tmp_path / "l.sqlite",
+        seed=1,
+        num_rows=20,
+    )
+    (line,) = (e for e in synth.Ledger(tmp_path / "l.sqlite").entries() if e.kind == "spend")
+    assert (line.epsilon, line.delta) == (1.0, 0.0)
+    assert "mu" not in line.question
+    assert made.card["variant"] == "Pure DP"
+    assert synth.check(made.card).epsilon == 1.0
+    gaussian = [{**m, "kind": "gaussian"} for m in made.card["mechanisms"]]
+    with pytest.raises(synth.InputError, match="more than all of delta"):
+        synth.check({**made.card, "mechanisms": gaussian})

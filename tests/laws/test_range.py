@@ -33,7 +33,8 @@ QUICK = {
     "mwem": {"rounds": 2},
 }
 OTHERS = ("aim", "mst")  # OpenDP's noise is its own: only what follows the answers is looked at, in `make test-slow`
-ONE_SHOT = [n for n, g in GENERATORS.items() if g.barrier == "before the fit" and n != "small_db"]
+PURE = ("small_db", "online_weights")  # not Gaussian: test_selection.py, test_pure.py
+ONE_SHOT = [n for n, g in GENERATORS.items() if g.barrier == "before the fit" and n not in PURE]
 LISTED = [pytest.param(n, marks=[pytest.mark.slow] if n in OTHERS else []) for n in ONE_SHOT]
 PAIR = worst_pair("add_remove")
 GRANT = granted(5.0, 1e-5, PAIR.adjacency, learning=False)

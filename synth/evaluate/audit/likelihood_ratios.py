@@ -61,8 +61,8 @@ def ratio(release: Any, one: Positions, other: Positions) -> float:
             logs = [s - s.max() - np.log(np.exp(s - s.max()).sum()) for s in laws]
             return float(logs[0][release.index] - logs[1][release.index])
         case LaplaceRelease():
-            tables = zip(release.question.tables, release.values, strict=True)
-            far = [[np.abs(v.ravel() - counted(t, r)).sum() for r in (one, other)] for t, v in tables]
+            pairs = list(zip(release.question.tables, release.values, strict=True))
+            far = [[np.abs(v.ravel() - counted(t, r)).sum() for r in (one, other)] for t, v in pairs]
             return float(sum(b - a for a, b in far)) / release.question.scale
         case SearchRelease():
             return _picks(release, one) - _picks(release, other)

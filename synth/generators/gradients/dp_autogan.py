@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class DPAutoGan(Descending):
         assert setting.step_sigma is not None
         rate, together = whole_rate(self.rate), self.code_steps + self.steps
         noise = setting.step_sigma(rate=rate, steps=together, mu_elsewhere=ground.mu) * MARGIN
-        usual = {"bins": ground.bins, "clip": self.clip, "rate": rate, "sigma": noise * self.clip}
+        usual: dict[str, Any] = {"bins": ground.bins, "clip": self.clip, "rate": rate, "sigma": noise * self.clip}
         code = Descent(
             purpose=CODE, network=AUTOENCODER, steps=self.code_steps, hidden=self.hidden, latent=self.latent, **usual
         )
@@ -161,7 +161,7 @@ def joined(
     )
 
 
-def _decoder(made: torch.nn.Module) -> list[torch.Tensor]:
+def _decoder(made: Any) -> list[torch.Tensor]:
     """The decoder's weights and biases, fixed from here on."""
     return [p.detach().clone() for p in made.decoder.parameters()]
 

@@ -38,8 +38,9 @@ class DPCtgan(Descending):
 
     ``steps``: of the critic, each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``,
     and to ``clip_last`` of it at the last one (Frigerio et al., arXiv 1901.02477), falling evenly between; ``moves``:
-    of the generator after each. ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups
-    (at most about ``groups`` a column) and starting point. ``hidden``: units of the critic's layers.
+    of the generator after ``every`` of them (more of the critic's for one of its own: Bie et al., arXiv 2302.02936).
+    ``oneway_share``: part of mu**2 for one-way counts, which give the row count, groups (at most about ``groups`` a
+    column) and starting point. ``hidden``: units of the critic's layers.
     ``critic_rate``, ``generator_rate``: of Adam; ``decay``: how strongly the critic's weights are drawn to zero.
     **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
     **Source**: Xie et al., arXiv 1802.06739 (DP-SGD on the critic); Xu et al., arXiv 1907.00503 (CTGAN).
@@ -55,6 +56,7 @@ class DPCtgan(Descending):
     clip: float = 1.0
     clip_last: float = 1.0
     moves: int = 1
+    every: int = 1
     oneway_share: float = 0.3
     groups: int = 20
     hidden: int = 64
@@ -67,6 +69,7 @@ class DPCtgan(Descending):
         "clip": Between(1e-6, 1e6),
         "clip_last": Between(1e-6, 1.0),
         "moves": Between(1, 100),
+        "every": Between(1, 10_000),
         "oneway_share": NONE_OR_SHARE,
         "groups": Between(2, 1000),
         "hidden": Between(1, 4096),
@@ -105,7 +108,7 @@ class DPCtgan(Descending):
                 for p in judge.parameters:
                     p.mul_(1 - self.decay * self.critic_rate)
             judge.move([r + f for r, f in zip(real, false, strict=True)], rate=self.critic_rate)
-            for _ in range(self.moves):
+            for _ in range(self.moves if (number + 1) % self.every == 0 else 0):
                 loss = torch.nn.functional.softplus(-critic(made.drawn(made.hidden(BATCH), hard=True))).mean()
                 maker.move(torch.autograd.grad(loss, maker.parameters), rate=self.generator_rate)
             mean.note()

@@ -6,7 +6,7 @@ truth; only where it is not the truth is counted, with noise, and the weights fo
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from math import ceil, inf, log, nextafter, prod, sqrt
 from typing import Any, ClassVar
 
@@ -82,10 +82,10 @@ class OnlineWeights(Method):
         self.check_options()
         self.check_schema(setting.schema)
         online = Online(ask, setting, self)
-        box = next(boxes(online.bins), None)
-        for _ in range(self.updates if box else 0):
-            online.far(box, 0.0)
-            online.update(box)
+        for box in islice(boxes(online.bins), 1):
+            for _ in range(self.updates):
+                online.far(box, 0.0)
+                online.update(box)
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """All cells of single columns, then of pairs, in a public order, until updates or questions are used up."""
@@ -141,7 +141,8 @@ class Online:
     """
 
     def __init__(self, ask: Ask, setting: Setting, method: OnlineWeights) -> None:
-        self.ask, self.left, self.releases = ask, method.updates, []
+        self.ask, self.left = ask, method.updates
+        self.releases: list[Any] = []
         self.bins = method.cut(setting.schema)
         self.unit = setting.sensitivity**2 / setting.signed  # rows by which one unit moves any one count
         count, each = prices(setting, method)

@@ -13,8 +13,8 @@ def swd(epsilon: float, delta_: float, *, dim: int, num_slices: int) -> float:
 
     On independent unit directions the slices of a vector of length 1 have, but for a probability of half of delta, a
     squared length of at most k / d + (2 / 3) ln(2 / delta) + (2 / d) sqrt(k (d - 1) / (d + 2) ln(2 / delta)), by
-    Bernstein's inequality; the other half of delta is the Gaussian mechanism's. Never more than k.
-    **Source**: Rakotomamonjy and Ralaivola, arXiv 2107.01848, as in arXiv 2309.15696, C.1.
+    Bernstein's inequality; the other half of delta is the Gaussian mechanism's. Never more than k. **Source**:
+    Rakotomamonjy and Ralaivola, arXiv 2107.01848, as in arXiv 2309.15696, C.1.
 
     Privacy: public only.
 

@@ -53,7 +53,7 @@ class OfSchema(Part):
     """What learning the schema took before."""
 
     epsilon: float = Field(gt=0)
-    delta: float = Field(gt=0, lt=1)
+    delta: float = Field(ge=0, lt=1)
     ledger_entry: int = Field(ge=1)
     ledger_hash: str | None = None
 
@@ -86,7 +86,7 @@ class OwnPart(Part):
     """The guarantee of the card's own run, before others were counted with it."""
 
     epsilon: float = Field(gt=0, allow_inf_nan=False)
-    delta: float = Field(gt=0, lt=1)
+    delta: float = Field(ge=0, lt=1)
     epsilon_derived: float = Field(ge=0, allow_inf_nan=False)
 
 
@@ -125,7 +125,7 @@ class Prior(Part):
     columns: list[str]
     reason: str
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    delta: float | None = Field(default=None, gt=0, lt=1)
+    delta: float | None = Field(default=None, ge=0, lt=1)
 
 
 class Earlier(Part):
@@ -134,7 +134,7 @@ class Earlier(Part):
     dataset: str | None
     created: str
     epsilon: float = Field(gt=0, allow_inf_nan=False)
-    delta: float = Field(gt=0, lt=1)
+    delta: float = Field(ge=0, lt=1)
     hash: str
 
 
@@ -142,7 +142,7 @@ class InAll(Part):
     """The sum for whoever is in a release and in all earlier ones that it rests on."""
 
     epsilon: float = Field(gt=0, allow_inf_nan=False)
-    delta: float = Field(gt=0)
+    delta: float = Field(ge=0)
     statement: str
 
 
@@ -160,7 +160,7 @@ class Card(Part):
     max_rows_of_a_unit: int = Field(ge=1)
     variant: str
     epsilon: float = Field(gt=0, allow_inf_nan=False)
-    delta: float = Field(gt=0, lt=1)
+    delta: float = Field(ge=0, lt=1)
     epsilon_derived: float = Field(ge=0, allow_inf_nan=False)
     meaning: str
     mechanisms: list[Mechanism] = Field(min_length=1)

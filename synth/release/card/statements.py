@@ -40,7 +40,7 @@ HAZARDS = (
 def complete(card: Mapping[str, Any]) -> dict[str, Any]:
     """The card with every statement. Those that it makes are kept, but for what follows from it: invariants, sums."""
     reported = {
-        "variant": "Approximate DP",
+        "variant": "Pure DP" if card.get("delta") == 0 else "Approximate DP",
         "tuning": {
             "charged": True,
             "statement": "No parameter of this run was chosen by looking at the rows outside the mechanisms listed: "

@@ -30,6 +30,7 @@ special = Lazy("scipy.special")
 
 TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
 LEARNING = "schema learning"
+PURE = ("exponential", "pure", "laplace")  # kinds of mechanisms that need no delta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +205,7 @@ def derive(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
     >>> round(derive([{"name": "a", "sensitivity": 1, "sigma": 3.7355, "count": 1}], 1e-5), 3)
     1.0
     """
-    if delta <= 0:
+    if delta < 0 or (delta == 0 and not all(m.get("kind") in PURE for m in mechanisms)):
         raise InputError("the card does not hold: its parts take more than all of delta")
     if all(m.get("kind", "gaussian") == "gaussian" and m.get("scale") is None for m in mechanisms):
         mu = sqrt(sum(m["count"] * (m["sensitivity"] / m["sigma"]) ** 2 for m in mechanisms))

@@ -28,6 +28,8 @@ QUICK = {
     "aim": {"rounds": 2, "bins": 4},
     "mst": {"bins": 4},
     "mwem": {"rounds": 1},
+    "online_weights": {"updates": 2, "questions": 20},
+    "dp_autogan": {"code_steps": 2, "steps": 2, "hidden": 8},
 }
 FEW = {
     **dict.fromkeys(("dp_flow", "dp_diffusion", "dp_sinkhorn", "private_set"), (100, 0)),
@@ -36,6 +38,8 @@ FEW = {
     "mst": (60, 0),
     "dp_ctgan": (100, 0),
     "dp_vae": (100, 0),
+    "dp_autogan": (100, 0),
+    "online_weights": (200, 60),
     "pate_gan": (100, 0),
     "mwem": (200, 60),
     "small_db": (400, 60),
