@@ -206,7 +206,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "floors": partial(of_script, "floor", "floors"),
-    "verified-coverage": lambda: import_module("verified").covered(stored("verified")),
+    "verified-coverage": lambda: import_module("verified_coverage").covered(stored("verified_coverage")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),

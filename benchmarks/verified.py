@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from markdown_tables import means
 from public_tables import prepared, public
-from runner import Row, answer_of, environment, grid, measured, start
+from runner import ROOT, Row, answer_of, environment, grid, measured, start
 
 import synth
 from synth.generators.base import Setting
@@ -42,6 +42,7 @@ from synth.verified.plan import Planned
 from synth.verified.plan import measured as of_release
 
 DELTA = 1e-5
+RETAINED = ROOT / "build" / "verified"  # releases at epsilon 1, made once
 ANSWER, ALONE, SUM = "verified answer", "synthetic rows alone", "all epsilon into the release"
 PLAIN, GRADIENTS, ADASSP = "two plain Newton steps", "noisy gradients, no release", "AdaSSP, no release"
 WAYS = (ANSWER, ALONE, SUM, PLAIN, GRADIENTS, ADASSP)
@@ -205,7 +206,8 @@ def case(name: str, release: int) -> Iterator[tuple[Any, ...]]:
     """A question, its plan on a release of its own, and the private rows."""
     which, plain = ASKED[name]
     with TemporaryDirectory() as folder, table(which) as (rows, schema):
-        place = released(rows, schema, Path(folder) / f"r{release}", 1.0)
+        RETAINED.mkdir(parents=True, exist_ok=True)
+        place = released(rows, schema, RETAINED / f"{which}-whole-{release}", 1.0)
         asked = Questions(place, plain if "kind" in plain else LOGISTIC | plain)
         yield asked.planned[0], asked.synthetic[0], positions(rows, schema), (rows, schema, Path(folder), asked)
 
