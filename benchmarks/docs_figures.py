@@ -228,7 +228,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "plan": partial(of_script, "forecast", "plan"),
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
-    "verified-coverage": lambda: import_module("verified").covered(stored("verified")),
+    "verified-coverage": lambda: import_module("verified_coverage").covered(stored("verified_coverage")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),

@@ -1,6 +1,7 @@
 """Verified answers: how far they are from the private table's own, beside other ways to the same regression.
 
-    python benchmarks/verified.py [--parts accuracy,rivals,limits] [--epsilons 0.1,0.2,0.5] [--releases 2] [--draws 6]
+    python benchmarks/verified.py [--parts accuracy,rivals,limits,speed] [--epsilons 0.1,0.2,0.5] [--releases 2]
+                                  [--draws 6]
 
 Accuracy: regressions on Adult and on NIST's excerpt of the American Community Survey, of which ``--releases`` are made
 by mixture at epsilon 1; an error is the root mean square over coefficients, in standard errors of the private table's
@@ -11,9 +12,11 @@ zero, and for a linear model AdaSSP (arXiv 1803.02596).
 Rivals: regressions of diffprivlib (an environment of its own, build/diffprivlib) and DP-SGD by opacus, without a
 release but with both epsilons, on columns divided by their greatest values; of three learning rates the best.
 Limits: by how much one row moves a coefficient, and the noise that hides it: what any added noise must be.
+Speed: a question about Adult from the command to the written answer, by the clock and the processor's.
 Prints Markdown; lines that the JSON, benchmarks/results/verified.json, holds are passed over.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +28,7 @@ from typing import Any
 import numpy as np
 from markdown_tables import means
 from public_tables import prepared, public
-from runner import Row, answer_of, environment, grid, measured, start
+from runner import ROOT, Row, answer_of, environment, grid, measured, spent, start
 
 import synth
 from synth.generators.base import Setting
@@ -42,6 +45,7 @@ from synth.verified.plan import Planned
 from synth.verified.plan import measured as of_release
 
 DELTA = 1e-5
+RETAINED = ROOT / "build" / "verified"  # releases at epsilon 1, made once
 ANSWER, ALONE, SUM = "verified answer", "synthetic rows alone", "all epsilon into the release"
 PLAIN, GRADIENTS, ADASSP = "two plain Newton steps", "noisy gradients, no release", "AdaSSP, no release"
 WAYS = (ANSWER, ALONE, SUM, PLAIN, GRADIENTS, ADASSP)
@@ -205,7 +209,8 @@ def case(name: str, release: int) -> Iterator[tuple[Any, ...]]:
     """A question, its plan on a release of its own, and the private rows."""
     which, plain = ASKED[name]
     with TemporaryDirectory() as folder, table(which) as (rows, schema):
-        place = released(rows, schema, Path(folder) / f"r{release}", 1.0)
+        RETAINED.mkdir(parents=True, exist_ok=True)
+        place = released(rows, schema, RETAINED / f"{which}-whole-{release}", 1.0)
         asked = Questions(place, plain if "kind" in plain else LOGISTIC | plain)
         yield asked.planned[0], asked.synthetic[0], positions(rows, schema), (rows, schema, Path(folder), asked)
 
@@ -277,6 +282,26 @@ def limits(place: Any, _cell: Row) -> list[Row]:
     return [{"farthest": farthest, "five": float(ordered[worst, -5:].sum() / variance[worst]), **noise}]
 
 
+@contextmanager
+def files(_part: str) -> Iterator[Path]:
+    """A folder of Adult, its schema, a release and a ledger that knows it."""
+    with prepared("adult") as folder:
+        RETAINED.mkdir(parents=True, exist_ok=True)
+        schema = synth.Schema.load(folder / "schema.json")
+        (folder / "release").symlink_to(released(folder / "train.csv", schema, RETAINED / "adult-whole-0", 1.0))
+        yield folder
+
+
+def speed(folder: Path, cell: Row) -> Row:
+    """Seconds of `synth ask` on Adult, from the start of the command to the written answer and its page."""
+    plain: dict[str, Any] = {"kind": "mean", "column": "age"}
+    (folder / "q.json").write_text(json.dumps(plain if cell["asked"] == "mean" else LOGISTIC | ASKED[cell["asked"]][1]))
+    how = ["--schema", folder / "schema.json", "--epsilon", 0.2, "--ledger", folder / "l.sqlite", "--separate"]
+    how += ["--dataset", "adult", "--out", folder / "answer.json", "--table", folder / "train.csv"]
+    cost, _ = spent(sys.executable, "-m", "synth", "ask", folder / "release", folder / "q.json", *how)
+    return {n: cost[n] for n in ("seconds", "cpu_seconds")}
+
+
 def markdown(rows: list[Row]) -> str:
     """Errors by way and epsilon."""
     reported = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
@@ -297,10 +322,13 @@ def main(given) -> None:
             given, grid(part=["accuracy"], **axes), partial(rival, draws=2), prepare=private, by=("question",)
         )
         print(markdown(lines))
+    if "speed" in given.parts:
+        cells = grid(part=["speed"], asked=["mean", next(iter(ASKED))], seed=range(3))
+        measured(given, cells, speed, prepare=files, by=("part",))
     if "limits" in given.parts:
         measured(given, grid(part=["limits"], question=list(ASKED)), limits, prepare=private, by=("question",))
 
 
 if __name__ == "__main__":
     usual = {"epsilons": [0.1, 0.2, 0.5], "releases": 2, "draws": 6}
-    start(main, public=True, json="verified", parts=["accuracy", "rivals", "limits"], **usual)
+    start(main, public=True, json="verified", parts=["accuracy", "rivals", "limits", "speed"], **usual)

@@ -12,7 +12,7 @@ from synth.verified.survival import SurvivalLaw
 
 # How far the synthetic rows may misjudge what clipping cuts off (docs/verified.md): a part of its sum, and so many
 # deviations of a sum of as many independent rows.
-MISFIT, SPREAD = 0.1, 1.2
+MISFIT, SPREAD = 0.2, 1.8
 ROUGH = 30.0  # rows by which the number of those that tell of a coefficient may be off, in a release at epsilon 1
 AnyLaw = Law | SurvivalLaw
 ROUNDS, HALVINGS, CLOSE = 25, 6, 1e-3
@@ -207,8 +207,6 @@ def expected(
     *,
     slope: np.ndarray,
     converged: bool = True,
-    spread: float = SPREAD,
-    misfit: float = MISFIT,
 ) -> Estimate:
     """The estimate of a law bent by ``shift``, with the variances that such questions, each with its noise, give it."""
     left, gain = law.prior(), np.zeros((len(law.beta), len(asked[0][0].mean)))
@@ -223,8 +221,7 @@ def expected(
     both = np.einsum("ij,ji->i", to, last.cross) - mean * last.plain_mean / total
     apart = sampling - 2 * both + last.plain - last.plain_mean**2 / total
     loose = np.einsum("ij,jk,ik->i", to, last.cut_spread, to)
-    if law.exact:
-        spread, misfit = 0.0, min(ROUGH / max(law.mass, 1.0), 1.0)
+    spread, misfit = (0.0, min(ROUGH / max(law.mass, 1.0), 1.0)) if law.exact else (SPREAD, MISFIT)
     clipping = law.alike * spread**2 * np.maximum(loose, 0.0) + (misfit * (to @ last.cut)) ** 2
     noise = np.einsum("ij,jk,ik->i", slope, inverse, slope)
     return Estimate(

@@ -11,7 +11,6 @@ from synth.errors import UsageError
 from synth.questions import Embedding, EmbeddingRelease, Score, TreeScore
 from synth.questions.scores import COUNT, QUANTILE, SURVIVAL
 from synth.verified.inference import (
-    SPREAD,
     AnyLaw,
     Estimate,
     Measured,
@@ -28,7 +27,6 @@ from synth.verified.survival import SurvivalLaw
 
 STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where the first one points
 CLIPS = np.geomspace(1.5, 40.0, 16)  # in deviations of one number of a row's whitened contribution
-LIKELY = 0.7  # as ``SPREAD``, where clips are compared: the likely misfit, not the one that intervals allow for
 TRIED = 15_000  # synthetic rows on which clips are compared
 LENGTHS = 5  # of a root's sum, from one row's to what all its rows may have, that are compared
 FEWEST = 30  # synthetic rows that must take part
@@ -130,7 +128,7 @@ class Planned:
     def _error(self, cut: Cut, sigma: float) -> float:
         """The mean squared error about the table's own coefficients, each in its own sampling deviation."""
         own = np.maximum(self._moments(cut).plain, 1e-300)
-        return float(np.mean(self._expected(cut, sigma, spread=LIKELY).within / own))
+        return float(np.mean(self._expected(cut, sigma).within / own))
 
     def _moments(self, cut: Cut) -> Moments:
         if cut not in self.looked:
@@ -148,10 +146,10 @@ class Planned:
     def _plain(self) -> Plain:
         return Plain.of(self.small, self._asked, np.zeros_like(self.small.beta))
 
-    def _expected(self, cut: Cut, sigma: float, *, spread: float = SPREAD) -> Estimate:
+    def _expected(self, cut: Cut, sigma: float) -> Estimate:
         asked = [(self._moments(cut), sigma / part**0.5) for part in self.shares()]
         none = np.zeros_like(self.small.beta)
-        return expected(self.small, asked, none, slope=self.slope, spread=spread)
+        return expected(self.small, asked, none, slope=self.slope)
 
     @cached_property
     def slope(self) -> np.ndarray:

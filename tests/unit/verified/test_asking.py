@@ -1,9 +1,12 @@
 """`synth ask`: what is refused for nothing, what is answered, and that an answer looks alike whatever the rows are."""
 
+import contextlib
 import json
+import sqlite3
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import synth
@@ -13,6 +16,7 @@ from synth.verified import language
 from synth.verified.inference import Measured, pointed, solved
 from synth.verified.plan import Planned
 from tests.conftest import small_frame
+from tests.engines import fill, spark
 
 SCHEMA = {
     "columns": {
@@ -311,36 +315,56 @@ class Silent(SystemNoise):
         return np.zeros(shape, dtype=np.int64)
 
 
-def test_every_engine_has_the_same_sums(place, tmp_path):
-    """Files, DuckDB and SQLite tables, frames: the sums of every kind of question are equal to the last bit."""
-    duckdb, rows = pytest.importorskip("duckdb"), frame()
-    rows.to_parquet(tmp_path / "people.parquet")
-    with duckdb.connect(str(tmp_path / "d.duckdb")) as db:
-        db.execute("CREATE TABLE people AS SELECT * FROM rows")
-    sources = {
-        "csv": (place / "people.csv", None),
-        "parquet": (tmp_path / "people.parquet", None),
-        "frame": (rows, None),
-        "duckdb": ("people", f"duckdb:///{tmp_path}/d.duckdb"),
-    }
-    terms = {
-        name: [
-            one["terms"]
-            for one in Questions(place / "release", ASKED)
-            .answer(
-                table,
-                source=source,
-                epsilon=1.0,
-                dataset=name,
-                separate=True,
-                noise=Silent(),
-                ledger=tmp_path / "ledger.sqlite",
-            )
-            .answers
-        ]
-        for name, (table, source) in sources.items()
-    }
-    assert all(own == terms["csv"] for own in terms.values())
+def silently(place, table, source, folder):
+    """The terms of every question, the sums without noise, and the lines of the ledger's dataset."""
+    result = Questions(place / "release", ASKED).answer(
+        table,
+        source=source,
+        epsilon=1.0,
+        dataset="rows",
+        separate=True,
+        noise=Silent(),
+        ledger=folder / "ledger.sqlite",
+    )
+    return [one["terms"] for one in result.answers]
+
+
+@pytest.fixture(scope="module")
+def of_file(place, tmp_path_factory):
+    return silently(place, place / "people.csv", None, tmp_path_factory.mktemp("of_file"))
+
+
+def stored(kind, folder, request):
+    """(table, source) of the rows, as `synth.run` takes them."""
+    rows = frame()
+    if kind == "frame":
+        return rows, None
+    if kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect(str(folder / "d.duckdb")) as db:
+            db.execute("CREATE TABLE people AS SELECT * FROM rows")
+        return "people", f"duckdb:///{folder}/d.duckdb"
+    if kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(folder / "d.sqlite")) as base:
+            rows.to_sql("people", base, index=False)
+        return "people", f"sqlite:///{folder}/d.sqlite"
+    if kind == "postgres":
+        engine, texts = request.getfixturevalue("cluster"), rows.astype(object).where(rows.notna(), None)
+        fill(
+            engine, "people", pa.table({n: pa.array(texts[n], pa.string()) for n in texts}), dict.fromkeys(rows, "text")
+        )
+        return "people", engine.address
+    rows.to_parquet(folder / "people.parquet")
+    return folder / "people.parquet", spark().address if kind == "spark" else None
+
+
+SERVERS = [pytest.param(n, marks=pytest.mark.long) for n in ("postgres", "spark")]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "frame", "duckdb", "sqlite", *SERVERS])
+def test_every_engine_has_the_same_sums(place, of_file, tmp_path, request, kind):
+    """Files, frames and tables of four engines: the sums of every kind of question are equal to the last bit."""
+    assert silently(place, *stored(kind, tmp_path, request), tmp_path) == of_file
 
 
 def test_a_schema_with_other_facts_is_refused(place, tmp_path):
