@@ -177,7 +177,7 @@ def main(given) -> None:
                 with TemporaryDirectory() as folder:
                     return regression_part(place, cell | {"place": folder})
 
-            cells = grid(part=[part], table=list(verified.ASKED), **ways)
+            cells = grid(part=[part], table=given.questions, **ways)
             rows += measured(given, cells, regress)
             continue
         one = {"tables": tables_part, "k_marginal": k_part}.get(part)
@@ -200,6 +200,7 @@ if __name__ == "__main__":
         "parts": "tables,regressions,k_marginal,trained",
         "methods": ["mixture"],
         "tables": "acs,nist24",
+        "questions": list(verified.ASKED),
         "seeds": 3,
         "epsilon": 1.0,
     }

@@ -23,13 +23,14 @@ class NamedPlan:
     ``share``: part of the tables' budget that they take together, by the root of how many they are, from ``least`` for
     one on. ``bears``: total variation that noise may make of such a table; where it makes more, they are too many to be
     counted for certain, and are what the search chooses from. ``cells``: of all of them together at most.
+    ``coarse``: times as many rows as in a table of two columns are in a bin, whose finer ones pairs tell of.
     """
 
     share: float = 0.2
     least: float = 0.07
     bears: float = 0.2
     cells: int = 1 << 16
-    coarse: float = 1.0
+    coarse: float = 2.0
 
     def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
