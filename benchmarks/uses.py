@@ -200,7 +200,7 @@ if __name__ == "__main__":
         "parts": "tables,regressions,k_marginal,trained",
         "methods": ["mixture"],
         "tables": "acs,nist24",
-        "questions": list(verified.ASKED),
+        "questions": ";".join(verified.ASKED),
         "seeds": 3,
         "epsilon": 1.0,
     }

@@ -38,10 +38,8 @@ def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
         result = Schema.model_validate({**plain, "uses": [*plain.get("uses", ()), *lines]})
     except InputError as error:
         raise UsageError(f"`uses=`: {error}") from None
-    except ValueError as error:
-        raise UsageError(
-            f"`uses=`: each is a line of text or its JSON; {named.FORMS} ({type(error).__name__})"
-        ) from None
+    except ValueError:
+        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
     for problem in named.problems(result.uses or (), result.columns, result.measured()):
         raise UsageError(f"`uses=`: {problem}")
     try:
