@@ -21,7 +21,7 @@ MOST_TOGETHER = 3  # predictors beside the outcome in one table
 
 
 def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
-    """The schema with further uses: lines of text, or plain JSON. All of its uses are checked, formulas too.
+    """The ``schema`` with further uses, ``lines`` of text or plain JSON. All of its uses are checked, formulas too.
 
     Errors: UsageError for the lines, InputError for those of the schema itself, each naming the use and the rule.
 
