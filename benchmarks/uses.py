@@ -17,13 +17,14 @@ from functools import cache, partial
 from itertools import combinations
 from math import pi
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import verified
 from beyond_pairs import BY
 from markdown_tables import means
 from orders import _apart, _coded, _frequent, _quantiles, k_marginal
-from public_tables import facts, numeric, prepared, ran, scored, texts
+from public_tables import facts, numeric, prepared, ran, texts
 from runner import Row, answer_of, environment, grid, measured, start
 
 import synth
@@ -102,12 +103,7 @@ def tables_part(folder: Path, cell: Row) -> Row:
     made = folder / "out" / "synthetic.csv"
     if "failed" in result:
         return result
-    more = (
-        {k: scored(folder)[k] for k in ("ks", "tv", "pair_tv_err", "tstr_auc")}
-        if (folder / "test.csv").exists()
-        else {}
-    )
-    return result | errors(folder, made, tables) | more
+    return result | errors(folder, made, tables)
 
 
 def k_part(folder: Path, cell: Row) -> Row:
@@ -167,8 +163,8 @@ def regression_part(_: object, cell: Row) -> Row:
     return {"error": float(np.sqrt((((own - truth) / error) ** 2).mean())), "each": each}
 
 
-markdown = partial(means, by=("part", "table", "method", "way"), runs="runs", spread=True)
-COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "ks": 4, "tv": 4, "k_marginal": 1, "error": 2, "auc": 4}
+COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "k_marginal": 1, "error": 2, "auc": 4}
+markdown = partial(means, by=("part", "table", "method", "way"), columns=COLUMNS, runs="runs", spread=True)
 
 
 def main(given) -> None:
@@ -176,17 +172,16 @@ def main(given) -> None:
     ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": WAYS}
     for part in given.parts:
         if part == "regressions":
-            from tempfile import TemporaryDirectory
 
             def regress(place: object, cell: Row) -> Row:
                 with TemporaryDirectory() as folder:
                     return regression_part(place, cell | {"place": folder})
 
-            cells = grid(part=[part], table=list(verified.ASKED), **ways)
+            cells = grid(part=[part], table=given.questions, **ways)
             rows += measured(given, cells, regress)
             continue
         one = {"tables": tables_part, "k_marginal": k_part}.get(part)
-        names = {"tables": ["acs", "nist24"], "k_marginal": ["nist24"], "trained": ["adult"]}[part]
+        names = {"tables": given.tables, "k_marginal": ["nist24"], "trained": ["adult"]}[part]
         if part == "trained":
             python = given.python or environment("catboost", "catboost", "scikit-learn", "pandas")
             one = partial(trained, python=python)
@@ -197,9 +192,16 @@ def main(given) -> None:
                 *cells,
             ]
         rows += measured(given, cells, one, prepare=prepared)
-    print(markdown([r for r in rows if r["part"] in given.parts], columns=COLUMNS))
+    print(markdown([r for r in rows if r["part"] in given.parts]))
 
 
 if __name__ == "__main__":
-    usual = {"parts": "tables,regressions,k_marginal,trained", "methods": ["mixture"], "seeds": 3, "epsilon": 1.0}
+    usual = {
+        "parts": "tables,regressions,k_marginal,trained",
+        "methods": ["mixture"],
+        "tables": "acs,nist24",
+        "questions": ";".join(verified.ASKED),
+        "seeds": 3,
+        "epsilon": 1.0,
+    }
     start(main, public=True, json="uses", python="", **usual)

@@ -15,6 +15,7 @@ LABELS = Texts(
         "delta": "Allowance (delta)",
         "dialect": "How the CSV is written",
         "epsilon": "Privacy loss (epsilon)",
+        "error": "Rows in the wrong place at most (percent)",
         "formats": "Formats of columns, one a line",
         "group": "Group it by its first characters",
         "how": "This run was chosen",

@@ -15,13 +15,15 @@ class NamedTable:
     """A table that a use needs, of two columns or more. ``use``: the number of its use, from 0.
 
     ``bins``: of some of its columns the groups that the use itself has, as a formula's ``I(age > 40)``: no others are
-    needed. Privacy: public only.
+    needed. ``numbers``: columns whose values, not only counts, the use adds up: their far ends weigh more.
+    Privacy: public only.
     """
 
     columns: tuple[str, ...]
     weight: float = 1.0
     use: int = 0
     bins: Mapping[str, Bins] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +43,7 @@ class Workload:
         """The tables of three and more columns, each once, with the greatest of its weights."""
         best: dict[tuple[frozenset[str], tuple[str, ...]], NamedTable] = {}
         for table in self.tables:
-            key = frozenset(table.columns), tuple(sorted(table.bins))
+            key = frozenset(table.columns), (*sorted(table.bins), "", *sorted(table.numbers))
             if len(table.columns) > 2 and (key not in best or table.weight > best[key].weight):
                 best[key] = table
         return tuple(best.values())

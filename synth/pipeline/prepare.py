@@ -181,7 +181,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
     schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
-    schema = with_uses(schema, request.uses)
+    schema = with_uses(schema, request.uses) if share < 1 else schema  # whose facts are learnt and no more
     schema = confirmed(
         schema,
         assume_public=request.assume_public,

@@ -21,7 +21,7 @@ MOST_TOGETHER = 3  # predictors beside the outcome in one table
 
 
 def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
-    """The schema with further uses: lines of text, or plain JSON. All of its uses are checked, formulas too.
+    """The ``schema`` with further uses, ``lines`` of text or plain JSON. All of its uses are checked, formulas too.
 
     Errors: UsageError for the lines, InputError for those of the schema itself, each naming the use and the rule.
 
@@ -38,10 +38,8 @@ def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
         result = Schema.model_validate({**plain, "uses": [*plain.get("uses", ()), *lines]})
     except InputError as error:
         raise UsageError(f"`uses=`: {error}") from None
-    except ValueError as error:
-        raise UsageError(
-            f"`uses=`: each is a line of text or its JSON; {named.FORMS} ({type(error).__name__})"
-        ) from None
+    except ValueError:
+        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
     for problem in named.problems(result.uses or (), result.columns, result.measured()):
         raise UsageError(f"`uses=`: {problem}")
     try:
@@ -129,9 +127,16 @@ def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[
     exact = _groups(schema, [numbers, *factors])
     crossed = {tuple(sorted({factors[i].bins.column for i, _ in term})) for term in design.terms}
     together = {t for t in crossed if 2 < len(t) <= MOST_TOGETHER}
+    numbers = frozenset(n for n in predictors if n not in exact and schema.columns[n].is_numeric)
     sets = [*((p,) for p in predictors), *combinations(predictors, 2), *sorted(together)]
     return response, [
-        NamedTable(columns=(response, *s), weight=use.weight, use=number, bins=_some(exact, (response, *s)))
+        NamedTable(
+            columns=(response, *s),
+            weight=use.weight,
+            use=number,
+            bins=_some(exact, (response, *s)),
+            numbers=numbers & {*s},
+        )
         for s in sets
     ]
 

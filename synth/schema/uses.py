@@ -277,7 +277,7 @@ def read(plain: Any) -> Any:
 
 
 def of_plan(text: str, columns: Collection[str]) -> tuple[list[Use], list[str]]:
-    """The uses in a research plan, and its lines that name none: a line is a use, or prose that names columns.
+    """The uses in a research plan ``text``, and its lines that name none: a line is a use, or prose that names columns.
 
     Prose that names two to four of the ``columns`` asks for their table. Empty lines, bullets and numbers before a line
     are passed over.

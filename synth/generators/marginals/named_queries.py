@@ -11,6 +11,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import made_by_noise
 from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.merging import merge, merge_bins
 from synth.generators.marginals.pair_queries import POWER, PURPOSE, Ladder, PairPlan, coarser, ladders_of, spread
 from synth.generators.workload import NamedTable
 from synth.questions import Bins, Counts, Marginal
@@ -23,13 +24,14 @@ class NamedPlan:
     ``share``: part of the tables' budget that they take together, by the root of how many they are, from ``least`` for
     one on. ``bears``: total variation that noise may make of such a table; where it makes more, they are too many to be
     counted for certain, and are what the search chooses from. ``cells``: of all of them together at most.
+    ``coarse``: times as many rows as in a table of two columns are in a bin, whose finer ones pairs tell of.
     """
 
     share: float = 0.2
     least: float = 0.07
     bears: float = 0.2
     cells: int = 1 << 16
-    coarse: float = 1.0
+    coarse: float = 2.0
 
     def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
@@ -71,7 +73,8 @@ def question(
     weights: list[float] = []
     for alike in _alike(tables):
         part = sum(t.weight for t in alike) / whole
-        own = {n: _fixed(ladder, histograms[n], alike[0].bins.get(n)) for n, ladder in ladders.items()}
+        far = {n: _by_leverage(ladders[n], histograms[n], setting.schema.columns[n].size) for n in alike[0].numbers}
+        own = {n: _fixed(r, histograms[n], alike[0].bins.get(n)) for n, r in (ladders | far).items()}
         ask = partial(spread, [t.columns for t in alike], np.array([t.weight for t in alike]), own, histograms)
         marginals += ask(setting, share * part, plan, most=named.cells * part)
         weights += [t.weight for t in alike]
@@ -86,8 +89,21 @@ def _alike(tables: Sequence[NamedTable]) -> list[list[NamedTable]]:
     sorts: dict[tuple, list[NamedTable]] = {}
     for table in tables:
         groups = tuple(sorted((n, b.starts.tobytes(), b.groups.tobytes()) for n, b in table.bins.items()))
-        sorts.setdefault((len(table.columns), groups), []).append(table)
+        sorts.setdefault((len(table.columns), groups, tuple(sorted(table.numbers))), []).append(table)
     return list(sorts.values())
+
+
+def _by_leverage(ladder: Ladder, histogram: Histogram, size: int) -> Ladder:
+    """The ladder's bins, of about equal rows and squared distance from the mean together: what decides a slope lies far
+    out. ``size``: of the positions that are values."""
+    middle, inside = histogram.starts + histogram.widths / 2, histogram.starts < size
+    mass = np.where(inside, histogram.mass, 0.0)
+    far = mass * (middle - np.average(middle, weights=np.maximum(mass, 1e-9))) ** 2
+    weight = histogram.mass / 2 + far / max(far.sum(), 1e-9) * mass.sum() / 2
+    groups = [merge(weight, least=ladder.least[0])]
+    for least in ladder.least[1:]:
+        groups.append(merge_bins(weight, groups[-1], least=least))
+    return Ladder(least=ladder.least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
 
 
 def _fixed(ladder: Ladder, histogram: Histogram, bins: Bins | None) -> Ladder:
