@@ -31,6 +31,7 @@ from synth.privacy.relation import relation_named
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
+from synth.schema.persons import PERSONS, ROWS, PersonsTable, taken
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -93,7 +94,7 @@ def dry_run(
     )
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
-            _through(_plan(with_target(schema, target), many, request, Path(folder)), Path(folder), watch)
+            _through(_plan(taken(with_target(schema, target)), many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
@@ -173,6 +174,8 @@ def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
             result[name][column] = [str(i) for i in range(many)]
         for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
             result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+    if isinstance(schema, PersonsTable):
+        return {ONE: result[ROWS].merge(result[PERSONS], on=schema.person)}
     return result
 
 

@@ -33,6 +33,7 @@ from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
+from synth.schema.persons import taken
 from synth.schema.table import Schema
 
 # Seconds and bytes, set by runs on two idle cores (`make bench-plan`), those of the fit a third above them by eye; a
@@ -63,7 +64,7 @@ def plan(
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
-    """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
+    """The forecast of a run on about ``rows`` rows (of related tables, of the root; of one whose persons keep their rows, persons) of a ``schema``. Touches no data.
 
     A ``Plan``, or a ``RelatedForecast``. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
     priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.
@@ -77,8 +78,8 @@ def plan(
     composition.check(epsilon, delta)
     check_num_rows(rows)
     link = relation_named(relation)
-    generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
-    facts = with_target(schema, target)
+    facts = taken(with_target(schema, target))
+    generator = generator_named(method, link, options, tree=isinstance(facts, Dataset))
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):

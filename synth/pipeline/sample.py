@@ -9,12 +9,13 @@ import numpy as np
 
 from synth.errors import UsageError, meant, reading
 from synth.pipeline import sample_parts
-from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole
+from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
 from synth.pipeline.related_condition import PILOT, Drawing, split
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
 from synth.schema import codec, whole_files
 from synth.schema.dataset import ONE, Dataset
+from synth.schema.persons import PersonsTable, as_stated
 from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
@@ -38,8 +39,8 @@ def sample(
     Numbers and dates are such, categories text, missing values null.
 
     ``where``: by column (TABLE.COLUMN) a value, ``a|b``, or ``low..high`` for numbers and dates; of a table below the
-    root, one of its rows meets all that is asked of it. ``num_rows``: of the root; default the
-    model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
+    root, one of its rows meets all that is asked of it, and so of one whose persons keep their rows. ``num_rows``: of
+    the root, or persons; default the model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
     or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
     that memory cannot hold is for ``sample_to``.
@@ -50,9 +51,8 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        tables = Dataset.of(plan.stored.schema).tables
+        tables, several = Dataset.of(plan.stored.schema).written, Dataset.of(plan.stored.schema).several
         dialect_copy.check_choice(dialect)
-        several = isinstance(plan.stored.schema, Dataset)
         if out is not None and several:
             raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
         if out is not None:
@@ -98,7 +98,7 @@ def sample_to(
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        schema = plan.stored.schema
+        tree, schema = plan.stored.schema, as_stated(plan.stored.schema)
         if isinstance(schema, Dataset):
             if out is None:
                 raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
@@ -107,6 +107,9 @@ def sample_to(
         text = out is not None and bool(Path(out).suffix)
         dialect_copy.check_choice(dialect)
         dialect_copy.check(schema, dialect if text else "plain")
+        side_by_side = engine.dialect.name == "spark" if engine is not None else not text
+        if side_by_side and isinstance(tree, PersonsTable):
+            raise UsageError("a table whose persons keep their rows is drawn into one file; name a .parquet or .csv")
     if out is not None and not Path(out).suffix:
         sample_parts.write(
             model, plan.stored, Path(out), num_rows=rows, seed=seed, where=where or {}, allowed=plan.allowed
@@ -155,7 +158,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     if not allowed:
         share = 1.0
     elif isinstance(stored.schema, Dataset):
-        share = Drawing(stored.model, allowed).probability(rng=rng)
+        share = _share(stored, allowed, rng)
         if not share:
             raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
@@ -165,11 +168,22 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     return _Plan(stored, tables, share, allowed)
 
 
+def _share(stored: folder.StoredModel, allowed: Mapping[str, Any], rng: np.random.Generator) -> float:
+    """The chance that a root meets a condition; of persons, among those with a row."""
+    if not isinstance(stored.schema, PersonsTable):
+        return Drawing(stored.model, allowed).probability(rng=rng)
+    least = Drawing(stored.model, with_rows(stored.schema, {})).probability(rng=rng)
+    return min(Drawing(stored.model, with_rows(stored.schema, allowed)).probability(rng=rng) / max(least, 1e-9), 1.0)
+
+
 def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, Any]:
     """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
 
     Privacy: public only.
     """
+    if isinstance(schema, PersonsTable):
+        positions = allowed_by(schema.flat, where)
+        return {t: a for t in schema.tables if (a := {n: p for n, p in positions.items() if schema.table_of(n) == t})}
     if isinstance(schema, Dataset):
         return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
     return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}

@@ -12,15 +12,16 @@ def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown."""
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
     name = markdown.text(named)
+    alone = "keys" not in card  # else persons keep their rows, and answers are fitted by the run alone
+    again = "    python reproduce.py\n    synth sample . --num-rows 1000\n" if alone else "    synth sample . --num-roots 500\n"
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     return (
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows. It is no copy: {MADE_UP}. It was "
         f"made from a private table with differential privacy, epsilon {card['epsilon']:g} and delta {card['delta']:g} "
         f"({markdown.text(card['relation_in_words'])}): "
         f"{markdown.text(card['meaning'])}.\n\n{good_for(card)}| file | |\n|---|---|\n{files_of}\n\n"
-        "To draw more rows, or to make the table again: install the library in the version that the card names, then\n"
-        "\n"
-        "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
+        f"To draw more: install the library in the version that the card names, then\n\n{again}    synth card check "
+        "card.json\n"
     )
 
 
@@ -34,7 +35,8 @@ def parts(card: Mapping[str, Any], documents: Sequence[Paper]) -> list[tuple[str
     """Each file of a bundle of one table, and what it is."""
     twin = [TWIN] if dialect_copy.DIGEST in card else []
     papers = [("documents/", about(documents))] if documents else []
-    return [PARTS[0], *twin, *PARTS[1:-2], *papers, *PARTS[-2:]]
+    alone = [p for p in PARTS[1:-2] if p[0] != "reproduce.py" or "keys" not in card]
+    return [PARTS[0], *twin, *alone, *papers, *PARTS[-2:]]
 
 
 def about(documents: Sequence[Paper]) -> str:

@@ -20,7 +20,7 @@ from synth.report.html import figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import LEVEL_WORDS, SHOWN, ComparedTable
 from synth.report.related_picture import picture
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 
 HEAD = ["pair", "cells", "noise of a cell", "distance", "from noise", "within", "for use"]
 VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
@@ -115,11 +115,16 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
         picture=picture(tables.schema),
         singles=singles,
         head=HEAD,
-        tables=[[t, f"{n:,}"] for t, n in card["rows"]["tables"].items()],
+        tables=[[t, f"{n:,}"] for t, n in rows_of(card).items()],
         groups=[(about, _lines(shown, tables.roots)) for about, shown in tables.pairs.items()],
         uses=publishable.lines(said),
         first=first_page.answers(card, said),
     )
+
+
+def rows_of(card: Mapping[str, Any]) -> dict[str, int]:
+    """Synthetic rows by table that is written."""
+    return dict(card["rows"].get("tables", {ONE: card["rows"]["synthetic"]}))
 
 
 def _lines(result: Mapping[str, ComparedTable], roots: float) -> list[list[str]]:

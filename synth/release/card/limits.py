@@ -47,7 +47,8 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
         for what, sure, accident in guesses(card)
     ]
     if "keys" in card:
-        about = f"What is protected is {whose(card)}: somebody who stands under several such rows is protected less."
+        several = "under several keys" if whose(card).startswith("one person, ") else "under several such rows"
+        about = f"What is protected is {whose(card)}: somebody who stands {several} is protected less."
     elif card["unit"] == "row":
         about = "What is protected is a row: a person with several rows is protected less."
     else:

@@ -37,7 +37,7 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
 
     Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
     own and has no children. Of more than ``most_children`` rows with one key so many are kept, drawn by secret numbers
-    of their own. A row belongs to every row of the parent's table that has its key, and to none where its key is
+    of their own. A table of persons and their rows has no root without a key: its rows are passed over. A row belongs to every row of the parent's table that has its key, and to none where its key is
     missing or unknown; such rows are passed over.
 
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
@@ -52,7 +52,7 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
             _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
         )
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
-        columns[name] = {n: _narrow(p, cells_of[n])[retained[name]] for n, p in tables[name].positions.items()}
+        columns[name] = {n: _narrow(tables[name].positions[n], c)[retained[name]] for n, c in cells_of.items()}
         if above is not None:
             columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(retained[above.parent]))
         result[name] = Branch(
@@ -69,7 +69,8 @@ def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tup
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
     order, rank = _ranked(codes, draws)
-    rows = np.sort(order[(rank == 0) | (codes[order] < 0)])
+    nameless = codes[order] < 0
+    rows = np.sort(order[(rank == 0) & ~nameless] if not schema.several else order[(rank == 0) | nameless])
     one = np.ones(len(rows), dtype=np.int64)
     return rows, (np.zeros(len(rows), dtype=np.int64), one, one - 1, one)
 
