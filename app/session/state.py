@@ -105,6 +105,17 @@ def several(w: Wizard) -> bool:
     return "tables" in w.plain
 
 
+def linked(w: Wizard) -> bool:
+    """Whether the persons of one table keep their rows."""
+    most = w.plain.get("max_rows") or 1
+    return w.plain.get("unit") not in (None, "row") and most > 1 and bool(w.plain.get("linked"))
+
+
+def together(w: Wizard) -> bool:
+    """Whether rows belong together: of several tables, or of one person in one table."""
+    return several(w) or linked(w)
+
+
 def tables(w: Wizard) -> dict[str, dict[str, Any]]:
     """The description of each table; a single one has no name."""
     return dict(w.plain["tables"]) if several(w) else {"": w.plain}

@@ -108,7 +108,9 @@ def main() -> None:
 def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the release's folder.")],
     num_rows: RowsOpt = None,
-    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Root rows, or persons who keep their rows, to draw.")] = None,
+    num_roots: Annotated[
+        int | None, typer.Option("--num-roots", help="Root rows, or persons who keep their rows, to draw.")
+    ] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
         Path | None,

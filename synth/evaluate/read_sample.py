@@ -23,7 +23,6 @@ from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
 from synth.sources.table_source import place_of
 
-
 TABLE = "synthetic.csv"  # of a release of one table
 
 

@@ -28,10 +28,10 @@ from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
-from synth.schema import codec
+from synth.schema import codec, persons
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.persons import PERSONS, ROWS, PersonsTable, taken
+from synth.schema.persons import PersonsTable, taken
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -175,7 +175,7 @@ def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
         for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
             result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
     if isinstance(schema, PersonsTable):
-        return {ONE: result[ROWS].merge(result[PERSONS], on=schema.person)}
+        return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.person)}
     return result
 
 
@@ -183,8 +183,8 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     texts = {n: t.to_pandas() for n, t in codec.decode(places, schema, num_rows=rows).items()}
-    persons = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
-    return pd.DataFrame({**texts, **persons})
+    whose = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
+    return pd.DataFrame({**texts, **whose})
 
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:

@@ -64,7 +64,9 @@ def plan(
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
-    """The forecast of a run on about ``rows`` rows (of related tables, of the root; of one whose persons keep their rows, persons) of a ``schema``. Touches no data.
+    """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
+
+    ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons.
 
     A ``Plan``, or a ``RelatedForecast``. ``prior``, ``prior_reason``: as of ``run``; the run is rehearsed on the
     priors' own rows, with and without them (``Plan.prior``). Errors: UsageError; InputError for an unusable prior.

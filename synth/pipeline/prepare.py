@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.generators import GENERATORS
+from synth.generators import GENERATORS, TREES
 from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import priors, same_rows
@@ -174,10 +174,12 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
         for name in UNLINKED:
             if getattr(request, name):
                 raise UsageError(f"`{name}=`: a table whose persons keep their rows has no such option yet; {ALONE}")
-    try:
-        return generator_named(request.method, relation, request.options, tree=linked or isinstance(schema, Dataset))
-    except UsageError as error:
-        raise UsageError(f"{error}; {ALONE}" if linked and request.method in GENERATORS else str(error)) from None
+    if linked and request.method in GENERATORS and request.method not in TREES:
+        raise UsageError(
+            f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "
+            "choose one of these, or `linked=False`"
+        )
+    return generator_named(request.method, relation, request.options, tree=linked or isinstance(schema, Dataset))
 
 
 def _linked(request: RunRequest, schema: Schema | Dataset) -> bool:
@@ -193,7 +195,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     Errors: as ``planned``.
     """
     agreed, share = _vouched(request, schema, note)
-    if isinstance(agreed, Dataset) or agreed.person is None and not _linked(request, schema):
+    if isinstance(agreed, Dataset) or (agreed.person is None and not _linked(request, schema)):
         return agreed, share
     linked = _linked(request, schema)
     if request.linked is not None and linked != persons_rules.asked(agreed):

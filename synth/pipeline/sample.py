@@ -40,7 +40,8 @@ def sample(
 
     ``where``: by column (TABLE.COLUMN) a value, ``a|b``, or ``low..high`` for numbers and dates; of a table below the
     root, one of its rows meets all that is asked of it, and so of one whose persons keep their rows. ``num_rows``: of
-    the root, or persons; default the model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
+    the root, or persons; default the model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx
+    file to write as well.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
     or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
     that memory cannot hold is for ``sample_to``.

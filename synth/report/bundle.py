@@ -226,7 +226,9 @@ def checked(folder: Path) -> StoredRelease:
     for problem in broken(Dataset.of(stored.schema), tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
-        _check_twin(folder, as_stated(stored.schema), tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
+        _check_twin(
+            folder, as_stated(stored.schema), tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE])
+        )
     return stored
 
 

@@ -13,7 +13,11 @@ def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     named = card.get("deployment", {}).get("name") or f"Synthetic table {card.get('dataset') or ''}"
     name = markdown.text(named)
     alone = "keys" not in card  # else persons keep their rows, and answers are fitted by the run alone
-    again = "    python reproduce.py\n    synth sample . --num-rows 1000\n" if alone else "    synth sample . --num-roots 500\n"
+    again = (
+        "    python reproduce.py\n    synth sample . --num-rows 1000\n"
+        if alone
+        else "    synth sample . --num-roots 500\n"
+    )
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     return (
         f"# {name}\n\nA synthetic table of {card['rows']['synthetic']:,} rows. It is no copy: {MADE_UP}. It was "

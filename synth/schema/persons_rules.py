@@ -56,7 +56,9 @@ def refused(schema: "Schema") -> Iterator[str]:
     """Yields a sentence for each reason why a table's persons cannot keep their rows. Privacy: public only."""
     if schema.person is None:
         named = own(schema)
-        what = f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+        what = (
+            f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+        )
         yield f"{what}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`"
         return
     if (schema.max_rows or 1) == 1:

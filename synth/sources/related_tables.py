@@ -42,7 +42,8 @@ def places(
 ) -> dict[str, Place]:
     """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
-    Of one table whose persons keep their rows it is that one. At a source ``tables`` is the database's schema (namespace) that holds them, None for the user's own.
+    Of one table whose persons keep their rows it is that one. At a source ``tables`` is the database's schema
+    (namespace) that holds them, None for the user's own.
     Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
     """
     if isinstance(schema, PersonsTable) and isinstance(tables, str | Path | pd.DataFrame | Place):

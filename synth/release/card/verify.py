@@ -22,8 +22,8 @@ from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema import regular_files
 from synth.schema.dataset import below, unit_as_it_was, unit_in_words
-from synth.schema.persons import unit_in_words as of_persons
 from synth.schema.lazy import Lazy
+from synth.schema.persons import unit_in_words as of_persons
 
 optimize = Lazy("scipy.optimize")
 special = Lazy("scipy.special")

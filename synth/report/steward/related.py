@@ -12,8 +12,8 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
-from synth.release import folder as folders
 from synth.pipeline.schema_approval import with_target
+from synth.release import folder as folders
 from synth.release.card.verify import load
 from synth.report import first_page, html, svg_charts
 from synth.report.html import percent
@@ -59,8 +59,8 @@ def examine(
 ) -> Pages:
     """The page across tables, a page for each table, and JSON, all marked and for their owner alone; nothing written.
 
-    ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within its table. Errors: InputError,
-    UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
+    ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within
+    its table. Errors: InputError, UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 

@@ -37,8 +37,8 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
 
     Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
     own and has no children. Of more than ``most_children`` rows with one key so many are kept, drawn by secret numbers
-    of their own. A table of persons and their rows has no root without a key: its rows are passed over. A row belongs to every row of the parent's table that has its key, and to none where its key is
-    missing or unknown; such rows are passed over.
+    of their own. A row belongs to every row of the parent's table that has its key, and to none where its key is
+    missing or unknown; such rows are passed over, and in a table of persons and their rows those above as well.
 
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
     numbers alone, never on other roots (mechanisms/linked.md).
