@@ -107,8 +107,11 @@ def several(w: Wizard) -> bool:
 
 def linked(w: Wizard) -> bool:
     """Whether the persons of one table keep their rows."""
-    most = w.plain.get("max_rows") or 1
-    return w.plain.get("unit") not in (None, "row") and most > 1 and bool(w.plain.get("linked"))
+    if several(w) or w.plain.get("unit") in (None, "row") or (w.plain.get("max_rows") or 1) == 1:
+        return False
+    if w.plain.get("linked") is not None:
+        return bool(w.plain["linked"])
+    return bool(w.plain.get("order")) or any(c.get("of") == "unit" for c in w.plain["columns"].values())
 
 
 def together(w: Wizard) -> bool:

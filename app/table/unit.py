@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.session import frame
 from app.session.state import Wizard, answered, linked, wizard
+from app.table import facts
 from synth.languages import _
 
 ORDERS = ("integer", "float", "datetime", "ordinal", "identifier")
@@ -71,8 +72,7 @@ def _belonging(w: Wizard) -> None:
     """Whether the rows of one person stay together, which columns are the person's own, and the order of rows."""
     wanted = st.toggle(
         _("Keep the rows of one person together"),
-        value=linked(w),
-        key=f"linked_{w.edition}",
+        key=_held(f"linked_{w.edition}", linked(w), [True, False]),
         help=_(
             "Then a made-up person has several rows that fit each other: the same sex on every visit, visits in order. "
             "It is made by the method mixture, for the same promise, and without prior knowledge."
@@ -90,30 +90,30 @@ def _belonging(w: Wizard) -> None:
     own = left.multiselect(
         _("The same in all rows of one person"),
         may,
-        default=[n for n in may if readable[n].get("of") == "unit"],
-        key=f"own_{w.edition}",
+        key=_held(f"own_{w.edition}", [n for n in may if readable[n].get("of") == "unit"], may),
         help=_(
             "Columns like sex or year of birth, as you know them: this is not read from the table. Where the rows of a "
             "person differ all the same, one of them is drawn."
         ),
     )
-    w.plain["columns"] = {n: _of(c, n in own) for n, c in w.plain["columns"].items()}
+    w.plain["columns"] = {n: facts.of_unit(c, own=n in own) for n, c in w.plain["columns"].items()}
     orders = [None, *(n for n, c in readable.items() if n not in own and c["type"] in ORDERS)]
     w.plain["order"] = right.selectbox(
         _("Order of one person's rows (optional)"),
         orders,
-        index=orders.index(w.plain.get("order")) if w.plain.get("order") in orders else 0,
         format_func=lambda n: _("none") if n is None else n,
-        key=f"order_{w.edition}",
+        key=_held(f"order_{w.edition}", w.plain.get("order"), orders),
         help=_("A date, a number, or a key whose numbers rise. Without it rows are in no order."),
     )
     st.caption(joined(w.plain["max_rows"]))
 
 
-def _of(column: dict[str, Any], own: bool) -> dict[str, Any]:
-    """The column, said to be the person's own or not."""
-    out = {n: v for n, v in column.items() if n != "of"}
-    return {**out, "of": "unit"} if own else out
+def _held(key: str, first: Any, options: list[Any]) -> str:
+    """The key of a choice that begins with ``first``, and keeps what was chosen as far as it is offered still."""
+    value = st.session_state.get(key, first)
+    left = [n for n in value if n in options] if isinstance(value, list) else value if value in options else None
+    st.session_state[key] = left
+    return key
 
 
 def joined(most: int) -> str:
@@ -126,13 +126,7 @@ def joined(most: int) -> str:
 
 def rows_used(card: dict[str, Any]) -> int:
     """How many rows of one person a release of such a table used at most; 0 of any other."""
-    keys = card.get("keys") or [{}]
-    return int(keys[0].get("most_children", 0)) if keys[0].get("parent") == card.get("unit") and unnamed(card) else 0
-
-
-def unnamed(card: dict[str, Any]) -> bool:
-    """Whether a release is of one table."""
-    return "tables" not in card.get("rows", {})
+    return int(card["keys"][0]["most_children"]) if "keys" in card and "tables" not in card["rows"] else 0
 
 
 def alone(most: int) -> str:

@@ -104,6 +104,14 @@ def main() -> None:
         leave(*foreign(error))
 
 
+def persons_are_drawn(num_rows: int | None, multiple: int | None) -> None:
+    """Errors: UsageError for what rows that stand alone have."""
+    if multiple is not None:
+        raise UsageError("--multiple is for rows that stand alone; leave it out where persons keep their rows")
+    if num_rows is not None:
+        raise UsageError("its persons keep their rows, so persons are drawn, each with all rows: --num-roots")
+
+
 @app.command()
 def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the release's folder.")],
@@ -148,8 +156,8 @@ def sample(
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
         if multiple is not None:
             raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
-    if persons and multiple is not None:
-        raise UsageError("--multiple is for rows that stand alone; leave it out where persons keep their rows")
+    if persons:
+        persons_are_drawn(num_rows, multiple)
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
@@ -158,8 +166,6 @@ def sample(
         )
         say(reported) if as_json else print(text)
         return
-    if persons and num_rows is not None:
-        raise UsageError("its persons keep their rows, so persons are drawn, each with all rows: --num-roots")
     if num_roots is not None and not several and not persons:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:

@@ -8,7 +8,7 @@ from typing import Any
 from synth.errors import UsageError, reading
 from synth.release import markdown
 from synth.release.card import papers
-from synth.release.card.card import odds, whose
+from synth.release.card.card import odds, of_persons
 from synth.release.card.choice import in_words
 from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
 from synth.release.card.verify import load
@@ -159,7 +159,7 @@ def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for table, rows in about["rows"].get("tables", {}).items():
         yield table, f"{rows:,} synthetic rows"
     for key in about["keys"]:
-        if whose(about).startswith("one person, "):
+        if of_persons(about):
             yield "rows of one person", f"those of one {key['parent']}; of more, {key['most_children']} are used"
             continue
         yield (

@@ -94,6 +94,11 @@ def whose(about: Mapping[str, Any]) -> str:
     return str(about.get("unit_in_words") or ("row" if about["unit"] == "row" else "person"))
 
 
+def of_persons(about: Mapping[str, Any]) -> bool:
+    """Whether a card is of one table whose persons keep their rows. Privacy: public only."""
+    return "keys" in about and "tables" not in about.get("rows", {})
+
+
 def versions() -> dict[str, str]:
     """Installed versions of the libraries that the guarantee and the table rest on."""
     result = {name: _installed(name) for name in LIBRARIES}
@@ -228,7 +233,7 @@ def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str,
         return {
             "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
             "unit_in_words": unit,
-            "keys": [{**key, "parent": schema.person, "child": f"rows of {schema.person}"}],
+            "keys": [{**key, "parent": schema.person, "child": f"{schema.keys[0].child} of {schema.person}"}],
             "linkage": PERSONS_LINKAGE.format(schema.person),
         }
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}

@@ -59,8 +59,8 @@ def examine(
 ) -> Pages:
     """The page across tables, a page for each table, and JSON, all marked and for their owner alone; nothing written.
 
-    ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within
-    its table. Errors: InputError, UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
+    ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within its table.
+    Errors: InputError, UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
