@@ -65,6 +65,12 @@ class PersonsTable(Dataset):
         """What the guarantee is about."""
         return unit_in_words(self.person)
 
+    @property
+    def key_on_card(self) -> dict[str, Any]:
+        """The key to a person's rows, the persons named by their column, which is the unit."""
+        key = self.keys[0].model_dump(mode="json", exclude_none=True)
+        return {**key, "parent": self.person, "child": f"{ROWS} of {self.person}"}
+
     def table_of(self, column: str) -> str:
         """In which of both a column stands."""
         return PERSONS if column in self.tables[PERSONS].measured() else ROWS

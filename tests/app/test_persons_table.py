@@ -43,7 +43,7 @@ def test_from_describe_to_release(start):
     assert "mixture, with the rows of one person together" in said(at)
     assert "each made-up person has several rows" in said(at)
     at.button(key="spend").click().run()
-    at = ended(at)
+    at = ended(at, seconds=300)
     at.switch_page(view("release")).run()
     assert "one person, named by pid, with all rows" in said(at)
     assert "each made-up person has several rows" in said(at)

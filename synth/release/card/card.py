@@ -229,11 +229,10 @@ def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str,
     """What the card of several tables says beside, or otherwise; that of persons and their rows as of one table."""
     unit = schema.unit_in_words
     if isinstance(schema, PersonsTable):
-        key = schema.keys[0].model_dump(mode="json", exclude_none=True)
         return {
             "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
             "unit_in_words": unit,
-            "keys": [{**key, "parent": schema.person, "child": f"{schema.keys[0].child} of {schema.person}"}],
+            "keys": [schema.key_on_card],
             "linkage": PERSONS_LINKAGE.format(schema.person),
         }
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
