@@ -7,6 +7,7 @@ import streamlit as st
 
 import synth
 from app.result import releasing
+from app.run import runs
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.table import conditions
@@ -32,7 +33,7 @@ def _ask(job: jobs.Job, place: Path, schema: synth.Schema) -> None:
         help_text=_("Conditions that every drawn row meets, such as women over 65."),
     )
     count = st.number_input(
-        _("How many rows"),
+        _("How many persons, each with all rows") if runs.is_joined(job) else _("How many rows"),
         1,
         MOST_ROWS,
         10_000,

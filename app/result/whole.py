@@ -59,7 +59,7 @@ def section(job: jobs.Job, release: Path) -> None:
                 "and longer the larger the method."
             ).format(shadows=2 * SHADOWS),
         )
-        held = None if runs.is_several(job) else _held_out(job)
+        held = None if runs.is_joined(job) else _held_out(job)
         if st.button(
             _("Make the full report"),
             key="make_report",

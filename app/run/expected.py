@@ -6,15 +6,25 @@ import streamlit as st
 
 from app.run import forecast
 from app.session import frame, words
-from app.session.state import Wizard, facts
+from app.session.state import Wizard, facts, linked
 from synth.languages import _
 
 FEW = 10_000  # units below which relations between tables are mostly noise
 COVERED = 0.5  # an expected error from which on noise covers what is asked
 
 
-def head() -> None:
-    """How several tables are made."""
+def head(w: Wizard) -> None:
+    """How several tables, or one whose persons keep their rows, are made."""
+    if linked(w):
+        st.markdown(
+            _(
+                "**mixture** counts single columns, pairs of them, numbers of rows of one person and rows of one "
+                "person with each other, and fits one model to all."
+            )
+        )
+        st.caption(_("It is the method by which persons keep their rows."))
+        st.subheader(_("What to expect"), anchor=False)
+        return
     st.markdown(
         _(
             "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of one "
@@ -46,7 +56,7 @@ def shown(w: Wizard) -> None:
         ),
     )
     if w.rows < FEW:
-        root = frame.escape(facts(w)[0].root)
+        root = _("persons") if linked(w) else frame.escape(facts(w)[0].root)
         st.warning(
             _(
                 "With about {rows:,} rows of {root}, expect single columns and numbers of children to come out "

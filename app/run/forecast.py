@@ -9,7 +9,7 @@ import synth
 from app.run import background
 from app.session import access, words
 from app.session.aside import planner
-from app.session.state import Wizard, dataset, several
+from app.session.state import Wizard, dataset, together
 from app.session.state import facts as facts_of
 from synth.languages import _
 
@@ -30,7 +30,7 @@ def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
     """The forecast of the run that the wizard describes, under way or known, and where it is ``drawn`` the curve of
     noise. Public facts only. Errors: UsageError, InputError.
     """
-    return [_forecast(w), *([_curve(w)] if drawn and not several(w) else [])]
+    return [_forecast(w), *([_curve(w)] if drawn and not together(w) else [])]
 
 
 def forecast(w: Wizard, *, method: str | None = None) -> Any:
@@ -66,9 +66,9 @@ def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: f
     asked = {
         "rows": w.rows,
         "delta": w.delta,
-        "method": "mixture" if several(w) else method or w.method,
+        "method": "mixture" if together(w) else method or w.method,
         "relation": w.relation,
-        "options": w.options if method in (None, w.method) and not several(w) else {},
+        "options": w.options if method in (None, w.method) and not together(w) else {},
     }
     return background.begun(who, "forecasts", facts.to_json(), epsilons, seconds=PATIENCE, within=within, **asked)
 

@@ -11,7 +11,7 @@ import synth
 from app.run import background
 from app.session import access
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, dataset, facts, several
+from app.session.state import Wizard, dataset, facts, together
 from app.table import work
 from synth.app_api import jobs
 from synth.languages import _
@@ -31,7 +31,7 @@ def reasons(w: Wizard) -> tuple[str, ...]:
 
 def asked(w: Wizard) -> dict[str, Any]:
     """The options of a request about priors; nothing without any. Errors: UsageError for another's."""
-    if several(w) or not w.priors:
+    if together(w) or not w.priors:
         return {}
     for one in w.priors:
         if not _open_to_visitor(w, Path(one["path"])):
@@ -41,7 +41,7 @@ def asked(w: Wizard) -> dict[str, Any]:
 
 def barred(w: Wizard) -> str:
     """Why the chosen method cannot take the priors, empty where it can."""
-    if not w.priors or several(w) or w.method == "mixture":
+    if not w.priors or together(w) or w.method == "mixture":
         return ""
     return _(
         "{method} takes no prior knowledge. Choose mixture on the page Method, or take it out on Describe."
@@ -117,7 +117,7 @@ def named(job: jobs.Job) -> str:
 def looked(w: Wizard) -> Future[Any] | None:
     """What each prior covers and lacks, under way or known; None while the description is not complete."""
     result, _problem = facts(w)
-    if result is None or not w.priors or several(w):
+    if result is None or not w.priors or together(w):
         return None
     about, text = asked(w), result.to_json()
     paths, why = list(about["prior"]), list(about["prior_reason"])
@@ -128,7 +128,7 @@ def looked(w: Wizard) -> Future[Any] | None:
 def worth(w: Wizard) -> Future[Any] | None:
     """What the priors are worth around the chosen epsilon, under way or known; None where there is nothing to say."""
     result, _problem = facts(w)
-    if result is None or not w.priors or several(w) or not w.rows or barred(w):
+    if result is None or not w.priors or together(w) or not w.rows or barred(w):
         return None
     who, about, stops = access.allow("forecast").name, asked(w), _around(w.epsilon)
     asked_for = {**about, "rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}

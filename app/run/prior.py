@@ -8,7 +8,7 @@ import streamlit as st
 import synth
 from app.run import background, known
 from app.session import access, frame
-from app.session.state import Wizard, several, wizard
+from app.session.state import Wizard, together, wizard
 from app.table import checklist, intake, work
 from synth.languages import Texts, _, ngettext, phrase
 
@@ -20,7 +20,7 @@ SHOWN = 12  # names of columns in a line
 def section() -> None:
     """What is named so far, each with what it covers, and a form for one more; of a table that stands alone."""
     w = wizard()
-    if several(w) or w.place is None:
+    if together(w) or w.place is None:
         return
     checklist.here("public", _("Is there something public like it?"))
     if not w.priors:
@@ -224,4 +224,4 @@ def _vouched(w: Wizard) -> tuple[str, str]:
 
 def line(w: Wizard) -> str:
     """The names, for the page Run; empty without any."""
-    return "" if several(w) else ", ".join(frame.escape(one["name"]) for one in w.priors)
+    return "" if together(w) else ", ".join(frame.escape(one["name"]) for one in w.priors)

@@ -7,7 +7,7 @@ from typing import Any
 import synth
 from app.run import caps, known, written
 from app.session import access
-from app.session.state import Wizard, dataset, effective, several
+from app.session.state import Wizard, dataset, effective, several, together
 from app.table import owning
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
@@ -50,7 +50,8 @@ def _request(w: Wizard) -> app_api.RunRequest:
         relation=w.relation,
         owner=access.me().name,
         separate=_apart(w),
-        **({} if several(w) else {"method": w.method, "options": w.options, "dialect": written.chosen(w)}),
+        **({} if together(w) else {"method": w.method, "options": w.options}),
+        **({} if several(w) else {"dialect": written.chosen(w)}),
         **known.asked(w),
     )
 
@@ -250,6 +251,16 @@ def release(job: jobs.Job) -> Path:
 def is_several(job: jobs.Job) -> bool:
     """Whether the run made tables that belong together."""
     return isinstance(job.result().get("num_rows"), dict)
+
+
+def is_joined(job: jobs.Job) -> bool:
+    """Whether rows of the run belong together: of several tables, or of the persons of one."""
+    if is_several(job):
+        return True
+    try:
+        return "keys" in json.loads((release(job) / "card.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, synth.SynthError):
+        return False
 
 
 def rows(job: jobs.Job) -> str:

@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app.session import frame
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, facts, several
+from app.session.state import Wizard, facts, linked, several
 from app.table import owning
 from synth.languages import _
 
@@ -22,7 +22,9 @@ def ask(w: Wizard) -> None:
     st.session_state.setdefault("rows", w.rows or None)
     root = facts(w)[0] if several(w) else None
     about = (
-        _("About how many rows are there?")
+        _("About how many persons are there?")
+        if linked(w)
+        else _("About how many rows are there?")
         if root is None
         else _("About how many rows has {root}?").format(root=root.root)
     )

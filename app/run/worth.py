@@ -10,7 +10,7 @@ import streamlit as st
 import synth
 from app.run import background, known
 from app.session import frame
-from app.session.state import Wizard, several, view, wizard
+from app.session.state import Wizard, together, view, wizard
 from synth.languages import _
 
 ORDER = ("without", "beside", "alone")
@@ -19,7 +19,7 @@ ORDER = ("without", "beside", "alone")
 def section() -> None:
     """The errors with and without, once they are worked out; and the way to a preview."""
     w = wizard()
-    if several(w) or not w.priors:
+    if together(w) or not w.priors:
         return
     st.subheader(_("What is publicly known already"), anchor=False)
     if reason := known.barred(w):

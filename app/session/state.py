@@ -107,6 +107,20 @@ def several(w: Wizard) -> bool:
     return "tables" in w.plain
 
 
+def linked(w: Wizard) -> bool:
+    """Whether the persons of one table keep their rows."""
+    if several(w) or w.plain.get("unit") in (None, "row") or (w.plain.get("max_rows") or 1) == 1:
+        return False
+    if w.plain.get("linked") is not None:
+        return bool(w.plain["linked"])
+    return bool(w.plain.get("order")) or any(c.get("of") == "unit" for c in w.plain["columns"].values())
+
+
+def together(w: Wizard) -> bool:
+    """Whether rows belong together: of several tables, or of one person in one table."""
+    return several(w) or linked(w)
+
+
 def tables(w: Wizard) -> dict[str, dict[str, Any]]:
     """The description of each table; a single one has no name."""
     return dict(w.plain["tables"]) if several(w) else {"": w.plain}

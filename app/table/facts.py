@@ -85,6 +85,12 @@ def _edited(column: Plain, changed: Plain, row: Plain) -> Plain:
     return out
 
 
+def of_unit(column: Plain, *, own: bool) -> Plain:
+    """The column, said to be a person's own or not."""
+    out = {n: v for n, v in column.items() if n != "of"}
+    return {**out, "of": "unit"} if own else out
+
+
 def _as_kind(column: Plain, kind: str) -> Plain:
     """The column as another kind, with the facts that still mean something."""
     out = {**column, "type": kind}

@@ -32,7 +32,10 @@ def section() -> None:
     )
     result, left_out = facts.apply(plain, base, edited)
     leave_out(w, left_out)
-    own(w)["columns"] = result["columns"]
+    stated = own(w)["columns"]  # whose a column is, is said above the grid
+    own(w)["columns"] = {
+        n: facts.of_unit(c, own=stated.get(n, {}).get("of") == "unit") for n, c in result["columns"].items()
+    }
 
 
 def _config(base: pd.DataFrame) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _hints() -> None:
             plain, w.suggestions = intake.redraft(w, hints)
         plain["dataset"] = dataset(w)
         if answered(w) and w.plain.get("unit") in ("row", *_keys(plain)):
-            plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source")}
+            plain |= {k: w.plain.get(k) for k in ("unit", "max_rows", "unit_source", "linked", "order")}
         w.left_out = []
         intake.replace(plain, _("A new draft is made. Nobody has vouched for it yet."))
 

@@ -1,10 +1,15 @@
 """Whose privacy is protected: a row's, or a person's with several rows."""
 
+from typing import Any
+
 import streamlit as st
 
 from app.session import frame
-from app.session.state import Wizard, answered, wizard
+from app.session.state import Wizard, answered, linked, wizard
+from app.table import facts
 from synth.languages import _
+
+ORDERS = ("integer", "float", "datetime", "ordinal", "identifier")
 
 
 def section() -> None:
@@ -60,15 +65,76 @@ def section() -> None:
         )
     )
     if w.plain["max_rows"] > 1:
+        _belonging(w)
+
+
+def _belonging(w: Wizard) -> None:
+    """Whether the rows of one person stay together, which columns are the person's own, and the order of rows."""
+    wanted = st.toggle(
+        _("Keep the rows of one person together"),
+        key=_held(f"linked_{w.edition}", linked(w), [True, False]),
+        help=_(
+            "Then a made-up person has several rows that fit each other: the same sex on every visit, visits in order. "
+            "It is made by the method mixture, for the same promise, and without prior knowledge."
+        ),
+    )
+    w.plain["linked"] = bool(wanted)
+    if not wanted:
+        w.plain["order"] = None
         st.caption(alone(w.plain["max_rows"]))
+        return
+    person = w.plain["unit"]
+    readable = {n: c for n, c in w.plain["columns"].items() if n not in w.left_out and n != person}
+    may = [n for n, c in readable.items() if c["type"] not in ("identifier", "omitted")]
+    left, right = st.columns(2)
+    own = left.multiselect(
+        _("The same in all rows of one person"),
+        may,
+        key=_held(f"own_{w.edition}", [n for n in may if readable[n].get("of") == "unit"], may),
+        help=_(
+            "Columns like sex or year of birth, as you know them: this is not read from the table. Where the rows of a "
+            "person differ all the same, one of them is drawn."
+        ),
+    )
+    w.plain["columns"] = {n: facts.of_unit(c, own=n in own) for n, c in w.plain["columns"].items()}
+    orders = [None, *(n for n, c in readable.items() if n not in own and c["type"] in ORDERS)]
+    w.plain["order"] = right.selectbox(
+        _("Order of one person's rows (optional)"),
+        orders,
+        format_func=lambda n: _("none") if n is None else n,
+        key=_held(f"order_{w.edition}", w.plain.get("order"), orders),
+        help=_("A date, a number, or a key whose numbers rise. Without it rows are in no order."),
+    )
+    st.caption(joined(w.plain["max_rows"]))
+
+
+def _held(key: str, first: Any, options: list[Any]) -> str:
+    """The key of a choice that begins with ``first``, and keeps what was chosen as far as it is offered still."""
+    value = st.session_state.get(key, first)
+    left = [n for n in value if n in options] if isinstance(value, list) else value if value in options else None
+    st.session_state[key] = left
+    return key
+
+
+def joined(most: int) -> str:
+    """What becomes of a person whose rows stay together: the same words on every page."""
+    return _(
+        "Protected is one person with up to {most} rows. In the result each made-up person has several rows with one "
+        "made-up key, which belong together."
+    ).format(most=most)
+
+
+def rows_used(card: dict[str, Any]) -> int:
+    """How many rows of one person a release of such a table used at most; 0 of any other."""
+    return int(card["keys"][0]["most_children"]) if "keys" in card and "tables" not in card["rows"] else 0
 
 
 def alone(most: int) -> str:
     """What becomes of a person with several rows, and how persons keep their rows: the same words on every page."""
     return _(
         "Protected is one person with up to {most} rows. In the result every row stands alone: which rows belong to "
-        "one person is not kept, so count rows there, not persons. To keep persons with their rows, load two files "
-        "that share this column: one row a person in the first."
+        "one person is not kept, so count rows there, not persons. Persons can keep their rows: say so on the page "
+        "Describe, under the rows of one person."
     ).format(most=most)
 
 

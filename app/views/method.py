@@ -10,7 +10,7 @@ from app.run import background, expected, reach
 from app.run.forecast import begun, curve, forecast, methods, pairs_alike, timed
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, lacks, several, wizard
+from app.session.state import Wizard, lacks, together, wizard
 from app.session.state import facts as facts_of
 from synth import app_api
 from synth.languages import _, phrase
@@ -27,8 +27,8 @@ def page() -> None:
     if not frame.needs("method", *lacks(wizard())):
         return
     w = wizard()
-    together = several(w)
-    fits = together or _choice(w)
+    joined = together(w)
+    fits = joined or _choice(w)
     blocked, draw = _expected(w) if fits else (_("Choose a method that fits first."), _nothing)
     place = st.container()
     frame.onward("method", blocked=frame.escape(blocked))
@@ -38,7 +38,7 @@ def page() -> None:
         background.then(
             begun(w, drawn=drawn),
             place,
-            lambda: expected.shown(w) if together else _costs(w, not drawn),
+            lambda: expected.shown(w) if joined else _costs(w, not drawn),
             about=_("Noise, time and memory are being worked out"),
         )
 
@@ -176,9 +176,9 @@ def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
     """What a run will reach; returns why there is no way on, and what draws the rest."""
     known, draw = w.method == words.RECOMMENDED, _nothing
     reaches = _("Rows in the wrong place, as expected") if known else _("What to expect")
-    expected.head() if several(w) else st.subheader(reaches, anchor=False)
+    expected.head(w) if together(w) else st.subheader(reaches, anchor=False)
     try:
-        if known and not several(w):
+        if known and not together(w):
             draw = reach.section(w)
         begun(w, drawn=not known)
     except synth.SynthError as error:

@@ -9,8 +9,8 @@ import streamlit as st
 import synth
 from app.result import columns, together
 from app.run import background, known
-from app.session import access, charts, frame, words
-from app.session.state import lacks, ready, several, view, wizard
+from app.session import access, charts, frame, state, words
+from app.session.state import lacks, ready, view, wizard
 from synth.languages import _
 
 BANNER = "**Preview: made of public rows only. It is no release, and nothing was spent.**"
@@ -28,7 +28,7 @@ def page() -> None:
         ),
     )
     w = wizard()
-    if several(w) or not w.priors:
+    if state.together(w) or not w.priors:
         st.info(
             _("A preview needs something public like your table: name it on the page Describe."), icon=":material/info:"
         )

@@ -118,6 +118,8 @@ def _summary(job: jobs.Job, card: dict[str, Any], *, alone: bool = False) -> Non
     )
     if (most := card.get("max_rows_of_a_unit") or 1) > 1 and card.get("unit") != "row" and "unit_in_words" not in card:
         st.caption(unit.alone(most))
+    if whose := unit.rows_used(card):
+        st.caption(unit.joined(whose))
 
 
 def _preview(place: Path, together: bool) -> None:

@@ -41,7 +41,10 @@ def page() -> None:
         prior.section(job, place, card)
         comparison.section(job, place)
         sidebyside.section(job)
-        whatif.section(job, card, synth.Schema.load(place / "schema.json"))
+        if runs.is_joined(job):
+            st.caption(_("Other methods on the same release are there for rows that stand alone."))
+        else:
+            whatif.section(job, card, synth.Schema.load(place / "schema.json"))
     recent.table()
     frame.onward("review")
 

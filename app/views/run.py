@@ -11,7 +11,7 @@ from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
-from app.session.state import Wizard, dataset, facts, lacks, ready, several, view, wizard
+from app.session.state import Wizard, dataset, facts, lacks, linked, ready, several, together, view, wizard
 from app.table import unit
 from synth.app_api import jobs
 from synth.languages import _, ngettext, phrase
@@ -77,12 +77,16 @@ def _confirm() -> bool:
         return False
     total = budget(w)
     name = frame.escape(dataset(w))
-    takes = _("not known beforehand") if plan is None or several(w) else words.about_seconds(plan.seconds)
-    if plan is not None and not several(w) and not timed(w.method):
+    takes = _("not known beforehand") if plan is None or together(w) else words.about_seconds(plan.seconds)
+    if plan is not None and not together(w) and not timed(w.method):
         takes = _("more than {seconds}: it is trained").format(seconds=words.short_seconds(plan.seconds))
     takes = _("being worked out; go on meanwhile") if waits else takes
     method = (
-        f"{frame.escape(w.method)}{_options(w.options)}" if not several(w) else _("mixture, of all tables together")
+        f"{frame.escape(w.method)}{_options(w.options)}"
+        if not together(w)
+        else _("mixture, of all tables together")
+        if several(w)
+        else _("mixture, with the rows of one person together")
     )
     with st.container(border=True):
         st.markdown(
@@ -93,7 +97,7 @@ def _confirm() -> bool:
         if known_names := prior.line(w):
             st.markdown(_("**Prior knowledge:** {names}").format(names=known_names))
         if plan is not None:
-            steps = expected.stages(plan) if several(w) else _stages(plan)
+            steps = expected.stages(plan) if together(w) else _stages(plan)
             with st.expander(_("Stages of the spend ({number})").format(number=len(next(iter(steps.values()))))):
                 st.table(steps, hide_index=True)
         st.markdown(
@@ -110,7 +114,7 @@ def _confirm() -> bool:
         )
     if not several(w):
         if unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
-            st.caption(unit.alone(most))
+            st.caption(unit.joined(most) if linked(w) else unit.alone(most))
         written.choice(w)
     if same.choice(w):
         return waits

@@ -108,11 +108,21 @@ def main() -> None:
         leave(*foreign(error))
 
 
+def persons_are_drawn(num_rows: int | None, multiple: int | None) -> None:
+    """Errors: UsageError for what rows that stand alone have."""
+    if multiple is not None:
+        raise UsageError("--multiple is for rows that stand alone; leave it out where persons keep their rows")
+    if num_rows is not None:
+        raise UsageError("its persons keep their rows, so persons are drawn, each with all rows: --num-roots")
+
+
 @app.command()
 def sample(
     model: Annotated[Path, typer.Argument(help="model.json, or the release's folder.")],
     num_rows: RowsOpt = None,
-    num_roots: Annotated[int | None, typer.Option("--num-roots", help="Root rows to draw (related tables).")] = None,
+    num_roots: Annotated[
+        int | None, typer.Option("--num-roots", help="Root rows, or persons who keep their rows, to draw.")
+    ] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="COL=VALUE, COL=A|B or COL=LOW..HIGH.")] = None,
     out: Annotated[
         Path | None,
@@ -143,12 +153,15 @@ def sample(
         wanted[name] = value
     if columns is not None and multiple is None:
         raise UsageError("--columns is for --multiple: without it all columns are drawn alike")
-    several = folder.is_related(model)
+    persons = folder.is_one_table(model)
+    several = folder.is_related(model) and not persons
     if several:
         if source is not None or out_table is not None or (num_rows is not None and num_roots is not None):
             raise UsageError("a model of related tables draws --num-roots roots into the folder --out")
         if multiple is not None:
             raise UsageError("--multiple is for a release of a single table; leave it out for related tables")
+    if persons:
+        persons_are_drawn(num_rows, multiple)
     if multiple is not None:
         if where or source is not None or out_table is not None or num_roots is not None:
             raise UsageError("--multiple draws whole tables into a folder: leave out --where, --source and --num-roots")
@@ -157,7 +170,7 @@ def sample(
         )
         say(reported) if as_json else print(text)
         return
-    if num_roots is not None and not several:
+    if num_roots is not None and not several and not persons:
         raise UsageError("--num-roots is for a model of related tables; this one is of a single table: --num-rows")
     if source is None and out is None and out_table is None:
         out = Path("sample") if several else Path("sample.csv")

@@ -42,6 +42,14 @@ RelationOpt = Annotated[
 TargetOpt = Annotated[str | None, typer.Option("--target", help="Column to predict; gets more of the budget.")]
 UnitOpt = Annotated[str | None, typer.Option("--unit", help="Identifier column that names a person.")]
 MaxRowsOpt = Annotated[int | None, typer.Option("--max-rows", help="Most rows kept of one person.")]
+LinkedOpt = Annotated[
+    bool | None,
+    typer.Option(
+        "--linked/--unlinked",
+        help="Rows of one person stay together in the result, or stand alone [default: as the schema asks].",
+        show_default=False,
+    ),
+]
 OptionOpt = Annotated[list[str] | None, typer.Option("--option", help="Option of the method, NAME=VALUE; repeatable.")]
 MaxCategoriesOpt = Annotated[int, typer.Option("--max-categories", help="Most categories that a column may have.")]
 ApprovedByOpt = Annotated[str | None, typer.Option("--approved-by", help="Who approved the spend.")]

@@ -173,6 +173,6 @@ def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
             + (f", in the order of {key.order}" if key.order else "")
         )
     for name, public in (facts.public or {}).items():
-        print(f"{name} is public: {', '.join(public.referred_by)} refer to its {public.key}")
+        print(f"{name} is public: {', '.join(public.referred_by)} refer to its {', '.join(public.keys)}")
     for name, waits in waiting.items():
         print(f"unconfirmed: {name} ({', '.join(waits)})")

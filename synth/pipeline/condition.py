@@ -9,6 +9,7 @@ from synth.errors import UsageError, meant
 from synth.pipeline.related_condition import split
 from synth.schema import codec
 from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 
 
@@ -17,6 +18,9 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
 
     Privacy: public only.
     """
+    if isinstance(schema, PersonsTable):
+        positions = allowed_by(schema.flat, where)
+        return {t: a for t in schema.tables if (a := {n: p for n, p in positions.items() if schema.table_of(n) == t})}
     if isinstance(schema, Dataset):
         return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
     return {n: _allowed(schema, n, wanted) for n, wanted in where.items()}

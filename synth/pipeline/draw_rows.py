@@ -10,8 +10,9 @@ from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_condition import Condition, Drawing
 from synth.schema import codec, key_pattern
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.enforcement import Rules
+from synth.schema.persons import PERSONS, ROWS, PersonsTable
 from synth.schema.table import Schema
 from synth.sources.rows.spill import Spill
 
@@ -138,6 +139,47 @@ class DrawnTables:
         return self._keys(key.parent, above, self._parents[table][rows])
 
 
+class DrawnPersons(DrawnTables):
+    """One table of ``num_persons`` persons with their rows, which follow each other; drawn when made.
+
+    ``where``: as of ``DrawnTables``. **Guarantee**: a person has from one row to as many as are kept of one, and one
+    value in all of them in each column that is a person's own.
+    """
+
+    def __init__(
+        self,
+        model: NestedMixture,
+        num_persons: int,
+        *,
+        rng: np.random.Generator,
+        where: Condition | None = None,
+    ) -> None:
+        super().__init__(model, num_persons, rng=rng, where=with_rows(model.schema, where or {}))
+        assert isinstance(self.schema, PersonsTable)
+        self._flat, self._own = self.schema.flat, self._drawn[PERSONS].columns
+        self.num_rows = {ONE: self.num_rows[ROWS]}
+        self.retained = [{n: v for n, v in k.items() if n != "table"} for k in self.retained]
+
+    def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
+        """The table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
+        above = {n: self._spools[PERSONS][n].astype(np.min_scalar_type(c.cells)) for n, c in self._own.items()}
+        person, start = str(self._flat.person), 0
+        for positions in self._spools[ROWS].batches(self._drawn[ROWS].columns, PIECE):
+            size = len(next(iter(positions.values())))
+            owner = self._parents[ROWS][start : start + size]
+            whole = {**positions, **{n: p[owner] for n, p in above.items()}}
+            texts = codec.decode(whole, self._flat, num_rows=size, first=start + 1)
+            yield {**texts, person: key_pattern.write(self._flat.columns[person].pattern, owner + 1)}
+            start += size
+
+
+def with_rows(schema: Dataset, where: Condition) -> Condition:
+    """The condition on persons who have a row: noise alone leaves the model some without. Privacy: public only."""
+    number = number_of(ROWS)
+    least = np.arange(1, schema.as_measured(PERSONS).columns[number].size)
+    return {**where, PERSONS: {**where.get(PERSONS, {}), number: least}}
+
+
 def _drawn(schema: Schema) -> Schema:
     """The columns whose positions are drawn, or given by a constraint."""
     retained = schema.retained()
@@ -159,6 +201,8 @@ def drawn(
     where: Mapping[str, Any] | None = None,
 ) -> Drawn | DrawnTables:
     """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table."""
+    if isinstance(schema, PersonsTable):
+        return DrawnPersons(model, num_rows, rng=rng, where=where)
     if isinstance(schema, Dataset):
         return DrawnTables(model, num_rows, rng=rng, where=where)
     return Drawn(model, schema, num_rows, rng=rng, where=where)

@@ -29,9 +29,10 @@ from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
-from synth.schema import codec
+from synth.schema import codec, persons
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
+from synth.schema.persons import PersonsTable, taken
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -97,7 +98,7 @@ def dry_run(
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
-            _through(_plan(facts, many, request, Path(folder)), Path(folder), watch)
+            _through(_plan(taken(facts), many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
         if not isinstance(cause, Cancelled):
@@ -177,6 +178,8 @@ def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
             result[name][column] = [str(i) for i in range(many)]
         for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
             result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
+    if isinstance(schema, PersonsTable):
+        return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.person)}
     return result
 
 
@@ -184,8 +187,8 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     places = {n: rng.integers(0, c.cells, rows) for n, c in schema.measured().items()}
     texts = {n: t.to_pandas() for n, t in codec.decode(places, schema, num_rows=rows).items()}
-    persons = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
-    return pd.DataFrame({**texts, **persons})
+    whose = {schema.person: [str(i) for i in range(rows)]} if schema.person else {}
+    return pd.DataFrame({**texts, **whose})
 
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:

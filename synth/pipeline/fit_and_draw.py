@@ -91,7 +91,7 @@ def fit_and_sample(
     reporter.stage("sample")
     num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
-    tables, results = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
+    tables, results = Dataset.of(schema).written, drawn(model, schema, num_rows, rng=rng)
     short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
     texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
     return Made(
@@ -100,7 +100,7 @@ def fit_and_sample(
         texts=texts,
         blocks={n: chunks(texts[n], results.num_rows[n]) if texts else results.blocks(n) for n in tables},
         num_rows=results.num_rows,
-        several=setting.tree is not None,
+        several=setting.tree is not None and setting.tree.several,
         seed=seed,
         retained=results.retained,
     )

@@ -35,6 +35,7 @@ from synth.questions import Step as DescentStep
 from synth.release.card.card import meaning
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
+from synth.schema.persons import taken
 from synth.schema.table import Schema
 
 # Seconds and bytes, set by runs on two idle cores (`make bench-plan`), those of the fit a third above them by eye; a
@@ -68,7 +69,9 @@ def plan(
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
 ) -> Any:
-    """The forecast of a run on about ``rows`` rows (of related tables, of the root) of a ``schema``. Touches no data.
+    """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
+
+    ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons.
 
     A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
     of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
@@ -83,8 +86,8 @@ def plan(
     check_schema(schema, tree=True)
     composition.check(epsilon, delta)
     check_num_rows(rows)
-    facts, link = with_target(schema, target), relation_named(relation)
-    generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
+    facts, link = taken(with_target(schema, target)), relation_named(relation)
+    generator = generator_named(method, link, options, tree=isinstance(facts, Dataset))
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.generators import GENERATORS
+from synth.generators import GENERATORS, TREES
 from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import priors, same_rows
@@ -34,13 +34,18 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
+from synth.schema import persons_rules
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
+from synth.schema.persons import as_stated, as_tables
 from synth.schema.table import Schema
+from synth.sources.public_references import kept_whole
 from synth.sources.related_tables import allowed_empty
 
+ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
-SINGLE = ("target", "unit", "max_rows", "learn_share", "ask", "uses", "options")  # options of single tables alone
+UNLINKED = ("learn_share", "ask", "prior", "uses")  # options of a table whose rows stand alone
+SINGLE = ("target", "unit", "max_rows", "linked", "learn_share", "ask", "uses", "options")  # of single tables alone
 
 
 def prepare(
@@ -108,6 +113,7 @@ def planned(
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
+    schema = kept_whole(schema, public) if isinstance(schema, Dataset) and schema.public else schema
     adjacency = adjacency_of(schema, relation)
     if request.delta == 0:
         _check_pure(asked, share)
@@ -118,7 +124,7 @@ def planned(
         note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
-    dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
+    dataset = charged_to(tables, result, as_stated(schema), request.dataset, request.source, book)
     check_named(next(iter(result.values())), declared, dataset, book=book, separate=request.separate)
     return RunPlan(
         request=request,
@@ -170,10 +176,41 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
                 raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
     if request.ask:
         return StatisticsQuestions.of(request.ask)
-    return generator_named(request.method, relation, request.options, tree=isinstance(schema, Dataset))
+    linked = _linked(request, schema)
+    if linked:
+        for name in UNLINKED:
+            if getattr(request, name):
+                raise UsageError(f"`{name}=`: a table whose persons keep their rows has no such option yet; {ALONE}")
+    if linked and request.method in GENERATORS and request.method not in TREES:
+        raise UsageError(
+            f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "
+            "choose one of these, or `linked=False`"
+        )
+    return generator_named(request.method, relation, request.options, tree=linked or isinstance(schema, Dataset))
+
+
+def _linked(request: RunRequest, schema: Schema | Dataset) -> bool:
+    """Whether one table's persons are to keep their rows; answers are asked of rows alone."""
+    if isinstance(schema, Dataset) or (request.ask and not request.linked) or request.learn_share == 1:
+        return False
+    return persons_rules.asked(schema) if request.linked is None else request.linked
 
 
 def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
+    """The schema that somebody answers for, and the share of mu**2 for what it lacks; persons and rows as two tables.
+
+    Errors: as ``planned``.
+    """
+    agreed, share = _vouched(request, schema, note)
+    if isinstance(agreed, Dataset) or (agreed.person is None and not _linked(request, schema)):
+        return agreed, share
+    linked = _linked(request, schema)
+    if request.linked is not None and linked != persons_rules.asked(agreed):
+        agreed = agreed.model_copy(update={"linked": linked})
+    return (as_tables(agreed) if linked else agreed), share
+
+
+def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
     if isinstance(schema, Dataset):
         return approved(schema, request, note=note), 0.0
@@ -226,6 +263,7 @@ def _check_pure(questions: Questions, share: float) -> None:
 
 def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:
     """What cannot be written as it is wished. Errors: UsageError."""
+    schema = as_stated(schema)
     if isinstance(schema, Dataset):
         return
     dialect_copy.check(schema, request.dialect if request.out is not None else "plain")

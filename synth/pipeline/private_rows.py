@@ -12,6 +12,7 @@ from synth.errors import UsageError
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.naming import dataset_of
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
 from synth.sources.formats.text_table import Table
@@ -42,6 +43,9 @@ def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, P
     """What a run needs of each table."""
     if not isinstance(schema, Dataset):
         return {n: PrivateRows.of(p, schema) for n, p in result.items()}
+    if isinstance(schema, PersonsTable):
+        named = list(dict.fromkeys([*schema.flat.measured(), *schema.texts]))
+        return {n: PrivateRows(place=p.under(schema.flat), columns=named) for n, p in result.items()}
     columns = {n: dict.fromkeys([*s.measured(), *text_columns(schema, n)]) for n, s in schema.tables.items()}
     return {n: PrivateRows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in result.items()}
 
@@ -50,7 +54,7 @@ def marked(rows: Mapping[str, PrivateRows], schema: Schema | Dataset) -> Iterato
     """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
     for name, own in rows.items():
         yield name, own
-        if isinstance(schema, Dataset):
+        if isinstance(schema, Dataset) and not isinstance(schema, PersonsTable):
             yield name, PrivateRows(place=own.place, columns=list(schema.tables[name].measured()))
 
 

@@ -15,8 +15,10 @@ from synth.privacy.noise import SystemNoise
 from synth.release import folder
 from synth.schema import cells, coarsening, codec
 from synth.schema.dataset import ONE, Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
+from synth.sources.persons_tables import persons_and_rows
 from synth.sources.related_tables import read, text_columns
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import TableRows, link
@@ -62,6 +64,8 @@ class RowReader:
 
     def trees(self, schema: Dataset) -> Forest:
         """The private rows of related tables as a forest; which rows of a parent are kept is decided here."""
+        if isinstance(schema, PersonsTable):
+            return self._persons(schema)
         opened: dict[str, TableRows] = {}
         clamped: dict[str, int] = {}
         unreadable: dict[str, int] = {}
@@ -76,6 +80,14 @@ class RowReader:
         if self.log is not None:
             folder.write_steward_log(Path(self.log), codec.Encoded({}, clamped, unreadable))
         return link(schema, opened, self.noise)
+
+    def _persons(self, schema: PersonsTable) -> Forest:
+        """One table as persons and their rows, read once."""
+        result = read(self._rows.place, schema.flat, schema.texts, self.noise, key=self.plan.book.row_key())
+        self._keep(result.digest, self._rows)
+        if self.log is not None:
+            folder.write_steward_log(Path(self.log), result.encoded)
+        return link(schema, persons_and_rows(result.rows), self.noise)
 
     def _mark(self, digest: bytes | None) -> None:
         """Keeps a mark of a single table's rows, read again for it where reading has not brought it."""

@@ -31,7 +31,8 @@ class RunRequest(BaseModel):
 
     ``epsilon``, ``delta``: of the whole run. ``method``, ``options``: ``synth.methods()`` lists them. ``unit``: the
     identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random; without it a row
-    is the unit. ``learn_share``: part of the noise budget for facts that the schema leaves out (categories, bounds,
+    is the unit. ``linked``: the rows of one person stay together in the result, or not; by default as the schema asks.
+    ``learn_share``: part of the noise budget for facts that the schema leaves out (categories, bounds,
     presence of missing values); 1 where nothing else is asked. ``ask``: statistics instead of a table.
     ``prior``: public tables like the private one: files, or folders of earlier releases; ``prior_reason``: why the
     files are public, and who vouches for it, which goes onto the card (priors.py): one text for all, or one for each.
@@ -68,6 +69,7 @@ class RunRequest(BaseModel):
     target: str | None = None
     unit: str | None = None
     max_rows: int | None = None
+    linked: bool | None = None
     learn_share: float | None = None
     ask: tuple[str, ...] = ()
     prior: tuple[str, ...] = ()

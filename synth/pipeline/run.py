@@ -29,6 +29,7 @@ from synth.privacy.noise import SystemNoise
 from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
+from synth.schema.persons import as_stated
 from synth.schema.table import Schema
 
 
@@ -128,7 +129,7 @@ def carry_out(
         device=plan.device,
         paths=paths,
         card=card,
-        schema=charged_run.schema,
+        schema=as_stated(charged_run.schema),
         **made.for_result,
     )
 

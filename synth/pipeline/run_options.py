@@ -17,6 +17,7 @@ class RunOptions(TypedDict, total=False):
     target: str | None
     unit: str | None
     max_rows: int | None
+    linked: bool | None
     learn_share: float | None
     ask: Sequence[str]
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

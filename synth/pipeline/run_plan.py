@@ -15,6 +15,7 @@ from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 
@@ -90,6 +91,8 @@ class RunPlan:
 
 def _asked_of(schema: Schema | Dataset) -> dict[str, Any]:
     """What the ledger says of the columns."""
+    if isinstance(schema, PersonsTable):
+        return {**_asked_of(schema.flat), "linked": True}
     if not isinstance(schema, Dataset):
         return {"columns": list(schema.measured()), "target": schema.target}
     return {

@@ -11,12 +11,13 @@ from synth.errors import UsageError, reading
 from synth.files import whole_files
 from synth.pipeline import sample_parts, sample_spark
 from synth.pipeline.condition import allowed_by
-from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole
+from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
 from synth.pipeline.related_condition import PILOT, Drawing
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.release import dialect_copy, folder
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
+from synth.schema.persons import PersonsTable, as_stated
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
 
@@ -39,8 +40,9 @@ def sample(
     Numbers and dates are such, categories text, missing values null.
 
     ``where``: by column (TABLE.COLUMN) a value, ``a|b``, or ``low..high`` for numbers and dates; of a table below the
-    root, one of its rows meets all that is asked of it. ``num_rows``: of the root; default the
-    model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx file to write as well.
+    root, one of its rows meets all that is asked of it, and so of one whose persons keep their rows. ``num_rows``: of
+    the root, or persons; default the model's total times that probability. ``out``: a .csv, .csv.gz, .parquet or .xlsx
+    file to write as well.
     ``raw_text``: as of ``run``. ``dialect``: a CSV is written as the schema says that the private one is (``same``),
     or in UTF-8 with commas, points and ISO dates (``plain``). The same ``seed`` draws the same rows. A table
     that memory cannot hold is for ``sample_to``.
@@ -51,9 +53,8 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        tables = Dataset.of(plan.stored.schema).tables
+        tables, several = Dataset.of(plan.stored.schema).written, Dataset.of(plan.stored.schema).several
         dialect_copy.check_choice(dialect)
-        several = isinstance(plan.stored.schema, Dataset)
         if out is not None and several:
             raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
         if out is not None:
@@ -99,7 +100,7 @@ def sample_to(
     engine = Engine(source) if source is not None else None
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        schema = plan.stored.schema
+        tree, schema = plan.stored.schema, as_stated(plan.stored.schema)
         if isinstance(schema, Dataset):
             if out is None:
                 raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
@@ -108,6 +109,9 @@ def sample_to(
         text = out is not None and bool(Path(out).suffix)
         dialect_copy.check_choice(dialect)
         dialect_copy.check(schema, dialect if text else "plain")
+        side_by_side = engine.dialect.name == "spark" if engine is not None else not text
+        if side_by_side and isinstance(tree, PersonsTable):
+            raise UsageError("a table whose persons keep their rows is drawn into one file; name a .parquet or .csv")
     if out is not None and not Path(out).suffix:
         sample_parts.write(
             model, plan.stored, Path(out), num_rows=rows, seed=seed, where=where or {}, allowed=plan.allowed
@@ -154,7 +158,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     if not allowed:
         share = 1.0
     elif isinstance(stored.schema, Dataset):
-        share = Drawing(stored.model, allowed).probability(rng=rng)
+        share = _share(stored, allowed, rng)
         if not share:
             raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
@@ -162,3 +166,11 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     size = num_rows or min(max(1, round(stored.model.total * share)), MOST_ROWS)
     tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
     return _Plan(stored, tables, share, allowed)
+
+
+def _share(stored: folder.StoredModel, allowed: Mapping[str, Any], rng: np.random.Generator) -> float:
+    """The chance that a root meets a condition; of persons, among those with a row."""
+    if not isinstance(stored.schema, PersonsTable):
+        return Drawing(stored.model, allowed).probability(rng=rng)
+    least = Drawing(stored.model, with_rows(stored.schema, {})).probability(rng=rng)
+    return min(Drawing(stored.model, with_rows(stored.schema, allowed)).probability(rng=rng) / max(least, 1e-9), 1.0)

@@ -11,6 +11,7 @@ from synth.schema import round_bounds
 from synth.schema.column import RISKS, Risk
 from synth.schema.dataset import Dataset
 from synth.schema.dataset import parse as parse_related
+from synth.schema.persons import PersonsTable
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
 from synth.sources import draft_risks
 
@@ -70,7 +71,7 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
 def adjacency_of(schema: Schema | Dataset, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
     if isinstance(schema, Dataset):
-        return Adjacency(relation=relation, unit=schema.root)
+        return Adjacency(relation=relation, unit=schema.person if isinstance(schema, PersonsTable) else schema.root)
     if schema.person is None:
         return Adjacency(relation=relation)
     return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)

@@ -57,6 +57,7 @@ class Synthesizer:
         target: str | None = None,
         unit: str | None = None,
         max_rows: int | None = None,
+        linked: bool | None = None,
         learn_share: float | None = None,
         prior: str | Path | Sequence[str | Path] = (),
         prior_reason: str | Sequence[str] | None = None,
@@ -84,6 +85,7 @@ class Synthesizer:
         self.target = target
         self.unit = unit
         self.max_rows = max_rows
+        self.linked = linked
         self.learn_share = learn_share
         self.prior = prior
         self.prior_reason = prior_reason

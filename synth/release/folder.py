@@ -28,11 +28,13 @@ from synth.schema import table as schemas
 from synth.schema.column import Column
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.dialect import Dialect
+from synth.schema.persons import as_stated, as_tables
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing
 from synth.sources.formats.text_table import Table
 
+ONE_TABLE = "one_table"  # beside the format of a release whose tree of tables is written as one
 RELATED = "related-"  # begins the kinds of files of related tables
 NAMES = (
     "synthetic.csv",
@@ -69,15 +71,16 @@ def write(
     """
     tree, results = setting.tree, None
     facts = setting.schema if tree is None else tree
+    single = as_stated(facts)
     with whole_files.folder(out) as draft:
         names = write_tables(draft, tables, facts, raw_text=raw_text)
         names |= {n: _copied(draft, n, table, raw_text=raw_text) for n, table in (public or {}).items()}
         card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.MARKED
         hashes = {name: _digest(draft / file) for name, file in names.items()}
-        if tree is None:
+        if isinstance(single, Schema):
             card["synthetic_sha256"] = hashes[ONE]
             card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
-            results = dialect_copy.write(draft, setting.schema, dialect, note, raw_text=raw_text)
+            results = dialect_copy.write(draft, single, dialect, note, raw_text=raw_text)
             card |= {dialect_copy.DIGEST: results} if results else {}
         else:
             card["tables_sha256"] = hashes
@@ -87,8 +90,10 @@ def write(
         about = {"method": method, "card": dict(card), "schema": json.loads(facts.to_json())}
         reported = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
         given = ("mu", "sensitivity", "signed", "public_rows") if tree is None else ("mu",)
+        marked = {ONE_TABLE: True} if tree is not None and not tree.several else {}
         reported = {
             "format": f"{kind}release/1",
+            **marked,
             **reported,
             "setting": {n: getattr(setting, n) for n in given},
             **packed,
@@ -96,8 +101,8 @@ def write(
         whole_files.write(draft / "schema.json", facts.to_json())
         whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
         store.save(draft / "release.json", reported, arrays)
-        store.save(draft / "model.json", {"format": f"{kind}model/1", **about, "model": state}, weights)
-    if tree is not None:
+        store.save(draft / "model.json", {"format": f"{kind}model/1", **marked, **about, "model": state}, weights)
+    if isinstance(single, Dataset):
         own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
         return {**own, **{f"table {n}": str(out / file) for n, file in names.items()}}
     if not results:
@@ -112,7 +117,7 @@ def write_tables(
     """A CSV file for each table; returns their names."""
     out.mkdir(parents=True, exist_ok=True)
     for name, blocks in tables.items():
-        write_blocks(out / f"{name}.csv", blocks, Dataset.of(schema).tables[name], raw_text=raw_text)
+        write_blocks(out / f"{name}.csv", blocks, Dataset.of(schema).written[name], raw_text=raw_text)
     return {name: f"{name}.csv" for name in tables}
 
 
@@ -153,14 +158,26 @@ def _digest(path: Path) -> str:
 
 
 def is_related(path: str | Path) -> bool:
-    """Whether a model or release file, or the folder that holds model.json, is of related tables; refuses no file."""
+    """Whether a model or release file, or the folder that holds model.json, is of related tables; refuses no file.
+
+    That of one table whose persons keep their rows is, too (``is_one_table``).
+    """
+    return _marked_as(path, f'"facsimile-{RELATED}')
+
+
+def is_one_table(path: str | Path) -> bool:
+    """Whether a model or release is of one table whose persons keep their rows; refuses no file."""
+    return is_related(path) and _marked_as(path, f'"{ONE_TABLE}": true')
+
+
+def _marked_as(path: str | Path, words: str) -> bool:
     place = Path(path)
     place = place / "model.json" if place.is_dir() else place
     if not place.is_file():  # opening a pipe would wait for ever
         return False
     try:
         with place.open("rb") as file:
-            return f'"facsimile-{RELATED}'.encode() in file.read(4096)
+            return words.encode() in file.read(4096)
     except OSError:
         return False
 
@@ -283,8 +300,9 @@ def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, A
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)
-    parse = datasets.parse if several else schemas.parse
-    return plain, arrays, parse(plain.get("schema"), name=f"{path}: schema")
+    parse = datasets.parse if several and not plain.get(ONE_TABLE) else schemas.parse
+    schema = parse(plain.get("schema"), name=f"{path}: schema")
+    return plain, arrays, as_tables(schema) if several and isinstance(schema, Schema) else schema
 
 
 def load_release(path: str | Path, *, tree: bool | None = False) -> StoredRelease:

@@ -37,6 +37,7 @@ from synth.report import (
 from synth.report.documents import pack
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
+from synth.schema.persons import PERSONS, PersonsTable, as_stated
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -196,7 +197,7 @@ def checked(folder: Path) -> StoredRelease:
 
     Privacy: released answers only.
     """
-    single = [] if bundle.is_related(folder) else [f"{ONE}.csv"]
+    single = [] if bundle.is_related(folder) and not bundle.is_one_table(folder) else [f"{ONE}.csv"]
     for name in (*single, *AS_STORED, "card.json"):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
@@ -220,13 +221,15 @@ def checked(folder: Path) -> StoredRelease:
         file = folder / name
         if reported is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == reported):
             raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
-    made = Dataset.of(stored.schema).tables
+    made = Dataset.of(stored.schema).written
     rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
     tables = {name: _read(folder / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
     for problem in broken(Dataset.of(stored.schema), tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
-        _check_twin(folder, stored.schema, tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
+        _check_twin(
+            folder, as_stated(stored.schema), tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE])
+        )
     return stored
 
 
@@ -234,7 +237,7 @@ def _tables(schema: Schema | Dataset, card: Mapping[str, Any]) -> dict[str, str 
     """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
     reported = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
     public = [n for n in Dataset.of(schema).public or {} if n in reported]
-    return {f"{n}.csv": reported.get(n, "none") for n in (*Dataset.of(schema).tables, *public)}
+    return {f"{n}.csv": reported.get(n, "none") for n in (*Dataset.of(schema).written, *public)}
 
 
 def seeded(card: Mapping[str, Any]) -> bool:
@@ -287,6 +290,9 @@ def broken(schema: Dataset, tables: Mapping[str, Table | None]) -> Iterator[str]
 
     Privacy: released answers only.
     """
+    if isinstance(schema, PersonsTable):
+        yield from _broken_persons(schema, tables[ONE])
+        return
     for key in schema.keys:
         child, parent = tables[key.child], tables[key.parent]
         if child is None:
@@ -300,6 +306,18 @@ def broken(schema: Dataset, tables: Mapping[str, Table | None]) -> Iterator[str]
         most = int(below.value_counts().iloc[0])
         if most > key.most_children:
             yield f"{key.child}: a row of {key.parent} has {most} rows, more than {key.most_children}"
+
+
+def _broken_persons(schema: PersonsTable, table: Table | None) -> Iterator[str]:
+    """A person has too many rows, or two values where one is a person's own."""
+    if table is None:
+        return
+    person = _keys(table, [schema.person])
+    if int(person.value_counts().iloc[0]) > schema.keys[0].most_children:
+        yield f"a {schema.person} has more than {schema.keys[0].most_children} rows"
+    for name in schema.tables[PERSONS].measured():
+        if pd.MultiIndex.from_arrays([person, _keys(table, [name])]).unique().size > person.unique().size:
+            yield f"a {schema.person} has several values of {name}, of which it should have one"
 
 
 def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
@@ -317,7 +335,12 @@ def _made(
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
     }
-    if isinstance(stored.schema, Dataset):
+    if isinstance(stored.schema, PersonsTable):
+        report, plain = related_publish.page(result, card=card), related_publish.plain(result)
+        said = related_index.uses(result)
+        made["index.html"] = index_page.render(None, stored.schema.flat, card, documents, said=said)
+        made["README.md"] = bundle_texts.readme(card, documents)
+    elif isinstance(stored.schema, Dataset):
         report, plain = related_publish.page(result, card=card), related_publish.plain(result)
         made["index.html"] = related_index.render(result, card, documents)
         made["README.md"] = related_index.readme(card, stored.schema, documents)
@@ -328,7 +351,7 @@ def _made(
         made["reproduce.py"] = bundle_texts.REPRODUCE
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
     rows = card["rows"].get("tables", {})
-    full = {n: s for n, s in Dataset.of(stored.schema).tables.items() if rows.get(n, 1)}
+    full = {n: s for n, s in Dataset.of(stored.schema).written.items() if rows.get(n, 1)}
     typed = {f"{n}.parquet": _parquet(folder / f"{n}.csv", s) for n, s in full.items()}
     return {**{n: t.encode() for n, t in made.items()}, **typed}
 

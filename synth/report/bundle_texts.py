@@ -13,6 +13,9 @@ from synth.report.words import level, stored
 
 def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown."""
+    alone = "keys" not in card  # else persons keep their rows, and answers are fitted by the run alone
+    again = ["python reproduce.py", "synth sample . --num-rows 1000"] if alone else ["synth sample . --num-roots 500"]
+    commands = "".join(f"    {line}\n" for line in [*again, "synth card check card.json"])
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     what = _(
         "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "
@@ -30,8 +33,7 @@ def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     )
     return (
         f"# {markdown.text(name_of(card, several=False))}\n\n{what}\n\n{good_for(card)}| {_('file')} | |\n|---|---|\n"
-        f"{files_of}\n\n{more}\n\n"
-        "    python reproduce.py\n    synth sample . --num-rows 1000\n    synth card check card.json\n"
+        f"{files_of}\n\n{more}\n\n{commands}"
     )
 
 
@@ -53,6 +55,7 @@ def parts(card: Mapping[str, Any], documents: Sequence[Paper]) -> list[tuple[str
     papers = [("documents/", about(documents))] if documents else []
     records = "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff"
     named = ("index.html", "schema.json", "card.html", "report.html", "release.json", "model.json", "reproduce.py")
+    named = named if "keys" not in card else named[:-1]
     return [*listed("synthetic.csv"), *twin, *listed(*named), *papers, (records, cited()), *listed("MANIFEST.sha256")]
 
 

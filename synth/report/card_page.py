@@ -10,7 +10,7 @@ from synth.files import whole_files
 from synth.languages import Texts, _, prose
 from synth.release import markdown
 from synth.release.card import papers
-from synth.release.card.card import odds
+from synth.release.card.card import odds, of_persons
 from synth.release.card.choice import in_words
 from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
 from synth.release.card.verify import load
@@ -168,6 +168,10 @@ def _tables(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for table, rows in about["rows"].get("tables", {}).items():
         yield table, _("{n} synthetic rows").format(n=commas(rows))
     for key in about["keys"]:
+        if of_persons(about):
+            most = _("those of one {parent}; of more, {most} are used")
+            yield _("rows of one person"), most.format(parent=key["parent"], most=key["most_children"])
+            continue
         bound = _("by {columns}; at most {most} rows of one parent are kept, rows without a parent are passed over")
         yield (
             _("{child} of {parent}").format(child=key["child"], parent=key["parent"]),

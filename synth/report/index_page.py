@@ -26,8 +26,17 @@ KINDS = Texts(
 BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
 
 
-def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
+def render(
+    publishable: Publishable | None,
+    schema: Schema,
+    card: Mapping[str, Any],
+    documents: Sequence[Paper] = (),
+    *,
+    said: list[tuple[str, list[str]]] | None = None,
+) -> str:
     """The page. ``publishable``: the publishable report. ``documents``: that lie beside it.
+
+    ``said``: of a table whose persons keep their rows its uses, in place of the report.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
@@ -41,9 +50,9 @@ def render(publishable: Publishable, schema: Schema, card: Mapping[str, Any], do
         about=card,
         made_up=limits.MADE_UP,
         limits=[prose(line) for line in limits.sentences(card)],
-        uses=uses(publishable, card),
+        uses=said if publishable is None else uses(publishable, card),
         cite=cite(named, card),
-        draws=card.get("method") in BY_DRAWS,
+        draws=publishable is not None and card.get("method") in BY_DRAWS,
         documents=listed(documents),
         files=[(name, what.replace("`", "")) for name, what in bundle_texts.parts(card, documents)],
         head=head(schema),

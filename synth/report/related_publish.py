@@ -21,7 +21,7 @@ from synth.report.html import commas, figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import SHOWN, ComparedTable
 from synth.report.related_picture import picture
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 
 VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
 
@@ -136,11 +136,16 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
         picture=picture(tables.schema),
         singles=singles,
         head=publishable.head,
-        tables=[[t, commas(n)] for t, n in card["rows"]["tables"].items()],
+        tables=[[t, commas(n)] for t, n in rows_of(card).items()],
         groups=[(_titled(about), _lines(shown, tables.roots)) for about, shown in tables.pairs.items()],
         uses=words.lines(said),
         first=first_page.answers(card, said),
     )
+
+
+def rows_of(card: Mapping[str, Any]) -> dict[str, int]:
+    """Synthetic rows by table that is written."""
+    return dict(card["rows"].get("tables", {ONE: card["rows"]["synthetic"]}))
 
 
 def _lines(result: Mapping[str, ComparedTable], roots: float) -> list[list[str]]:

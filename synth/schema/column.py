@@ -84,6 +84,7 @@ class Column(BaseModel):
     format: str | None = None
     pattern: str | None = None
     nullable: bool | None = None
+    of: Literal["unit"] | None = None  # one value in all rows of a person (persons.py)
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
     risk: Risk | None = None
@@ -140,7 +141,7 @@ def facts(column: Column) -> list[str]:
     >>> facts(Column(type="integer", min=0, max=9))
     ['type', 'min', 'max']
     """
-    stated = column.model_dump(exclude_none=True, exclude={"source", "description", "risk", "reason"})
+    stated = column.model_dump(exclude_none=True, exclude={"source", "description", "risk", "reason", "of"})
     return list(stated)
 
 

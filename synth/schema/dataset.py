@@ -54,6 +54,16 @@ class Dataset(Tree):
         return {f"{t}.{n}": c for t, s in self.tables.items() for n, c in s.columns.items()}
 
     @property
+    def written(self) -> Mapping[str, Schema]:
+        """The tables as files hold them: one a table, but of persons and their rows (persons.py)."""
+        return self.tables
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one table is written."""
+        return bool(self.keys)
+
+    @property
     def unit_in_words(self) -> str:
         """What the guarantee is about."""
         return unit_in_words(self.downwards)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from synth.schema import related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
-from synth.schema.tree import MOST_CHILDREN, NUMBER, Key, PublicTable, Tree
+from synth.schema.tree import MOST_CHILDREN, NUMBER, Key, PublicTable, Tree, below
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
@@ -88,11 +88,7 @@ def _order_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
 
 def _tree_problems(schema: Tree) -> Iterator[str]:
     if twice := repeated(k.child for k in schema.keys):
-        parents = ", ".join(k.parent for k in schema.keys if k.child == twice)
-        yield (
-            f"table {twice} has several parents ({parents}); keep one: of another table's key a column, grouped or "
-            "left out, can stay"
-        )
+        yield _several_parents(schema, twice)
         return
     roots = [n for n in schema.tables if n not in {k.child for k in schema.keys}]
     if not roots:
@@ -113,6 +109,21 @@ def _tree_problems(schema: Tree) -> Iterator[str]:
             yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
 
 
+def _several_parents(schema: Tree, child: str) -> str:
+    """Why one parent alone can be a table's, and what can become of the others."""
+    keys = [k for k in schema.keys if k.child == child]
+    parents = ", ".join(k.parent for k in keys)
+    by = "; ".join(f"{k.parent} by {', '.join(k.columns)}" for k in keys)
+    above = [set(below(k.parent, [(e.child, e.parent) for e in schema.keys])) for k in keys]
+    again = sorted(above[0] & above[1] - {child})
+    shape = f"both lead to {again[0]}, " if again else ""
+    return (
+        f"table {child} has several parents ({parents}); keep one: {by}: {shape}and a row under two units is protected "
+        "as one of neither. Of another table's key a column, grouped or left out, can stay; a table that everybody may "
+        f'have goes under "public", with "referred_by": ["{child}.{keys[-1].columns[0]}"], a column of categories'
+    )
+
+
 def _public_problems(schema: Tree, name: str, public: PublicTable) -> Iterator[str]:
     about = f"public table {name}"
     if name in schema.tables:
@@ -121,10 +132,23 @@ def _public_problems(schema: Tree, name: str, public: PublicTable) -> Iterator[s
         yield f"{about}: a name is of letters, digits, - and _, since it becomes a file's"
     elif name.casefold() in {n.casefold() for n in schema.tables}:
         yield f"{about}: a table is called the same but for capitals; their files could not be told apart"
-    for reference in public.referred_by:
-        table, _, column = reference.partition(".")
-        result = schema.tables[table].columns.get(column) if table in schema.tables else None
-        if result is None:
-            yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
-        elif result.type not in CATEGORICAL or result.grouping is not None:
-            yield f"{about}: {reference} must be categorical and ungrouped, its categories values of {public.key}"
+    if len(set(public.keys)) < len(public.keys) or not public.keys:
+        yield f"{about}: its key must name one column, or several different ones"
+    for reference, (table, columns) in zip(public.referred_by, public.references, strict=True):
+        there = schema.tables[table].columns if table in schema.tables else {}
+        if len(columns) != len(public.keys):
+            yield (
+                f"{about}: {reference!r} names {len(columns)} columns and its key has {len(public.keys)}; write "
+                "TABLE.COLUMN+COLUMN in the key's order"
+            )
+        for name in columns:
+            column = there.get(name)
+            if column is None:
+                yield f"{about}: {reference!r} is no column of the tables; write TABLE.COLUMN"
+            elif column.type not in CATEGORICAL or column.grouping is not None:
+                yield (
+                    f"{about}: {table}.{name} must be categorical and ungrouped, its categories values of "
+                    f"{', '.join(public.keys)}"
+                )
+            elif len(columns) > 1 and column.missing_codes:
+                yield f"{about}: {table}.{name} is part of a reference, so it has no missing codes; leave them out"

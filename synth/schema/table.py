@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import survey_weight
+from synth.schema import persons_rules, survey_weight
 from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
@@ -91,6 +91,8 @@ class Schema(BaseModel):
     unit: str | None = None
     max_rows: int | None = Field(default=None, ge=1)
     weight: str | None = None
+    linked: bool | None = None
+    order: str | None = None
     unit_source: Literal["public", "declared", "unconfirmed"] | None = None
     dialect: Dialect | None = None
     learnt: Learnt | None = None
@@ -298,6 +300,7 @@ def _problems(schema: Schema, complete: bool):
     if schema.target is not None:
         yield from _target_problems(schema)
     yield from _unit_problems(schema)
+    yield from persons_rules.problems(schema)
     if schema.weight is not None:
         yield from survey_weight.problems(schema.weight, schema.columns, schema.measured(), schema.target)
     for number, rule in enumerate(schema.constraints or (), start=1):

@@ -41,15 +41,26 @@ class Key(BaseModel):
 class PublicTable(BaseModel):
     """A table that everybody may have, to which private rows refer: copied into the release, never synthesized.
 
-    ``key``: its column that tells its rows apart. ``referred_by``: TABLE.COLUMN of each reference, a column of
-    categories that are values of the key.
+    ``key``: its column that tells its rows apart, or several. ``referred_by``: TABLE.COLUMN of each reference, a column
+    of categories that are values of the key; of several columns TABLE.COLUMN+COLUMN, in the key's order.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    key: str
+    key: str | tuple[str, ...]
     referred_by: tuple[str, ...] = Field(min_length=1)
     source: Vouched | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.key,) if isinstance(self.key, str) else self.key
+
+    @property
+    def references(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Table and columns of each reference."""
+        parts = [reference.partition(".") for reference in self.referred_by]
+        return [(t, (c,) if len(self.keys) == 1 else tuple(c.split("+"))) for t, _, c in parts]
 
 
 class _Rule(BaseModel):

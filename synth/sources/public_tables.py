@@ -16,6 +16,7 @@ from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading
 from synth.sources.formats.sniff_dialect import sniffed
 from synth.sources.formats.text_table import Table, from_frame
+from synth.sources.public_references import combinations
 from synth.sources.table_source import CsvPlace, ParquetPlace, place_of
 
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
@@ -57,15 +58,20 @@ def checked(table: Table, schema: Dataset, name: str) -> Table:
     Privacy: public only.
     """
     public: PublicTable = (schema.public or {})[name]
-    if public.key not in table.names:
-        raise InputError(f"public table {name}: it has no column {public.key}, by which rows refer to it")
-    there = {canonical(v) for v in public_keys(table, public.key, name=name)}
-    for reference in public.referred_by:
-        owner, _, column = reference.partition(".")
-        lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in there]
-        if lost:
-            raise InputError(
-                f"public table {name}: its {public.key} has no {lost[0]!r}, a category of {reference}; "
-                "correct the table or the categories"
-            )
+    for key in public.keys:
+        if key not in table.names:
+            raise InputError(f"public table {name}: it has no column {key}, by which rows refer to it")
+    if len(public.keys) == 1:
+        there = [public_keys(table, public.keys[0], name=name)]
+    else:
+        there = [tuple(column) for column in zip(*combinations(table, public.keys, name=name), strict=True)]
+    known = [{canonical(v) for v in values} for values in there]
+    for owner, columns in public.references:
+        for column, key, values in zip(columns, public.keys, known, strict=True):
+            lost = [c for c in schema.tables[owner].columns[column].categories or () if canonical(c) not in values]
+            if lost:
+                raise InputError(
+                    f"public table {name}: its {key} has no {lost[0]!r}, a category of {owner}.{column}; "
+                    "correct the table or the categories"
+                )
     return table

@@ -11,7 +11,8 @@ import pandas as pd
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files.regular_files import is_file, is_folder
 from synth.schema.codec import Draws, Encoded
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Text
 from synth.sources.named_databases import address, placed
@@ -41,9 +42,12 @@ def places(
 ) -> dict[str, Place]:
     """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
-    At a source ``tables`` is the database's schema (namespace) that holds them, None for the user's own.
+    Of one table whose persons keep their rows it is that one. At a source ``tables`` is the database's schema
+    (namespace) that holds them, None for the user's own.
     Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
     """
+    if isinstance(schema, PersonsTable) and isinstance(tables, str | Path | pd.DataFrame | Place):
+        return {ONE: tables if isinstance(tables, Place) else place_of(tables)}
     if source is not None:
         return {n: placed(address(source), n if tables is None else f"{tables}.{n}") for n in schema.tables}
     if tables is None:
@@ -78,7 +82,8 @@ def _file(folder: Path, name: str) -> Path:
 
 def allowed_empty(schema: Schema | Dataset, table: str) -> AbstractContextManager[None]:
     """Nothing is said of a table without a row below the root: whether there is one can hang on a single root."""
-    return nullcontext() if table == Dataset.of(schema).root else suppress(EmptyTableError)
+    whole = Dataset.of(schema)
+    return nullcontext() if not whole.several or table == whole.root else suppress(EmptyTableError)
 
 
 def text_columns(schema: Dataset, table: str) -> list[str]:

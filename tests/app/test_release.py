@@ -99,7 +99,7 @@ def test_a_person_with_several_rows_is_named_at_the_question_before_the_spend_an
     at = ended(at)
     at.switch_page(view("release")).run()
     assert offer in said(at)
-    assert "load two files that share this column" in said(at)
+    assert "Persons can keep their rows: say so on the page Describe" in said(at)
 
 
 def test_a_release_that_is_opened_again_has_its_tables_name(done, start, people):

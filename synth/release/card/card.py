@@ -14,6 +14,7 @@ from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
 from synth.schema.column import RISKS, Column
 from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -31,6 +32,10 @@ WEIGHED = (
     "weight the rows by it, as those of the source"
 )
 LINKAGE = "rows of different tables belong together by fresh keys, which stand for no real row's"
+PERSONS_LINKAGE = (
+    "rows with one {} belong to one made-up person; it is a fresh key, which stands for no real person's, and every "
+    "other identifier is one for its row alone"
+)
 LIBRARIES = ("facsimile-synth", "dp-accounting", "numpy", "randomgen", "torch", "pyarrow")
 
 
@@ -89,6 +94,11 @@ def whose(about: Mapping[str, Any]) -> str:
     Privacy: public only.
     """
     return str(about.get("unit_in_words") or ("row" if about["unit"] == "row" else "person"))
+
+
+def of_persons(about: Mapping[str, Any]) -> bool:
+    """Whether a card is of one table whose persons keep their rows. Privacy: public only."""
+    return "keys" in about and "tables" not in about.get("rows", {})
 
 
 def versions() -> dict[str, str]:
@@ -218,8 +228,15 @@ def card(
 
 
 def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
-    """What the card of several tables says beside, or otherwise."""
+    """What the card of several tables says beside, or otherwise; that of persons and their rows as of one table."""
     unit = schema.unit_in_words
+    if isinstance(schema, PersonsTable):
+        return {
+            "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
+            "unit_in_words": unit,
+            "keys": [schema.key_on_card],
+            "linkage": PERSONS_LINKAGE.format(schema.person),
+        }
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
     return {
         "relation_in_words": adjacency.words(unit, f"keys of {schema.root}"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import exp
 from typing import Any
 
-from synth.release.card.card import odds, whose
+from synth.release.card.card import odds, of_persons, whose
 
 MADE_UP = (
     "no row was copied from the private table: each was drawn from a model of noisy answers, and where one "
@@ -46,7 +46,9 @@ def sentences(card: Mapping[str, Any]) -> list[str]:
         f"{accident:.2g}, with which the protection may fail."
         for what, sure, accident in guesses(card)
     ]
-    if "keys" in card:
+    if of_persons(card):
+        about = f"What is protected is {whose(card)}: somebody who stands under several keys is protected less."
+    elif "keys" in card:
         about = f"What is protected is {whose(card)}: somebody who stands under several such rows is protected less."
     elif card["unit"] == "row":
         about = "What is protected is a row: a person with several rows is protected less."

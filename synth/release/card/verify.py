@@ -23,6 +23,7 @@ from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
 from synth.schema.dataset import unit_as_it_was, unit_in_words
+from synth.schema.persons import unit_in_words as of_persons
 from synth.schema.tree import below
 
 optimize = Lazy("scipy.optimize")
@@ -122,7 +123,7 @@ def _tables_problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield f"its unit {about['unit']} is not the root of its tables"
     else:
         tables = below(about["unit"], [(k["parent"], k["child"]) for k in keys])
-        if about.get("unit_in_words") not in (unit_in_words(tables), unit_as_it_was(tables)):
+        if about.get("unit_in_words") not in (unit_in_words(tables), unit_as_it_was(tables), of_persons(about["unit"])):
             yield "its unit in words is not that of its keys"
     for m in about["mechanisms"]:
         if m["sensitivity"] < least * (1 - TOLERANCE):

@@ -273,6 +273,31 @@ class RelatedFacts(Facts):
         return ", ".join(what.replace("{n}", str(len(tables))) for what, tables in result.items())
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PersonsFacts(RelatedFacts):
+    """What is known of a release of one table whose persons keep their rows; ``schema`` is that table's."""
+
+    @property
+    def tables(self) -> tuple[OfTable, ...]:
+        """The synthetic table."""
+        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.retained()),)
+
+    @property
+    def extent(self) -> str:
+        """Rows and columns."""
+        return f"{Facts.extent.fget(self)}, in which persons have several rows"  # type: ignore[attr-defined]
+
+    @property
+    def ausmass(self) -> str:
+        """As ``extent``, in German."""
+        return f"{Facts.ausmass.fget(self)}, in der Personen mehrere Zeilen haben"  # type: ignore[attr-defined]
+
+    @property
+    def einheit(self) -> str:
+        """As ``unit``, in German."""
+        return f"eine Person, benannt durch {self.card['unit']}, mit allen Zeilen"
+
+
 def _asked(question: Linked, columns: Sequence[str]) -> str:
     """What tables of this kind are, with a place for their number."""
     table, tables = question.table, {placed(c)[0] for c in columns}

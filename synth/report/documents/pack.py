@@ -13,7 +13,8 @@ from synth.release.card import papers as own
 from synth.release.card import verify
 from synth.report import html, words
 from synth.report.documents import catalogue, filled, sheets
-from synth.report.documents.facts import Document, Facts, RelatedFacts
+from synth.report.documents.facts import Document, Facts, PersonsFacts, RelatedFacts
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
@@ -125,6 +126,10 @@ def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapp
     reported = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
     if isinstance(stored.schema, Schema):
         return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
+    if isinstance(stored.schema, PersonsTable):
+        return PersonsFacts(
+            card=card, schema=stored.schema.flat, releases=stored.releases, files=reported, related=stored.schema
+        )
     return RelatedFacts(
         card=card,
         schema=Schema.model_construct(columns=stored.schema.all_columns),

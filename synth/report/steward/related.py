@@ -13,6 +13,7 @@ from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.languages import _, prose
+from synth.pipeline.schema_approval import with_target
 from synth.release import folder as folders
 from synth.release.card.verify import load
 from synth.report import first_page, html, svg_charts, words
@@ -21,6 +22,7 @@ from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.write import private_text
 from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable
 from synth.sources.related_tables import places
 
 
@@ -57,8 +59,8 @@ def examine(
 ) -> Pages:
     """The page across tables, a page for each table, and JSON, all marked and for their owner alone; nothing written.
 
-    ``real``: the folder of real tables. ``target``: TABLE.COLUMN to be predicted within its table. Errors: InputError,
-    UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
+    ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within its table.
+    Errors: InputError, UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
@@ -76,7 +78,8 @@ def examine(
     texts: dict[str, str] = {}
     pages, verdicts = [], {}
     for table, place in places(real, schema).items():
-        own = target.partition(".")[2] if target is not None and target.partition(".")[0] == table else None
+        owner, _dot, column = (target or "").rpartition(".") if schema.several else (table, "", target)
+        own = column if target is not None and owner == table else None
         if (alone := _alone(place, table, folder, stored, own, limits)) is not None:
             name, at = f"report of {table}", _page_of(page, table)
             paths[name] = at
@@ -93,6 +96,9 @@ def _page_of(page: Path, table: str) -> Path:
 
 
 def _check_target(schema: Dataset, target: str | None) -> None:
+    if isinstance(schema, PersonsTable):
+        with_target(schema.flat, target)
+        return
     table, _dot, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
         raise UsageError(f"`target={target}`: write TABLE.COLUMN, a measured column")
@@ -109,7 +115,7 @@ def _alone(
     """A table's report and verdict, None where one side has no row: all rows of the real file, as a run on it alone."""
     try:
         result = examination.examine(
-            place.path, folder / f"{table}.csv", stored.schema.tables[table], target=target, limits=limits
+            place.path, folder / f"{table}.csv", stored.schema.written[table], target=target, limits=limits
         )
     except EmptyTableError:
         return None

@@ -39,7 +39,7 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
     Rows of the root that have one key are one unit, of which one row is kept; a root without a key is a unit of its
     own and has no children. Of more than ``most_children`` rows with one key so many are kept, drawn by secret numbers
     of their own. A row belongs to every row of the parent's table that has its key, and to none where its key is
-    missing or unknown; such rows are passed over.
+    missing or unknown; such rows are passed over, and in a table of persons and their rows those above as well.
 
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
     numbers alone, never on other roots (mechanisms/linked.md).
@@ -53,7 +53,7 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
             _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
         )
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
-        columns[name] = {n: _narrow(p, cells_of[n])[retained[name]] for n, p in tables[name].positions.items()}
+        columns[name] = {n: _narrow(tables[name].positions[n], c)[retained[name]] for n, c in cells_of.items()}
         if above is not None:
             columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(retained[above.parent]))
         result[name] = Branch(
@@ -70,7 +70,8 @@ def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tup
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
     order, rank = _ranked(codes, draws)
-    rows = np.sort(order[(rank == 0) | (codes[order] < 0)])
+    nameless = codes[order] < 0
+    rows = np.sort(order[(rank == 0) & ~nameless] if not schema.several else order[(rank == 0) | nameless])
     one = np.ones(len(rows), dtype=np.int64)
     return rows, (np.zeros(len(rows), dtype=np.int64), one, one - 1, one)
 

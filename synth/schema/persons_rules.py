@@ -1,0 +1,82 @@
+"""The rules of one table in which persons keep their rows: whether a schema asks for it, and what it may not say then.
+
+A schema asks for it by ``linked``, by a column that is ``of`` the unit (one value in all rows of a person), or by the
+``order`` of a person's rows; ``linked`` false makes rows alone all the same.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from synth.schema.column import UNREAD
+from synth.schema.constraints import columns_of, derived
+from synth.schema.related_rules import MOST_CHILDREN
+
+if TYPE_CHECKING:
+    from synth.schema.table import Schema
+
+
+def asked(schema: "Schema") -> bool:
+    """Whether the rows of one person are to belong together in the result. Privacy: public only."""
+    if schema.linked is not None:
+        return schema.linked
+    return schema.order is not None or bool(own(schema))
+
+
+def own(schema: "Schema") -> list[str]:
+    """The columns that are a person's own, one value in all the rows. Privacy: public only."""
+    return [n for n, c in schema.columns.items() if c.of == "unit" and c.type != "omitted"]
+
+
+def problems(schema: "Schema") -> Iterator[str]:
+    """Yields a sentence for each rule that columns of a person, or the order of rows, break. Privacy: public only."""
+    for name in own(schema):
+        if name == schema.person:
+            yield f'column {name}: it names the person; leave out "of"'
+        elif schema.columns[name].type == "identifier":
+            yield f'column {name}: an identifier is a fresh key for each row; leave out "of", or omit the column'
+    if schema.order is not None:
+        yield from _order_problems(schema, schema.order)
+    if schema.linked and schema.person is not None and schema.max_rows == 1:
+        yield "linked: of a person one row is kept, so no rows belong together; state max_rows of 2 or more"
+
+
+def _order_problems(schema: "Schema", name: str) -> Iterator[str]:
+    column = schema.columns.get(name)
+    if column is None:
+        yield f"order {name!r} is not among the columns"
+    elif name == schema.person or not (column.is_numeric or column.type in ("ordinal", "identifier")):
+        yield f"order {name!r} must be a number, date, ordinal, or an identifier of rising numbers"
+    elif column.of == "unit":
+        yield f'order {name!r} is one value in all rows of a person ("of": "unit"), which orders nothing'
+    elif name in derived(schema.constraints or ()):
+        yield f"order {name!r} is given by a constraint; name a column that is read"
+
+
+def refused(schema: "Schema") -> Iterator[str]:
+    """Yields a sentence for each reason why a table's persons cannot keep their rows. Privacy: public only."""
+    if schema.person is None:
+        named = own(schema)
+        what = (
+            f'columns are "of": "unit" ({", ".join(named)})' if named else "the rows of one person are to stay together"
+        )
+        yield f"{what}, but nothing names persons; state unit and max_rows (`unit=`, `max_rows=`), or `linked=False`"
+        return
+    if (schema.max_rows or 1) == 1:
+        yield "of a person one row is kept, so no rows belong together: state max_rows of 2 or more, or `linked=False`"
+    if (schema.max_rows or 1) > MOST_CHILDREN:
+        yield (
+            f"max_rows {schema.max_rows}: of a person whose rows stay together at most {MOST_CHILDREN} are kept; "
+            "state fewer, or `linked=False`"
+        )
+    if schema.weight is not None:
+        yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
+    measured = [n for n in schema.measured() if schema.columns[n].of is None]
+    if not measured:
+        yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        names = [n for n in columns_of(rule) if schema.columns[n].type not in UNREAD]
+        if len({schema.columns[n].of for n in names}) > 1 and rule.kind != "order":
+            yield (
+                f"constraint {number} ({rule.kind}) joins columns of a person with columns of rows "
+                f"({', '.join(names)}), where only an order is kept; take it out, or `linked=False`"
+            )

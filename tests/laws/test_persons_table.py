@@ -1,0 +1,126 @@
+"""One person with all rows moves a table whose persons keep their rows by the stated sensitivity at most.
+
+All small persons, those among them whose rows differ in a column that should be one value in all of them.
+"""
+
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import synth
+from synth.mechanisms import linked
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions import Bins, Linked, Marginal
+from synth.questions.linked import place
+from synth.schema.dataset import number_of
+from synth.schema.persons import PERSONS, ROWS, as_tables
+from synth.sources.persons_tables import persons_and_rows
+from synth.sources.rows.linking import TableRows, link
+from tests.laws.test_related_sensitivity import Given, texts
+
+MOST = 3
+FLAG = {"type": "categorical", "categories": ["0", "1"]}
+
+
+def schema(order="t"):
+    columns = {
+        "id": {"type": "identifier"},
+        "x": {**FLAG, "of": "unit"},
+        "y": FLAG,
+        "t": {"type": "integer", "min": 0, "max": 9},
+    }
+    return as_tables(synth.Schema.parse({"unit": "id", "max_rows": MOST, "order": order, "columns": columns}))
+
+
+def forest(tree, rows):
+    """``rows``: (person, x, y, t, secret number above, secret number below), in any order."""
+    held = TableRows(
+        positions={c: np.array([r[i] for r in rows], dtype=np.int64) for i, c in ((1, "x"), (2, "y"), (3, "t"))},
+        texts={"id": texts([r[0] for r in rows])},
+        num_rows=len(rows),
+    )
+    return link(tree, persons_and_rows(held), Given([r[4] for r in rows], [r[5] for r in rows]))
+
+
+X, Y = Bins.each(place(PERSONS, "x"), 2), Bins.each(place(ROWS, "y"), 2)
+N, OTHER = Bins.each(place(PERSONS, number_of(ROWS)), MOST + 1), Bins.each(place(ROWS, "y", other=True), 2)
+QUESTIONS = {
+    "persons": (PERSONS, "rows", [(X,), (X, N)], 1),
+    "rows": (ROWS, "rows", [(Y,), (Y, X), (Y, N)], MOST),
+    "siblings": (ROWS, "siblings", [(Y, OTHER)], MOST * (MOST - 1)),
+    "steps": (ROWS, "steps", [(Y, OTHER), (Y, N)], MOST - 1),
+}
+
+
+def question(name):
+    table, view, tables, most = QUESTIONS[name]
+    marginals = tuple(Marginal(bins=bins, sigma=5.0) for bins in tables)
+    return Linked(purpose="test", table=table, view=view, most=most, marginals=marginals)
+
+
+def persons(name="k"):
+    """Every person of up to MOST + 1 rows; what should be one value differs within many of them."""
+    for many in range(1, MOST + 2):
+        for cells in product(range(2), repeat=2 * many):
+            yield [
+                (name, x, y, t, (t * 5 + 2) % 7, (t * 7 + 3) % 11)
+                for t, (x, y) in enumerate(zip(cells[::2], cells[1::2], strict=True))
+            ]
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_no_person_moves_a_table_by_more_than_stated_and_some_person_does(name, relation):
+    asked, tree = question(name), schema()
+    parts = [linked.exact(asked, forest(tree, rows)) for rows in persons()]
+    stated = linked.sensitivity(Adjacency(relation=relation, unit="id")) * linked.UNIT
+    for table in range(len(asked.marginals)):
+        moves = np.unique(np.array([p[table] for p in parts], dtype=float), axis=0)
+        square = (moves**2).sum(1)
+        apart = square[:, None] + square[None] - 2 * moves @ moves.T
+        largest = sqrt(apart.max() if relation is Relation.REPLACE_ONE else square.max())
+        assert stated * (1 - 1e-8) <= largest <= stated * (1 + 1e-12)
+        assert max(int(p[table].sum()) for p in parts) <= linked.UNIT
+
+
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_persons_add_up_whatever_stands_beside_them(name):
+    """Neither what other persons are nor where their rows stand changes which value or which rows of one are taken."""
+    asked, tree = question(name), schema()
+    rng = np.random.default_rng(3)
+    all_of = list(persons())
+    for _ in range(200):
+        chosen = [[(f"p{i}", *r[1:]) for r in all_of[j]] for i, j in enumerate(rng.integers(len(all_of), size=4))]
+        rows = [r for person in chosen for r in person]
+        order = rng.permutation(len(rows))
+        whole = linked.exact(asked, forest(tree, [rows[i] for i in order]))
+        for i, table in enumerate(whole):
+            assert np.array_equal(table, sum(linked.exact(asked, forest(tree, p))[i] for p in chosen))
+
+
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_rows_that_name_nobody_change_nothing(name):
+    """They would be units of their own above and of nobody below."""
+    asked, tree = question(name), schema()
+    one = [("k", 1, 0, 2, 1, 1), ("k", 0, 1, 1, 2, 2)]
+    nobody = [("", 1, 1, 3, 0, 0), (" ", 0, 0, 4, 0, 5)]
+    for table, other in zip(
+        linked.exact(asked, forest(tree, one)), linked.exact(asked, forest(tree, [*nobody, *one])), strict=True
+    ):
+        assert np.array_equal(table, other)
+
+
+def test_one_value_of_a_person_is_taken_by_that_person_s_secret_numbers_alone():
+    tree = schema()
+    rows = [("k", 0, 0, 0, 9, 1), ("k", 1, 0, 1, 3, 2), ("k", 0, 0, 2, 5, 3)]
+    assert forest(tree, rows)[PERSONS].columns["x"].tolist() == [1], "of the row with the least number"
+    assert forest(tree, [rows[0], rows[2]])[PERSONS].columns["x"].tolist() == [0]
+    assert forest(tree, rows)[PERSONS].columns[number_of(ROWS)].tolist() == [3]
+
+
+def test_a_key_is_one_however_it_is_written():
+    tree = schema()
+    rows = [("3", 0, 0, 0, 1, 1), ("3.0", 0, 1, 1, 2, 2), (" 3", 0, 1, 2, 3, 3)]
+    assert forest(tree, rows)[PERSONS].columns[number_of(ROWS)].tolist() == [3]
