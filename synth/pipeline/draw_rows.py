@@ -9,6 +9,7 @@ import pyarrow as pa
 from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_condition import Condition, Drawing
+from synth.pipeline.totals import Agreeing, totals_of
 from synth.schema import codec, key_pattern
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
@@ -29,7 +30,8 @@ class Drawn:
     """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
 
     ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
-    it; the list is filled in place. ``first``: the number that identifiers begin with.
+    it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as many rows
+    as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that is not so.
     """
 
     def __init__(
@@ -47,6 +49,14 @@ class Drawn:
         self._first = first
         self._rules = Rules(schema)
         self.retained: list[dict[str, Any]] = []
+        totals = None if where or first != 1 else totals_of(schema)
+        met = totals is not None and totals.num_rows == num_rows
+        self._agreeing = Agreeing(totals, self._rules, rng) if met and totals is not None else None
+
+    @property
+    def cells_off(self) -> int | None:
+        """Cells of published totals that the rows drawn disagree with; None where they are not held to any."""
+        return None if self._agreeing is None else self._agreeing.off
 
     def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
@@ -60,10 +70,11 @@ class Drawn:
 
     def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
         """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""
-        step = rows_at_a_time(self._schema)
+        step = rows_at_a_time(self._schema) if self._agreeing is None else self.num_rows[ONE]
+        repair = self._rules.repair if self._agreeing is None else self._agreeing.repair
         for start in range(0, self.num_rows[ONE], step):
             size = min(step, self.num_rows[ONE] - start)
-            positions = self._model.sample(size, rng=self._rng, where=self._where, repair=self._rules.repair)
+            positions = self._model.sample(size, rng=self._rng, where=self._where, repair=repair)
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}

@@ -8,7 +8,7 @@ from typing import Any
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
 from synth.jobs import give_back
-from synth.pipeline import priors, same_rows
+from synth.pipeline import priors, same_rows, totals
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
@@ -73,6 +73,7 @@ def prepare(
             note(priors.LOST.format(one.name, one.lost))
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
+    totals.check(plan.schema, request.num_rows)
     if said := caution(request.delta):
         note(said)
     if plan.book.policy(plan.dataset) is None:

@@ -30,6 +30,8 @@ from synth.schema.column import (
 )
 from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
+from synth.schema.totals import Totals, form_problems
+from synth.schema.totals_files import inlined
 
 __all__ = [
     "CATEGORICAL",
@@ -93,6 +95,7 @@ class Schema(BaseModel):
     dialect: Dialect | None = None
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
+    totals: tuple[Totals, ...] | None = None
     columns: dict[str, Column]
 
     @property
@@ -227,12 +230,12 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
 
 
 def read(path: str | Path) -> Any:
-    """The JSON data of a schema's file. Errors: InputError when missing or not JSON, saying where.
+    """The JSON data of a schema's file, tables of totals read from theirs. Errors: InputError when missing or not JSON, saying where.
 
     Privacy: public only.
     """
     try:
-        return json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
+        plain = json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputError(f"schema {path}: {reason}; draft one with `synth.draft`") from None
@@ -245,6 +248,7 @@ def read(path: str | Path) -> Any:
         raise InputError(f"schema {path}: nested too deep to be a schema") from None
     except ValueError:  # Python takes no whole number of more than 4,300 digits
         raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
+    return inlined(plain, Path(path).parent)
 
 
 def is_text(text: str) -> bool:
@@ -300,6 +304,7 @@ def _problems(schema: Schema, complete: bool):
     for number, rule in enumerate(schema.constraints or (), start=1):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
+    yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
 
 
 def _half_characters(schema: Schema):

@@ -1,0 +1,100 @@
+"""The last units: a whole-number program chooses which of many single changes, made together, leave no cell off.
+
+Each candidate gives one column of one row another value, and so moves the row from a cell to another in some tables.
+The fewest that together bring every cell within what it may have are a sparse problem, which HiGHS solves exactly.
+
+Privacy: released answers and public facts only: rows here are synthetic ones.
+"""
+
+import numpy as np
+
+from synth.generators.totals.search import Broken, Search
+from synth.schema.lazy import Lazy
+
+optimize = Lazy("scipy.optimize")
+sparse = Lazy("scipy.sparse")
+
+CANDIDATES = (40_000, 120_000)  # of a first program, and of a second where the first has no solution
+SECONDS = 60.0  # of a program
+ROUNDS = 3  # of search and program
+GAP = 0.5  # a solution is taken that has at most so much more changes than the least, in parts of these
+
+
+def brought(search: Search, rng: np.random.Generator, broken: Broken | None = None) -> bool:
+    """Searches, and finishes, again where that fails; whether no cell is off in the end."""
+    for _ in range(ROUNDS):
+        if search.run() or finished(search, rng, broken):
+            return True
+    return False
+
+
+def finished(search: Search, rng: np.random.Generator, broken: Broken | None) -> bool:
+    """Makes the changes of a solution; whether there was one, and no cell is off any more."""
+    for many in CANDIDATES:
+        rows, columns, atoms = _candidates(search, many, rng, broken)
+        if not len(rows):
+            continue
+        chosen = _solved(search, rows, columns, atoms)
+        if chosen is None:
+            continue
+        for v in np.unique(columns[chosen]):
+            at = chosen[columns[chosen] == v]
+            search.change(int(v), rows[at], atoms[at])
+        if not search.off:
+            return True
+    return False
+
+
+def _candidates(
+    search: Search, many: int, rng: np.random.Generator, broken: Broken | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and new atoms, at random, and of rows in cells that hold too many; none twice a row and column."""
+    sizes = np.array([a.size for a in search.layout.atoms])
+    wrong = [search.wrong_rows(v, many // 4) for v in range(len(sizes))]
+    near = np.concatenate([w for w in wrong if len(w)] or [np.zeros(0, dtype=np.int64)])
+    rows = rng.integers(0, len(search.atoms), many)
+    if len(near):
+        rows[: many // 3] = rng.choice(near, many // 3)
+    columns = rng.integers(0, len(sizes), many)
+    atoms = (rng.random(many) * sizes[columns]).astype(np.int64)
+    code = np.unique((rows * len(sizes) + columns) * int(sizes.max()) + atoms)
+    rows, rest = np.divmod(code, len(sizes) * int(sizes.max()))
+    columns, atoms = np.divmod(rest, int(sizes.max()))
+    fine = search.atoms[rows, columns] != atoms
+    if broken is not None:
+        after = search.atoms[rows].copy()
+        after[np.arange(len(rows)), columns] = atoms
+        fine &= ~broken(rows, after)
+    return rows[fine], columns[fine], atoms[fine]
+
+
+def _solved(search: Search, rows: np.ndarray, columns: np.ndarray, atoms: np.ndarray) -> np.ndarray | None:
+    """Indices of the candidates of a solution, at most one for a row; None where none was found."""
+    layout = search.layout
+    offset = np.append(0, np.cumsum([len(low) for low in layout.low]))
+    lines, which, signs = [], [], []
+    after = search.atoms[rows].copy()
+    after[np.arange(len(rows)), columns] = atoms
+    for t in range(len(layout.steps)):
+        cells, then = search.cells[t][rows], layout.cells(t, after)
+        moved = np.flatnonzero(cells != then)
+        lines += [offset[t] + cells[moved], offset[t] + then[moved]]
+        which += [moved, moved]
+        signs += [-np.ones(len(moved)), np.ones(len(moved))]
+    shape = (int(offset[-1]), len(rows))
+    effect = sparse.csr_array((np.concatenate(signs), (np.concatenate(lines), np.concatenate(which))), shape=shape)
+    counts = np.concatenate(search.counts)
+    low, high = np.concatenate(layout.low) - counts, np.concatenate(layout.high) - counts
+    _, own = np.unique(rows, return_inverse=True)
+    once = sparse.csr_array((np.ones(len(rows)), (own, np.arange(len(rows)))), shape=(int(own.max()) + 1, len(rows)))
+    solved = optimize.milp(
+        np.ones(len(rows)),
+        constraints=[
+            optimize.LinearConstraint(effect, low, high),
+            optimize.LinearConstraint(once, -np.inf, 1),
+        ],
+        integrality=np.ones(len(rows)),
+        bounds=optimize.Bounds(0, 1),
+        options={"time_limit": SECONDS, "mip_rel_gap": GAP},
+    )
+    return None if solved.x is None else np.flatnonzero(solved.x > 0.5)
