@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.product_mixture.given import Given
+from synth.generators.product_mixture.model import Product
 from synth.pipeline.related_condition import Condition, Drawing
 from synth.pipeline.totals import Agreeing, totals_of
 from synth.schema import codec, key_pattern
@@ -32,6 +34,7 @@ class Drawn:
     ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
     it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as many rows
     as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that is not so.
+    ``given``: public columns (num_rows,), which the rows have in their order.
     """
 
     def __init__(
@@ -43,7 +46,9 @@ class Drawn:
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
         first: int = 1,
+        given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
+        self._given = Given(model=model, given=given) if given and isinstance(model, Product) else None
         self._model, self._schema, self._rng, self._where = model, schema, rng, where
         self.num_rows = {ONE: num_rows}
         self._first = first
@@ -74,7 +79,11 @@ class Drawn:
         repair = self._rules.repair if self._agreeing is None else self._agreeing.repair
         for start in range(0, self.num_rows[ONE], step):
             size = min(step, self.num_rows[ONE] - start)
-            positions = self._model.sample(size, rng=self._rng, where=self._where, repair=repair)
+            positions = (
+                self._model.sample(size, rng=self._rng, where=self._where, repair=repair)
+                if self._given is None
+                else self._given.sample(start, size, rng=self._rng, repair=repair)
+            )
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}
@@ -168,11 +177,15 @@ def drawn(
     *,
     rng: np.random.Generator,
     where: Mapping[str, Any] | None = None,
+    given: Mapping[str, np.ndarray] | None = None,
 ) -> Drawn | DrawnTables:
-    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table."""
+    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table.
+
+    ``given``: of a single table, columns that its rows have in their order.
+    """
     if isinstance(schema, Dataset):
         return DrawnTables(model, num_rows, rng=rng, where=where)
-    return Drawn(model, schema, num_rows, rng=rng, where=where)
+    return Drawn(model, schema, num_rows, rng=rng, where=where, given=given)
 
 
 def whole(blocks: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.Array]:

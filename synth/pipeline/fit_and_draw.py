@@ -83,10 +83,11 @@ def fit_and_sample(
     seed: int | None = None,
     num_rows: int | None = None,
     held: bool = True,
+    given: Mapping[str, np.ndarray] | None = None,
 ) -> Made:
     """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the tables are wanted in memory.
 
-    ``num_rows``: of related tables, of the root.
+    ``num_rows``: of related tables, of the root. ``given``: public columns (n,), which rows have in their order.
     """
     seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
@@ -101,7 +102,7 @@ def fit_and_sample(
     stated = None if totals is None else totals.num_rows
     num_rows = num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
-    tables, results = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng)
+    tables, results = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng, given=given)
     short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
     held = held or getattr(results, "cells_off", None) is not None  # such a table is held whole
     texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}

@@ -8,7 +8,7 @@ from typing import Any
 from synth.errors import InputError, UsageError
 from synth.generators.base import Questions
 from synth.jobs import give_back
-from synth.pipeline import priors, same_rows, totals
+from synth.pipeline import priors, public_columns, same_rows, totals
 from synth.pipeline.methods import check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
@@ -110,6 +110,7 @@ def planned(
     adjacency = adjacency_of(schema, relation)
     check_learnt(schema, adjacency)
     _check_method(asked, schema, adjacency, share)
+    public_columns.check(schema, asked, adjacency, request)
     _check_writing(request, schema)
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset

@@ -127,6 +127,7 @@ def carry_out(
             seed=request.seed,
             num_rows=request.num_rows,
             held=request.out is None,
+            given=charged_run.given,
         )
         seconds = time.perf_counter() - started
         about = {

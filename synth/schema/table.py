@@ -108,6 +108,11 @@ class Schema(BaseModel):
         given = derived(self.constraints or ())
         return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
 
+    @property
+    def public_columns(self) -> tuple[str, ...]:
+        """Columns whose value of each row is public, and passes through."""
+        return tuple(n for n, c in self.measured().items() if c.role == "public")
+
     def retained(self) -> "Schema":
         """The schema without the columns that are left out: they are neither read nor made."""
         columns = {n: c for n, c in self.columns.items() if c.type != "omitted"}

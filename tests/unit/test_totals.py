@@ -26,7 +26,7 @@ def parted(frame):
     labels = pd.Series("", index=frame.index)
     for label, (low, high) in AGES.items():
         labels[(age >= low) & (age <= high)] = label
-    return frame.assign(age=labels)
+    return frame.assign(age=labels, region=frame["region"].replace("3.0", "3"))
 
 
 def printed(frame, columns, *, base=1, **more):

@@ -68,6 +68,7 @@ class Mixture(Method):
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     takes_priors: ClassVar[bool] = True
+    gives_rows: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
         "order": Between(2, 4),

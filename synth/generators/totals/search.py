@@ -65,8 +65,8 @@ class Search:
                 if self._propose is not None and sweep < BY_MODEL:
                     self._changes(v, by_model=True, heat=0.0)
                     continue
-                self._changes(v, by_model=False, heat=heat)
-                self._exchanges(v, heat=heat)
+                if self._changes(v, by_model=False, heat=heat) < MANY:
+                    self._exchanges(v, heat=heat)
             now = self.off
             if progress is not None:
                 progress(sweep, now)
@@ -100,21 +100,19 @@ class Search:
         at = np.flatnonzero(inside)
         return self.rng.choice(at, most, replace=False) if len(at) > most else at
 
-    def _changes(self, v: int, *, by_model: bool, heat: float) -> None:
-        """Single rows get another value in column v."""
+    def _changes(self, v: int, *, by_model: bool, heat: float) -> int:
+        """Single rows get another value in column v; how many."""
         size = self.layout.atoms[v].size
-        if size < 2:
-            return
-        rows = self.wrong_rows(v, TOGETHER)
+        rows = self.wrong_rows(v, TOGETHER) if size > 1 else np.zeros(0, dtype=np.int64)
         if not len(rows):
-            return
+            return 0
         if by_model:
             assert self._propose is not None
             new = self._propose(v, rows)
             delta = self._delta(v, rows, new)
         else:
             new, delta = self._best(v, rows, size)
-        self._make([v], rows, new[:, None], delta, heat)
+        return self._make([v], rows, new[:, None], delta, heat)
 
     def _best(self, v: int, rows: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """The best of all atoms for each row, or of a few at random where rows are many; and its delta."""
@@ -198,14 +196,20 @@ class Search:
 
     def _both(self, t: int, a: np.ndarray, a2: np.ndarray, b: np.ndarray, b2: np.ndarray) -> np.ndarray:
         """The change of a table's cost when rows leave a and b and enter a2 and b2."""
-        cells = np.stack([a, a2, b, b2])
-        signs = np.array([-1, 1, -1, 1])
         out = np.zeros(len(a), dtype=np.int64)
-        for k in range(4):
-            same = cells == cells[k]
-            net = (same * signs[:, None]).sum(0)
-            first = ~same[:k].any(0)
-            out += np.where(first, self._at(t, cells[k], net), 0)
+        moved = (a != a2) & ~((a2 == b) & (b2 == a))
+        near = moved & ((a == b) | (a == b2) | (a2 == b) | (a2 == b2))
+        for places, signs in (((a, b), -1), ((a2, b2), 1)):
+            for cells in places:
+                apart = np.flatnonzero(moved & ~near)
+                out[apart] += self._at(t, cells[apart], signs)
+        at = np.flatnonzero(near)
+        if len(at):
+            cells = np.stack([x[at] for x in (a, a2, b, b2)])
+            for k in range(4):
+                same = cells == cells[k]
+                net = (same * np.array([-1, 1, -1, 1])[:, None]).sum(0)
+                out[at] += np.where(~same[:k].any(0), self._at(t, cells[k], net), 0)
         return out
 
     def _make(
@@ -217,8 +221,8 @@ class Search:
         heat: float,
         *,
         pairs: bool = False,
-    ) -> None:
-        """Makes the changes that help, some that do no harm, and hardly any that do; each cell's own share of them."""
+    ) -> int:
+        """Makes the changes that help, some that do no harm, and hardly any that do; how many rows changed."""
         half = len(rows) // 2 if pairs else len(rows)
         score = delta[:half].astype(float)
         wanted = score < 0
@@ -227,7 +231,7 @@ class Search:
             wanted |= (score > 0) & (self.rng.random(half) < 0.002 * heat * np.exp(-score / 2))
         at = np.flatnonzero(wanted)
         if not len(at):
-            return
+            return 0
         at = at[np.lexsort((self.rng.random(len(at)), score[at]))]
         if pairs:
             at = at[_first_of(rows[at], rows[at + half])]
@@ -242,7 +246,7 @@ class Search:
             at = at[fine[: len(at)] & fine[len(at) :]] if pairs else at[fine]
             both = np.concatenate([at, at + half]) if pairs else at
         if not len(at):
-            return
+            return 0
         ok = self._few_at_a_cell(columns, rows[both], new[both])
         few = ok[: len(at)] & ok[len(at) :] if pairs else ok
         options = [few]
@@ -254,6 +258,7 @@ class Search:
         chosen = at[options[int(np.argmin(gains))]]
         both = np.concatenate([chosen, chosen + half]) if pairs else chosen
         self._apply(columns, rows[both], new[both])
+        return len(both)
 
     def _gain(self, columns: Sequence[int], rows: np.ndarray, new: np.ndarray, at: np.ndarray, pairs: int) -> int:
         """By how much it gets further off when these changes are made together."""

@@ -97,6 +97,8 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         out.append({"what": what, "of": [name], "vouched": reported["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
+    for name, why in (card.get("public_columns") or {}).items():
+        out.append({"what": "the values of every row, in the order of the rows", "of": [name], "vouched": why})
     if card.get("constraints"):
         rules = len(card["constraints"])
         out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
