@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from synth.schema.names import canonical
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
+    from synth.schema.totals_checks import stated as totals_stated
+    from synth.schema.totals_files import table as totals_table
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -156,6 +158,8 @@ _HOME = {
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",
     "tables_in": "sources.tables_to_draft",
+    "totals_stated": "schema.totals_checks:stated",
+    "totals_table": "schema.totals_files:table",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

@@ -164,6 +164,8 @@ def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     out = {**plain, "columns": columns}
     if left_out and plain.get("constraints"):
         out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
+    if left_out and plain.get("totals"):
+        out["totals"] = [t for t in plain["totals"] if not set(t["columns"]) & set(left_out)] or None
     return out
 
 

@@ -33,6 +33,7 @@ from app.table import (
     redraft,
     related,
     rules_across,
+    totals,
     unit,
 )
 from synth import app_api
@@ -98,6 +99,7 @@ def _alone() -> None:
     _vouchers()
     _values()
     constraints.section()
+    totals.section()
     prior.section()
     if w.place is not None and w.table != tour.SAMPLE:
         redraft.code_book()

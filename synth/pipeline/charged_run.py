@@ -134,7 +134,7 @@ class ChargedRun:
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
         about = about if before is None else together(about, before)
         if not self.priors:
-            return about
+            return complete(about)
         rests = earlier(card for p in self.priors for card in p.cards)
         return complete(
             {**about, "priors": [p.on_card() for p in self.priors]} | ({"earlier_releases": rests} if rests else {})

@@ -19,6 +19,7 @@ from synth.pipeline.sample import MOST_ROWS
 from synth.pipeline.totals import on_card, totals_of
 from synth.questions import Release
 from synth.release import folder
+from synth.release.card.statements import complete
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.lazy import Lazy
 from synth.sources.formats.text_table import Table
@@ -134,7 +135,9 @@ def write(
 ) -> dict[str, str]:
     """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
     reporter.stage("write")
-    about |= made.about_totals()
+    if stated := made.about_totals():
+        about |= stated
+        about |= {"invariants": complete(about)["invariants"]}
     if out is None:
         return {}
     return folder.write(

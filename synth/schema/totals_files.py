@@ -27,6 +27,8 @@ def _inlined(one: Any, folder: Path) -> Any:
     one = {"file": one} if isinstance(one, str) else one
     if not isinstance(one, Mapping) or not isinstance(one.get("file"), str) or "counts" in one:
         return one
+    if Path(one["file"]).name != one["file"]:
+        raise InputError(f"totals {one['file']}: name a file beside the schema, without folders")
     path = folder / one["file"]
     try:
         text = regular_files.text(path, encoding="utf-8-sig")

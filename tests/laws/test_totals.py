@@ -3,6 +3,7 @@
 Each law fails where totals were read off the rows, or where the rows decided whether totals can be met.
 """
 
+import pandas as pd
 import pytest
 
 import synth
@@ -47,7 +48,7 @@ def test_neighbours_have_the_same_run_whatever_the_totals_say():
     """One row more, one less, and none that agrees: what is refused, asked and met is the same for all of them."""
     frame = small_frame(200)
     totals = [{**TRUE, "counts": lines(frame)}]
-    tables = [frame, frame.iloc[1:], frame._append(frame.iloc[3], ignore_index=True), frame[frame.sex == "m"]]
+    tables = [frame, frame.iloc[1:], pd.concat([frame, frame.iloc[3:4]]), frame[frame.sex == "m"]]
     runs = [charged(table.reset_index(drop=True), totals) for table in tables]
     assert all(said == runs[0][1] for _, said in runs)
     assert {result.num_rows for result, _ in runs} == {200}

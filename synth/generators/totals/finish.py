@@ -15,7 +15,8 @@ optimize = Lazy("scipy.optimize")
 sparse = Lazy("scipy.sparse")
 
 CANDIDATES = (40_000, 120_000)  # of a first program, and of a second where the first has no solution
-SECONDS = 60.0  # of a program
+SECONDS = 30.0  # of a program
+MOST_ALIKE = 20  # rows that one effect is asked of
 ROUNDS = 3  # of search and program
 GAP = 0.5  # a solution is taken that has at most so much more changes than the least, in parts of these
 
@@ -69,32 +70,51 @@ def _candidates(
 
 
 def _solved(search: Search, rows: np.ndarray, columns: np.ndarray, atoms: np.ndarray) -> np.ndarray | None:
-    """Indices of the candidates of a solution, at most one for a row; None where none was found."""
+    """Indices of the candidates of a solution, at most one for a row; None where none was found.
+
+    Candidates with the same effect are one variable: the program says how many of them, then rows are drawn.
+    """
     layout = search.layout
     offset = np.append(0, np.cumsum([len(low) for low in layout.low]))
-    lines, which, signs = [], [], []
     after = search.atoms[rows].copy()
     after[np.arange(len(rows)), columns] = atoms
-    for t in range(len(layout.steps)):
-        cells, then = search.cells[t][rows], layout.cells(t, after)
-        moved = np.flatnonzero(cells != then)
-        lines += [offset[t] + cells[moved], offset[t] + then[moved]]
-        which += [moved, moved]
-        signs += [-np.ones(len(moved)), np.ones(len(moved))]
-    shape = (int(offset[-1]), len(rows))
-    effect = sparse.csr_array((np.concatenate(signs), (np.concatenate(lines), np.concatenate(which))), shape=shape)
+    before, then = (
+        np.stack([offset[t] + cells for t, cells in enumerate(both)], axis=1)
+        for both in ([c[rows] for c in search.cells], [layout.cells(t, after) for t in range(len(layout.steps))])
+    )
+    same = before == then
+    before, then = np.where(same, -1, before), np.where(same, -1, then)
+    _, first, kind = np.unique(np.concatenate([before, then], axis=1), axis=0, return_index=True, return_inverse=True)
+    kind, count = np.asarray(kind).reshape(-1), np.bincount(np.asarray(kind).reshape(-1))
+    at, table = np.nonzero(~same[first])
+    signs = np.concatenate([-np.ones(len(at)), np.ones(len(at))])
+    lines = np.concatenate([before[first][at, table], then[first][at, table]])
+    shape = (int(offset[-1]), len(first))
+    effect = sparse.csr_array((signs, (lines, np.concatenate([at, at]))), shape=shape)
     counts = np.concatenate(search.counts)
     low, high = np.concatenate(layout.low) - counts, np.concatenate(layout.high) - counts
-    _, own = np.unique(rows, return_inverse=True)
-    once = sparse.csr_array((np.ones(len(rows)), (own, np.arange(len(rows)))), shape=(int(own.max()) + 1, len(rows)))
     solved = optimize.milp(
-        np.ones(len(rows)),
-        constraints=[
-            optimize.LinearConstraint(effect, low, high),
-            optimize.LinearConstraint(once, -np.inf, 1),
-        ],
-        integrality=np.ones(len(rows)),
-        bounds=optimize.Bounds(0, 1),
+        np.ones(len(first)),
+        constraints=optimize.LinearConstraint(effect, low, high),
+        integrality=np.ones(len(first)),
+        bounds=optimize.Bounds(0, np.minimum(count, MOST_ALIKE)),
         options={"time_limit": SECONDS, "mip_rel_gap": GAP},
     )
-    return None if solved.x is None else np.flatnonzero(solved.x > 0.5)
+    return None if solved.x is None else _distinct(rows, kind, np.rint(solved.x).astype(np.int64))
+
+
+def _distinct(rows: np.ndarray, kind: np.ndarray, many: np.ndarray) -> np.ndarray | None:
+    """So many candidates of each kind, no row twice; None where a kind has too few rows that are free."""
+    used: set[int] = set()
+    out = []
+    for one in np.flatnonzero(many):
+        free = [i for i in np.flatnonzero(kind == one).tolist() if int(rows[i]) not in used]
+        taken: dict[int, int] = {}
+        for i in free:
+            taken.setdefault(int(rows[i]), i)
+        if len(taken) < many[one]:
+            return None
+        chosen = list(taken.items())[: int(many[one])]
+        used |= {r for r, _ in chosen}
+        out += [i for _, i in chosen]
+    return np.array(out, dtype=np.int64)

@@ -21,7 +21,7 @@ TOGETHER = 20_000  # changes weighed at a time
 TRIES = 3  # values weighed for a row where rows are many
 PARTS = (1.0, 0.5, 0.25, 0.1, 0.03)  # of the changes that help, made together if that helps most
 PAIRED = 0.1  # part of the exchanges that swap two columns
-NEAR = 12  # squared rows off, from which on the rest is a program's (finish.py)
+NEAR, SOON = 12, 3  # squared rows off, at which so many sweeps without any gain leave the rest to a program (finish.py)
 STALE = 14  # sweeps without any gain after which the search ends
 SWEEPS = 400  # of exchanges and changes, at most
 BY_MODEL = 12  # sweeps in which only what the model itself draws is taken
@@ -73,7 +73,7 @@ class Search:
             since = 0 if now < best else since + 1
             best = min(best, now)
             heat = 0.0 if since < 2 else min(0.15 * since, 1.0)
-            if now <= NEAR or since > STALE:
+            if now == 0 or since > (SOON if now <= NEAR else STALE):
                 break
         return now == 0
 
