@@ -25,6 +25,7 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
     Privacy: public only.
     """
     if isinstance(schema, Dataset):
+        _check_related(schema)
         return
     names = schema.public_columns
     if not names:
@@ -51,6 +52,15 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
                 f"schema: constraint {number} ({rule.kind}) is mended by changing {columns_of(rule)[-1]}, which is "
                 "public; name a private column last"
             )
+
+
+def _check_related(schema: Dataset) -> None:
+    """Errors: InputError for what single tables alone may have."""
+    for name, table in schema.tables.items():
+        if table.totals:
+            raise InputError(f"totals of table {name}: related tables have none yet; leave them out")
+        if table.public_columns:
+            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
 
 
 def on_card(schema: Schema) -> dict[str, Any]:

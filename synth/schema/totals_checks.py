@@ -124,7 +124,7 @@ def _common(one: Parts, other: Parts) -> tuple[np.ndarray, np.ndarray]:
         if np.array_equal(after, joined):
             break
         joined = after
-    known, first = np.unique(joined, return_inverse=True)
+    first = np.unique(joined, return_inverse=True)[1]
     second = np.zeros(other.size, dtype=np.int64)
     second[pairs[1]] = first[pairs[0]]
     return first, second
@@ -168,14 +168,12 @@ def _possible(table: TotalsTable, rules: Rules) -> np.ndarray | None:
     sizes = [p.cells for p in table.parts]
     if prod(sizes) > MOST_JOINT:
         return None
-    rows: Mapping[str, np.ndarray] = {
-        p.column: i.ravel() for p, i in zip(table.parts, np.indices(sizes), strict=True)
-    }
+    rows: Mapping[str, np.ndarray] = {p.column: i.ravel() for p, i in zip(table.parts, np.indices(sizes), strict=True)}
     flat = np.zeros(prod(sizes), dtype=np.int64)
     for part in table.parts:
         flat = flat * part.size + part.of(rows[part.column])
-    kept = ~rules.broken(rows)
-    return np.bincount(flat[kept], minlength=table.low.size) > 0
+    retained = ~rules.broken(rows)
+    return np.bincount(flat[retained], minlength=table.low.size) > 0
 
 
 def disagreements(totals: PublishedTotals, rows: Mapping[str, np.ndarray]) -> Iterator[str]:

@@ -33,7 +33,9 @@ def _inlined(one: Any, folder: Path) -> Any:
     try:
         text = regular_files.text(path, encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"totals {one['file']}: {error.strerror or 'cannot be read'}; put it beside the schema") from None
+        raise InputError(
+            f"totals {one['file']}: {error.strerror or 'cannot be read'}; put it beside the schema"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"totals {one['file']}: not UTF-8 text; save it as UTF-8 CSV") from None
     return {**one, "file": Path(one["file"]).name, **table(text, name=one["file"])}

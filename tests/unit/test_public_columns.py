@@ -1,4 +1,4 @@
-"""Public columns pass through row by row; the private ones are made given them, under the one relation that allows it."""
+"""Public columns pass through row by row; private ones are made given them, under the one relation for it."""
 
 import json
 

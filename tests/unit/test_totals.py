@@ -1,4 +1,4 @@
-"""Published totals: the synthetic table agrees with them to the unit, and what contradicts itself is refused by name."""
+"""Published totals: the synthetic table agrees with them to the unit; contradictions are refused by name."""
 
 import json
 
@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import synth
+from synth import app_api
 from synth.errors import InputError, SynthError
 from synth.generators.totals.layout import Layout
 from synth.generators.totals.witness import witness
@@ -230,6 +231,27 @@ def test_totals_of_any_table_can_be_met(seed):
         lines = [[*map(str, c), str(base * round(int(n) / base))] for c, n in zip(cells.tolist(), counts, strict=True)]
         one = {"columns": [f"c{i}" for i in at], "counts": lines, "unlisted": "zero", "published": PLACE}
         totals.append({**one, "rounded": base} if base > 1 else one)
-    found = stated(parse({"columns": columns, "totals": totals}), num_rows=400)
-    _, search = witness(Layout(found))
+    result = stated(parse({"columns": columns, "totals": totals}), num_rows=400)
+    _, search = witness(Layout(result))
     assert search.off == 0
+
+
+def test_related_tables_have_none_yet():
+    """They are refused, for what nobody keeps must not stand in a schema as if it held."""
+    for facts, words in (
+        ({"totals": [SEX]}, "totals of table roots"),
+        (
+            {"columns": {**SMALL["columns"], "sex": {**SMALL["columns"]["sex"], "role": "public", "reason": "x"}}},
+            "role",
+        ),
+    ):
+        child = {"id": {"type": "identifier"}, "kind": {"type": "categorical", "categories": ["a", "b"]}}
+        key = {"child": "below", "parent": "roots", "columns": ["id"], "most_children": 3}
+        plain = {"tables": {"roots": {**SMALL, **facts}, "below": {"columns": child}}, "keys": [key]}
+        frames = {
+            "roots": small_frame(50),
+            "below": pd.DataFrame({"id": small_frame(50)["id"], "kind": "a"}),
+        }
+        schema = app_api.parse_related(plain)
+        with pytest.raises(InputError, match=words):
+            synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d")

@@ -222,7 +222,9 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        return with_conditionals(made, groups, prior.believed(tables, targets) if tables else tables, setting.schema.target, rng=rng)
+        return with_conditionals(
+            made, groups, prior.believed(tables, targets) if tables else tables, setting.schema.target, rng=rng
+        )
 
 
 def said(

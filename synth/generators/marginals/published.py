@@ -16,7 +16,9 @@ from synth.generators.marginals.prior import PriorTable
 from synth.questions import Bins, CountsRelease, Marginal
 from synth.schema.totals_places import Parts, PublishedTotals, TotalsTable
 
-SURE = 0.25  # deviation of a published cell for the fit, of the noise of a table that was asked: less hinders the descent
+SURE = (
+    0.25  # deviation of a published cell for the fit, of the noise of a table that was asked: less hinders the descent
+)
 LEAST = 0.5  # rows
 
 

@@ -27,9 +27,7 @@ class Given:
     model: Product
     given: Mapping[str, np.ndarray]
 
-    def sample(
-        self, start: int, size: int, *, rng: np.random.Generator, repair: Repair | None = None
-    ) -> Positions:
+    def sample(self, start: int, size: int, *, rng: np.random.Generator, repair: Repair | None = None) -> Positions:
         """Rows ``start`` ... ``start + size`` - 1, not rearranged; ``repair`` changes no given column.
 
         Errors: KeyError for a given column that the model has not.
@@ -79,8 +77,8 @@ class Given:
             run /= run[:, -1:]
             at = by_context[ends[first - 1] if first else 0 : ends[min(first + step, len(contexts)) - 1]]
             for block in np.array_split(at, max(1, len(at) * len(weights) // TOGETHER)):
-                found = (run[which[block] - first] < even[block, None]).sum(1)
-                out[block] = np.minimum(found, len(weights) - 1)
+                result = (run[which[block] - first] < even[block, None]).sum(1)
+                out[block] = np.minimum(result, len(weights) - 1)
         return out
 
 

@@ -25,9 +25,7 @@ ROUNDS = 3  # in which rules are mended and totals met again
 Redraw = Callable[..., np.ndarray]
 
 
-def agree(
-    totals: PublishedTotals, rows: Positions, redraw: Redraw, *, rules: Rules, rng: np.random.Generator
-) -> int:
+def agree(totals: PublishedTotals, rows: Positions, redraw: Redraw, *, rules: Rules, rng: np.random.Generator) -> int:
     """Changes rows of positions (n,) in place until they agree; how many cells disagree in the end.
 
     ``redraw``: draws a column again for rows, from their own components. ``rules``: kept throughout.
@@ -56,9 +54,9 @@ def _searched(layout: Layout, rows: Positions, redraw: Redraw, rules: Rules, rng
     def broken(at: np.ndarray, atoms: np.ndarray) -> np.ndarray:
         return rules.broken(_positions(layout, rows, before, at, atoms))
 
-    kept = broken if rules.columns else None
-    search = Search(layout, before.copy(), rng, propose=propose, broken=kept)
-    brought(search, rng, kept)
+    retained = broken if rules.columns else None
+    search = Search(layout, before.copy(), rng, propose=propose, broken=retained)
+    brought(search, rng, retained)
     _write(layout, rows, before, search.atoms, rng)
 
 
@@ -73,9 +71,7 @@ def _positions(
     return out
 
 
-def _write(
-    layout: Layout, rows: Positions, before: np.ndarray, after: np.ndarray, rng: np.random.Generator
-) -> None:
+def _write(layout: Layout, rows: Positions, before: np.ndarray, after: np.ndarray, rng: np.random.Generator) -> None:
     """The atoms that changed become positions like those that other rows of the atom have."""
     for v, one in enumerate(layout.atoms):
         changed = np.flatnonzero(before[:, v] != after[:, v])

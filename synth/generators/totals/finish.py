@@ -70,7 +70,7 @@ def _candidates(
 
 
 def _solved(search: Search, rows: np.ndarray, columns: np.ndarray, atoms: np.ndarray) -> np.ndarray | None:
-    """Indices of the candidates of a solution, at most one for a row; None where none was found.
+    """Indices of the candidates of a solution, at most one for a row; None where there is none.
 
     Candidates with the same effect are one variable: the program says how many of them, then rows are drawn.
     """

@@ -121,10 +121,10 @@ class Search:
         best, lowest = self.atoms[rows, v].astype(np.int64), np.full(len(rows), np.inf)
         for k in range(size if everything else max(tries, TRIES)):
             new = np.full(len(rows), k) if everything else self.rng.integers(0, size, len(rows))
-            found = self._delta(v, rows, new) + self.rng.random(len(rows)) * 0.5
-            found[new == self.atoms[rows, v]] = np.inf
+            result = self._delta(v, rows, new) + self.rng.random(len(rows)) * 0.5
+            result[new == self.atoms[rows, v]] = np.inf
             better = found < lowest
-            best, lowest = np.where(better, new, best), np.where(better, found, lowest)
+            best, lowest = np.where(better, new, best), np.where(better, result, lowest)
         return best, np.where(np.isfinite(lowest), np.floor(lowest), 1e9)
 
     def _delta(self, v: int, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -134,8 +134,8 @@ class Search:
         for t in self.layout.touching[v]:
             step, cells = self.layout.steps[t][v], self.cells[t][rows]
             after = cells - step[old] + step[new]
-            moved = after != cells
-            out += np.where(moved, self._at(t, cells, -1) + self._at(t, after, 1), 0)
+            shifted = after != cells
+            out += np.where(shifted, self._at(t, cells, -1) + self._at(t, after, 1), 0)
         return out
 
     def _exchanges(self, v: int, heat: float) -> None:
@@ -197,11 +197,11 @@ class Search:
     def _both(self, t: int, a: np.ndarray, a2: np.ndarray, b: np.ndarray, b2: np.ndarray) -> np.ndarray:
         """The change of a table's cost when rows leave a and b and enter a2 and b2."""
         out = np.zeros(len(a), dtype=np.int64)
-        moved = (a != a2) & ~((a2 == b) & (b2 == a))
-        near = moved & ((a == b) | (a == b2) | (a2 == b) | (a2 == b2))
+        shifted = (a != a2) & ~((a2 == b) & (b2 == a))
+        near = shifted & ((a == b) | (a == b2) | (a2 == b) | (a2 == b2))
         for places, signs in (((a, b), -1), ((a2, b2), 1)):
             for cells in places:
-                apart = np.flatnonzero(moved & ~near)
+                apart = np.flatnonzero(shifted & ~near)
                 out[apart] += self._at(t, cells[apart], signs)
         at = np.flatnonzero(near)
         if len(at):
@@ -254,7 +254,9 @@ class Search:
         if helping.sum() > MANY:
             chance = self.rng.random(len(at))
             options += [helping & (chance < part) for part in PARTS]
-        gains = [self._gain(columns, rows, new, at[o], half if pairs else 0) for o in options] if len(options) > 1 else [0]
+        gains = (
+            [self._gain(columns, rows, new, at[o], half if pairs else 0) for o in options] if len(options) > 1 else [0]
+        )
         chosen = at[options[int(np.argmin(gains))]]
         both = np.concatenate([chosen, chosen + half]) if pairs else chosen
         self._apply(columns, rows[both], new[both])
@@ -287,10 +289,10 @@ class Search:
         """Which changes may be made together: as many at a cell as it has rows too many, or too few; one elsewhere."""
         ok = np.ones(len(rows), dtype=bool)
         for t, cells, after in self._moves(columns, rows, new):
-            moved = after != cells
+            shifted = after != cells
             over = np.maximum(self.counts[t] - self.layout.high[t], 1)
             under = np.maximum(self.layout.low[t] - self.counts[t], 1)
-            ok &= ~moved | ((_rank(cells, moved) < over[cells]) & (_rank(after, moved) < under[after]))
+            ok &= ~shifted | ((_rank(cells, shifted) < over[cells]) & (_rank(after, shifted) < under[after]))
         return ok
 
     def change(self, v: int, rows: np.ndarray, atoms: np.ndarray) -> None:

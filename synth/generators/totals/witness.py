@@ -44,7 +44,9 @@ def _start(layout: Layout, rng: np.random.Generator) -> np.ndarray:
             context = context * part.size + part.of(layout.atoms[names[i]].example())[atoms[:, names[i]]]
         order = np.lexsort((rng.random(n), context))
         sizes = np.bincount(context, minlength=len(lines))
-        cells = np.concatenate([np.repeat(np.arange(lines.shape[1]), _apportioned(r, int(s))) for r, s in zip(lines, sizes, strict=True)])
+        cells = np.concatenate(
+            [np.repeat(np.arange(lines.shape[1]), _apportioned(r, int(s))) for r, s in zip(lines, sizes, strict=True)]
+        )
         drawn = np.empty(n, dtype=np.int64)
         drawn[order] = cells
         split = np.unravel_index(drawn, [table.parts[i].size for i in new])

@@ -71,4 +71,3 @@ def problems_beside(card: Mapping[str, Any], place: Path) -> Iterator[str]:
         yield f"its totals count {totals.num_rows:,} rows, the table beside it has {len(rows[totals.columns[0]]):,}"
         return
     yield from disagreements(totals, rows)
-
