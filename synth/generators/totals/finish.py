@@ -23,10 +23,7 @@ GAP = 0.5  # a solution is taken that has at most so much more changes than the 
 
 def brought(search: Search, rng: np.random.Generator, broken: Broken | None = None) -> bool:
     """Searches, and finishes, again where that fails; whether no cell is off in the end."""
-    for _ in range(ROUNDS):
-        if search.run() or finished(search, rng, broken):
-            return True
-    return False
+    return any(search.run() or finished(search, rng, broken) for _ in range(ROUNDS))
 
 
 def finished(search: Search, rng: np.random.Generator, broken: Broken | None) -> bool:

@@ -123,7 +123,7 @@ class Search:
             new = np.full(len(rows), k) if everything else self.rng.integers(0, size, len(rows))
             result = self._delta(v, rows, new) + self.rng.random(len(rows)) * 0.5
             result[new == self.atoms[rows, v]] = np.inf
-            better = found < lowest
+            better = result < lowest
             best, lowest = np.where(better, new, best), np.where(better, result, lowest)
         return best, np.where(np.isfinite(lowest), np.floor(lowest), 1e9)
 

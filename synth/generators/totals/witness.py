@@ -24,7 +24,7 @@ def witness(layout: Layout) -> tuple[np.ndarray, Search]:
 
 
 def _start(layout: Layout, rng: np.random.Generator) -> np.ndarray:
-    """Table by table, the largest first: rows get the columns that they lack as the table has them, given the others."""
+    """Table by table, the largest first: rows get the columns that they lack as it has them, given the others."""
     n = layout.totals.num_rows
     atoms = np.zeros((n, len(layout.columns)), dtype=np.int32)
     known: set[int] = set()
