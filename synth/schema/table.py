@@ -235,7 +235,9 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
 
 
 def read(path: str | Path) -> Any:
-    """The JSON data of a schema's file, tables of totals read from theirs. Errors: InputError when missing or not JSON, saying where.
+    """The JSON data of a schema's file, tables of totals read from theirs.
+
+    Errors: InputError when missing or not JSON, saying where.
 
     Privacy: public only.
     """
