@@ -102,6 +102,8 @@ class Drawn:
 class DrawnTables:
     """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by table and column.
 
+    As many roots as the root's totals state agree with them; ``cells_off``: as of a single table.
+
     **Guarantee**: every child's key is that of a row of its parent, whose number of children is within its bound.
     """
 
@@ -114,7 +116,11 @@ class DrawnTables:
         where: Condition | None = None,
     ) -> None:
         self.schema = model.schema
-        rules = {n: Rules(s) for n, s in self.schema.tables.items()}
+        rules: dict[str, Any] = {n: Rules(s) for n, s in self.schema.tables.items()}
+        totals = None if where else totals_of(self.schema)
+        met = totals if totals is not None and totals.num_rows == num_roots else None
+        if met is not None:
+            rules[self.schema.root] = Agreeing(met, rules[self.schema.root], rng)
         self._drawn = {n: _drawn(s) for n, s in self.schema.tables.items()}
         self._spools = {
             n: Spill({c: reported.columns[c].cells for c in reported.columns}) for n, reported in self._drawn.items()
@@ -133,6 +139,7 @@ class DrawnTables:
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
         self.retained: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.retained]
         self.retained += drawing.across.retained
+        self.cells_off: int | None = None if met is None else rules[self.schema.root].off
 
     def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
         """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""

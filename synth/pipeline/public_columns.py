@@ -57,8 +57,6 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
 def _check_related(schema: Dataset) -> None:
     """Errors: InputError for what single tables alone may have."""
     for name, table in schema.tables.items():
-        if table.totals:
-            raise InputError(f"totals of table {name}: related tables have none yet; leave them out")
         if table.public_columns:
             raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
 

@@ -236,22 +236,46 @@ def test_totals_of_any_table_can_be_met(seed):
     assert search.off == 0
 
 
-def test_related_tables_have_none_yet():
-    """They are refused, for what nobody keeps must not stand in a schema as if it held."""
-    for facts, words in (
-        ({"totals": [SEX]}, "totals of table roots"),
+def related(**facts):
+    """Roots and what is below them, as frames and schema; ``facts``: by table, beside its own."""
+    child = {"id": {"type": "identifier"}, "kind": {"type": "categorical", "categories": ["a", "b"]}}
+    tables = {"roots": {"columns": SMALL["columns"]}, "below": {"columns": child}}
+    plain = {
+        "tables": {n: {**t, **facts.get(n, {})} for n, t in tables.items()},
+        "keys": [{"child": "below", "parent": "roots", "columns": ["id"], "most_children": 3}],
+    }
+    roots = small_frame(200)
+    frames = {"roots": roots, "below": pd.DataFrame({"id": roots["id"], "kind": "a"})}
+    return frames, app_api.parse_related(plain)
+
+
+def test_totals_of_roots_hold():
+    frames, schema = related(roots={"totals": [printed(small_frame(200), ("sex", "ill"))]})
+    result = synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d", seed=1)
+    roots = pd.DataFrame({n: a.to_pandas() for n, a in result.tables["roots"].items()})
+    wanted = small_frame(200).groupby(["sex", "ill"]).size().to_dict()
+    assert roots.groupby(["sex", "ill"]).size().to_dict() == wanted
+    assert [one["cells_off"] for one in result.card["totals"]] == [0]
+
+
+@pytest.mark.parametrize(
+    ("table", "facts", "words"),
+    [
         (
+            "below",
+            {"totals": [{"columns": ["kind"], "counts": [["a", 1], ["b", 2]], "published": "x"}]},
+            "of roots hold",
+        ),
+        (
+            "roots",
             {"columns": {**SMALL["columns"], "sex": {**SMALL["columns"]["sex"], "role": "public", "reason": "x"}}},
             "role",
         ),
-    ):
-        child = {"id": {"type": "identifier"}, "kind": {"type": "categorical", "categories": ["a", "b"]}}
-        key = {"child": "below", "parent": "roots", "columns": ["id"], "most_children": 3}
-        plain = {"tables": {"roots": {**SMALL, **facts}, "below": {"columns": child}}, "keys": [key]}
-        frames = {
-            "roots": small_frame(50),
-            "below": pd.DataFrame({"id": small_frame(50)["id"], "kind": "a"}),
-        }
-        schema = app_api.parse_related(plain)
-        with pytest.raises(InputError, match=words):
-            synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d")
+    ],
+)
+def test_what_related_tables_cannot_have_is_refused(table, facts, words):
+    """For what nothing holds to must not stand in a schema as if it held."""
+    frames, schema = related(**{table: facts})
+    with pytest.raises(InputError, match=words):
+        synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d")
+    assert all(e.kind != "spend" for e in Ledger().entries())

@@ -123,7 +123,7 @@ class Draw:
         product = self.model.tables[table]
         positions = product._positions(codes, views, self.rng)
         if table in self.rules:
-            again = product._redraw(component, where, self.rng)
+            again = product.redrawing(component, self.rng, where)
             self.rules[table].repair(positions, again if others is None else others.redraw(again, self.rng))
         return positions
 
