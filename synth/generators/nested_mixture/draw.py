@@ -138,7 +138,7 @@ class _Others:
 
     def redraw(self, ours: Callable[..., np.ndarray], rng: np.random.Generator) -> Callable[..., np.ndarray]:
         """Draws a column again for rows, each from what its cell follows."""
-        theirs = self.product._redraw(self.component, {}, rng)
+        theirs = self.product.redrawing(self.component, rng)
         at = {a.column: j for j, a in enumerate(self.product.axes)}
 
         def again(column: str, rows: np.ndarray, *, allowed: Any, least: np.ndarray | None = None) -> np.ndarray:
