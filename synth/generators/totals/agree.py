@@ -38,9 +38,11 @@ def agree(totals: PublishedTotals, rows: Positions, redraw: Redraw, *, rules: Ru
         _searched(layout, rows, redraw, rules, rng)
     rules.repair(rows, redraw)
     if totals.disagreeing(rows):
-        _replaced(layout, rows, rng)
-        if not rules.broken(rows).any():
-            rules.repair(rows, redraw)
+        _replaced(layout, rows, rng, rules)
+        agreeing = {c: rows[c].copy() for c in totals.columns}
+        rules.repair(rows, redraw)  # of what is not counted
+        for column, positions in agreeing.items():
+            rows[column][:] = positions
     return totals.disagreeing(rows)
 
 
@@ -57,7 +59,7 @@ def _searched(layout: Layout, rows: Positions, redraw: Redraw, rules: Rules, rng
     retained = broken if rules.columns else None
     search = Search(layout, before.copy(), rng, propose=propose, broken=retained)
     brought(search, rng, retained)
-    _write(layout, rows, before, search.atoms, rng)
+    _write(layout, rows, before, search.atoms, rng, rules)
 
 
 def _positions(
@@ -71,16 +73,27 @@ def _positions(
     return out
 
 
-def _write(layout: Layout, rows: Positions, before: np.ndarray, after: np.ndarray, rng: np.random.Generator) -> None:
-    """The atoms that changed become positions like those that other rows of the atom have."""
+def _write(
+    layout: Layout, rows: Positions, before: np.ndarray, after: np.ndarray, rng: np.random.Generator, rules: Rules
+) -> None:
+    """The atoms that changed become positions like those that other rows of the atom have.
+
+    Where such a position breaks a rule, it is the example by which the search looked at the change.
+    """
     for v, one in enumerate(layout.atoms):
         changed = np.flatnonzero(before[:, v] != after[:, v])
         if len(changed):
-            seen = rows[one.column].copy()
-            rows[one.column][changed] = one.drawn(after[changed, v], rng, seen=seen)
+            rows[one.column][changed] = one.drawn(after[changed, v], rng, seen=rows[one.column].copy())
+    anywhere = np.flatnonzero((before != after).any(1))
+    if not len(anywhere) or not rules.columns:
+        return
+    wrong = anywhere[rules.broken({n: p[anywhere] for n, p in rows.items()})]
+    for v, one in enumerate(layout.atoms):
+        at = wrong[before[wrong, v] != after[wrong, v]]
+        rows[one.column][at] = one.example()[after[at, v]]
 
 
-def _replaced(layout: Layout, rows: Positions, rng: np.random.Generator) -> None:
+def _replaced(layout: Layout, rows: Positions, rng: np.random.Generator, rules: Rules) -> None:
     """The counted columns become those of rows made of totals alone, in an order that leaves most as they are."""
     made, search = witness(layout)
     if search.off:
@@ -90,4 +103,4 @@ def _replaced(layout: Layout, rows: Positions, rng: np.random.Generator) -> None
     mine, theirs = (np.lexsort([x[:, v] for v in order[::-1]]) for x in (before, made))
     after = np.empty_like(before)
     after[mine] = made[theirs]
-    _write(layout, rows, before, after, rng)
+    _write(layout, rows, before, after, rng, rules)
