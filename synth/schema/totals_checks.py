@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import InputError
+from synth.schema.constraints import columns_of
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
 from synth.schema.totals_places import MOST_ROWS, Parts, PublishedTotals, TotalsTable, compiled
@@ -148,9 +149,9 @@ def _margin(table: TotalsTable, columns: Sequence[str], groups: Sequence[np.ndar
 def _check_rules(table: TotalsTable, schema: Schema) -> None:
     """Errors: InputError for rows counted in a cell that a rule of the schema leaves empty."""
     for number, rule in enumerate(schema.constraints or (), start=1):
-        alone = Rules(schema.model_copy(update={"constraints": (rule,)}))
-        if not set(alone.columns) <= set(table.columns):
+        if not set(columns_of(rule)) <= set(table.columns):
             continue
+        alone = Rules(schema.model_copy(update={"constraints": (rule,)}))
         possible = _possible(table, alone)
         if possible is None:
             continue
