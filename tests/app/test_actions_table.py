@@ -52,6 +52,8 @@ WAYS = {
     "end_tour",
     "add_rule",
     "drop_rule_",
+    "add_totals",
+    "drop_totals_",
     "add_across",
     "drop_across_",
     "worst_",
