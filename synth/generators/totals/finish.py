@@ -18,12 +18,13 @@ CANDIDATES = (40_000, 120_000)  # of a first program, and of a second where the 
 SECONDS = 30.0  # of a program
 MOST_ALIKE = 20  # rows that one effect is asked of
 ROUNDS = 3  # of search and program
+WITHIN = 40  # squared rows off, beyond which a program would only take time
 GAP = 0.5  # a solution is taken that has at most so much more changes than the least, in parts of these
 
 
 def brought(search: Search, rng: np.random.Generator, broken: Broken | None = None) -> bool:
     """Searches, and finishes, again where that fails; whether no cell is off in the end."""
-    return any(search.run() or finished(search, rng, broken) for _ in range(ROUNDS))
+    return any(search.run() or (search.off <= WITHIN and finished(search, rng, broken)) for _ in range(ROUNDS))
 
 
 def finished(search: Search, rng: np.random.Generator, broken: Broken | None) -> bool:
