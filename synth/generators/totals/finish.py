@@ -1,7 +1,8 @@
 """The last units: a whole-number program chooses which of many single changes, made together, leave no cell off.
 
 Each candidate gives one column of one row another value, and so moves the row from a cell to another in some tables.
-The fewest that together bring every cell within what it may have are a sparse problem, which HiGHS solves exactly.
+The fewest that together leave the least off are a sparse problem, which HiGHS solves exactly where little is off; where
+its time is over before, what it has by then is taken if that helps.
 
 Privacy: released answers and public facts only: rows here are synthetic ones.
 """
@@ -15,9 +16,10 @@ optimize = Lazy("scipy.optimize")
 sparse = Lazy("scipy.sparse")
 
 CANDIDATES = (40_000, 120_000)  # of a first program, and of a second where the first has no solution
+CHEAP = 1e-3  # a change, beside a row that is off
 SECONDS = 30.0  # of a program
 MOST_ALIKE = 20  # rows that one effect is asked of
-ROUNDS = 3  # of search and program
+ROUNDS = 5  # of search and program
 WITHIN = 40  # squared rows off, beyond which a program would only take time
 GAP = 0.5  # a solution is taken that has at most so much more changes than the least, in parts of these
 
@@ -28,7 +30,7 @@ def brought(search: Search, rng: np.random.Generator, broken: Broken | None = No
 
 
 def finished(search: Search, rng: np.random.Generator, broken: Broken | None) -> bool:
-    """Makes the changes of a solution; whether there was one, and no cell is off any more."""
+    """Makes the changes of a solution, where that helps; whether no cell is off any more."""
     for many in CANDIDATES:
         rows, columns, atoms = _candidates(search, many, rng, broken)
         if not len(rows):
@@ -36,9 +38,14 @@ def finished(search: Search, rng: np.random.Generator, broken: Broken | None) ->
         chosen = _solved(search, rows, columns, atoms)
         if chosen is None:
             continue
+        before, off = search.atoms.copy(), search.off
         for v in np.unique(columns[chosen]):
             at = chosen[columns[chosen] == v]
             search.change(int(v), rows[at], atoms[at])
+        if search.off > off:
+            for v in range(before.shape[1]):
+                back = np.flatnonzero(search.atoms[:, v] != before[:, v])
+                search.change(v, back, before[back, v])
         if not search.off:
             return True
     return False
@@ -91,14 +98,16 @@ def _solved(search: Search, rows: np.ndarray, columns: np.ndarray, atoms: np.nda
     effect = sparse.csr_array((signs, (lines, np.concatenate([at, at]))), shape=shape)
     counts = np.concatenate(search.counts)
     low, high = np.concatenate(layout.low) - counts, np.concatenate(layout.high) - counts
+    cells = len(counts)
+    short = sparse.eye_array(cells, format="csr")
     solved = optimize.milp(
-        np.ones(len(first)),
-        constraints=optimize.LinearConstraint(effect, low, high),
-        integrality=np.ones(len(first)),
-        bounds=optimize.Bounds(0, np.minimum(count, MOST_ALIKE)),
+        np.concatenate([np.full(len(first), CHEAP), np.ones(2 * cells)]),
+        constraints=optimize.LinearConstraint(sparse.hstack([effect, short, -short]), low, high),
+        integrality=np.repeat([1, 0], [len(first), 2 * cells]),
+        bounds=optimize.Bounds(0, np.concatenate([np.minimum(count, MOST_ALIKE), np.full(2 * cells, np.inf)])),
         options={"time_limit": SECONDS, "mip_rel_gap": GAP},
     )
-    return None if solved.x is None else _distinct(rows, kind, np.rint(solved.x).astype(np.int64))
+    return None if solved.x is None else _distinct(rows, kind, np.rint(solved.x[: len(first)]).astype(np.int64))
 
 
 def _distinct(rows: np.ndarray, kind: np.ndarray, many: np.ndarray) -> np.ndarray | None:
