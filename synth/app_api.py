@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from synth.schema.names import canonical
     from synth.schema.naming import dataset_of
     from synth.schema.related_names import shared as shared_keys
+    from synth.schema.totals_checks import stated as totals_stated
+    from synth.schema.totals_files import table as totals_table
     from synth.schema.uses import of_plan as uses_of_plan
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
@@ -162,6 +164,8 @@ _HOME = {
     "tables_in": "sources.tables_to_draft",
     "uses_of_plan": "schema.uses:of_plan",
     "with_uses": "pipeline.uses",
+    "totals_stated": "schema.totals_checks:stated",
+    "totals_table": "schema.totals_files:table",
     "write_publishable_report": "report.publish:write",
     "write_steward_report": "report.steward.write:write",
 }

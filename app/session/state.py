@@ -182,6 +182,8 @@ def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
         out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
     if left_out and plain.get("uses"):
         out["uses"] = [u for u in plain["uses"] if not used(u, left_out)]
+    if left_out and plain.get("totals"):
+        out["totals"] = [t for t in plain["totals"] if not set(t["columns"]) & set(left_out)] or None
     return out
 
 

@@ -33,6 +33,7 @@ from app.table import (
     redraft,
     related,
     rules_across,
+    totals,
     unit,
     uses,
 )
@@ -100,6 +101,7 @@ def _alone() -> None:
     _values()
     constraints.section()
     uses.section()
+    totals.section()
     prior.section()
     if w.place is not None and w.table != tour.SAMPLE:
         redraft.code_book()

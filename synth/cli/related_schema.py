@@ -33,7 +33,7 @@ def keys(texts: Sequence[str] | None) -> "list[Reference]":
 
 def bounds(texts: Sequence[str] | None) -> dict[str, int]:
     """What --most-children says, by child. Errors: UsageError."""
-    from synth.schema.tree import MOST_CHILDREN
+    from synth.schema.persons_rules import MOST_CHILDREN
 
     result: dict[str, int] = {}
     for text in texts or ():

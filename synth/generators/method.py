@@ -23,6 +23,7 @@ class Method:
     by_torch: ClassVar[bool] = True
     takes_priors: ClassVar[bool] = False
     takes_uses: ClassVar[bool] = False
+    gives_rows: ClassVar[bool] = False
 
     def check(self, ask: Ask, setting: Setting) -> None:
         """All that this method has to say against a run in this setting, before the spend.

@@ -17,6 +17,7 @@ from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
 from synth.pipeline.prepare import prepare
 from synth.pipeline.priors import Encoded, encoded
+from synth.pipeline.public_columns import on_card
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.read_rows import RowReader
 from synth.pipeline.reporting import Quiet, Reporter
@@ -51,6 +52,7 @@ class ChargedRun:
         self.schema = plan.schema
         self.line: Entry | None = None
         self.priors: tuple[Encoded, ...] = ()  # once they are encoded
+        self.given: dict[str, Any] = {}  # public columns, row by row
         self._sessions: list[Curator] = []
 
     @property
@@ -87,6 +89,8 @@ class ChargedRun:
         self.priors = encoded(self.plan.priors, self.schema)
         asked = replace(circumstances, priors=self.priors)
         releases = self.plan.questions.measure(session.ask, asked, progress=self.reporter.progress)
+        if isinstance(self.schema, Schema):
+            self.given = session.public_values(self.schema.public_columns)
         session.close()
         return releases, circumstances
 
@@ -141,11 +145,12 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
+        about |= on_card(self.schema) if isinstance(self.schema, Schema) else {}
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
         about = about if before is None else together(about, before)
         if not self.priors:
-            return about
+            return complete(about)
         rests = earlier(card for p in self.priors for card in p.cards)
         return complete(
             {**about, "priors": [p.on_card() for p in self.priors]} | ({"earlier_releases": rests} if rests else {})

@@ -8,7 +8,10 @@ import pyarrow as pa
 
 from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.product_mixture.given import Given
+from synth.generators.product_mixture.model import Product
 from synth.pipeline.related_condition import Condition, Drawing
+from synth.pipeline.totals import Agreeing, totals_of
 from synth.schema import codec, key_pattern
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.enforcement import Rules
@@ -30,7 +33,9 @@ class Drawn:
     """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
 
     ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
-    it; the list is filled in place. ``first``: the number that identifiers begin with.
+    it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as many rows
+    as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that is not so.
+    ``given``: public columns (num_rows,), which the rows have in their order.
     """
 
     def __init__(
@@ -42,12 +47,22 @@ class Drawn:
         rng: np.random.Generator,
         where: Mapping[str, np.ndarray] | None = None,
         first: int = 1,
+        given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
+        self._given = Given(model=model, given=given) if given and isinstance(model, Product) else None
         self._model, self._schema, self._rng, self._where = model, schema, rng, where
         self.num_rows = {ONE: num_rows}
         self._first = first
         self._rules = Rules(schema)
         self.retained: list[dict[str, Any]] = []
+        totals = None if where or first != 1 else totals_of(schema)
+        met = totals is not None and totals.num_rows == num_rows
+        self._agreeing = Agreeing(totals, self._rules, rng) if met and totals is not None else None
+
+    @property
+    def cells_off(self) -> int | None:
+        """Cells of published totals that the rows drawn disagree with; None where they are not held to any."""
+        return None if self._agreeing is None else self._agreeing.off
 
     def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
         """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
@@ -61,10 +76,15 @@ class Drawn:
 
     def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
         """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""
-        step = rows_at_a_time(self._schema)
+        step = rows_at_a_time(self._schema) if self._agreeing is None else self.num_rows[ONE]
+        repair = self._rules.repair if self._agreeing is None else self._agreeing.repair
         for start in range(0, self.num_rows[ONE], step):
             size = min(step, self.num_rows[ONE] - start)
-            positions = self._model.sample(size, rng=self._rng, where=self._where, repair=self._rules.repair)
+            positions = (
+                self._model.sample(size, rng=self._rng, where=self._where, repair=repair)
+                if self._given is None
+                else self._given.sample(start, size, rng=self._rng, repair=repair)
+            )
             self._note(start, size)
             for at in range(0, size, PIECE):
                 part = {n: p[at : at + PIECE] for n, p in positions.items()}
@@ -83,6 +103,8 @@ class Drawn:
 class DrawnTables:
     """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by table and column.
 
+    As many roots as the root's totals state agree with them; ``cells_off``: as of a single table.
+
     **Guarantee**: every child's key is that of a row of its parent, whose number of children is within its bound.
     """
 
@@ -95,7 +117,11 @@ class DrawnTables:
         where: Condition | None = None,
     ) -> None:
         self.schema = model.schema
-        rules = {n: Rules(s) for n, s in self.schema.tables.items()}
+        rules: dict[str, Any] = {n: Rules(s) for n, s in self.schema.tables.items()}
+        totals = None if where else totals_of(self.schema)
+        met = totals if totals is not None and totals.num_rows == num_roots else None
+        if met is not None:
+            rules[self.schema.root] = Agreeing(met, rules[self.schema.root], rng)
         self._drawn = {n: _drawn(s) for n, s in self.schema.tables.items()}
         self._spools = {
             n: Spill({c: reported.columns[c].cells for c in reported.columns}) for n, reported in self._drawn.items()
@@ -114,6 +140,7 @@ class DrawnTables:
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
         self.retained: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.retained]
         self.retained += drawing.across.retained
+        self.cells_off: int | None = None if met is None else rules[self.schema.root].off
 
     def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
         """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
@@ -199,13 +226,17 @@ def drawn(
     *,
     rng: np.random.Generator,
     where: Mapping[str, Any] | None = None,
+    given: Mapping[str, np.ndarray] | None = None,
 ) -> Drawn | DrawnTables:
-    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table."""
+    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table.
+
+    ``given``: of a single table, columns that its rows have in their order.
+    """
     if isinstance(schema, PersonsTable):
         return DrawnPersons(model, num_rows, rng=rng, where=where)
     if isinstance(schema, Dataset):
         return DrawnTables(model, num_rows, rng=rng, where=where)
-    return Drawn(model, schema, num_rows, rng=rng, where=where)
+    return Drawn(model, schema, num_rows, rng=rng, where=where, given=given)
 
 
 def whole(blocks: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.Array]:

@@ -17,8 +17,10 @@ from synth.lazy import Lazy
 from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.sample import MOST_ROWS
+from synth.pipeline.totals import on_card, totals_of
 from synth.questions import Release
 from synth.release import folder
+from synth.release.card.statements import complete
 from synth.schema.dataset import ONE, Dataset
 from synth.sources.formats.text_table import Table
 
@@ -41,6 +43,13 @@ class Made:
     several: bool
     seed: int
     retained: list[dict[str, Any]]
+    drawing: Any = None
+    schema: Any = None
+
+    def about_totals(self) -> dict[str, Any]:
+        """The card's words on published totals that the rows are held to, once they are drawn."""
+        off = getattr(self.drawing, "cells_off", None)
+        return {} if off is None else {"totals": on_card(self.schema, cells_off=off)}
 
     @property
     def about_rows(self) -> dict[str, Any]:
@@ -75,10 +84,11 @@ def fit_and_sample(
     seed: int | None = None,
     num_rows: int | None = None,
     held: bool = True,
+    given: Mapping[str, np.ndarray] | None = None,
 ) -> Made:
     """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the tables are wanted in memory.
 
-    ``num_rows``: of related tables, of the root.
+    ``num_rows``: of related tables, of the root. ``given``: public columns (n,), which rows have in their order.
     """
     seed = secrets.randbits(32) if seed is None else seed
     rng = np.random.default_rng(seed)
@@ -89,10 +99,14 @@ def fit_and_sample(
     if not_reached is not None:
         reporter.note(not_reached)
     reporter.stage("sample")
-    num_rows = num_rows or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    totals = totals_of(setting.schema if setting.tree is None else setting.tree)
+    stated = None if totals is None else totals.num_rows
+    num_rows = num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
     tables, results = Dataset.of(schema).written, drawn(model, schema, num_rows, rng=rng)
+    tables, results = Dataset.of(schema).tables, drawn(model, schema, num_rows, rng=rng, given=given)
     short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
+    held = held or getattr(results, "cells_off", None) is not None  # such a table is held whole
     texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
     return Made(
         generator=generator,
@@ -103,6 +117,8 @@ def fit_and_sample(
         several=setting.tree is not None and setting.tree.several,
         seed=seed,
         retained=results.retained,
+        drawing=results,
+        schema=schema,
     )
 
 
@@ -120,6 +136,9 @@ def write(
 ) -> dict[str, str]:
     """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
     reporter.stage("write")
+    if stated := made.about_totals():
+        about |= stated
+        about |= {"invariants": complete(about)["invariants"]}
     if out is None:
         return {}
     return folder.write(

@@ -9,7 +9,7 @@ from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS, TREES
 from synth.generators.base import Questions
 from synth.jobs import give_back
-from synth.pipeline import priors, same_rows
+from synth.pipeline import priors, public_columns, same_rows, totals
 from synth.pipeline.methods import check_schema, generator_named, granted, is_pure, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
@@ -80,6 +80,7 @@ def prepare(
             note(priors.LOST.format(one.name, one.lost))
     plan.book.check(plan.spend(noise_source=noise.name))
     plan.check()
+    totals.check(plan.schema, request.num_rows)
     if said := caution(request.delta):
         note(said)
     if plan.book.policy(plan.dataset) is None:
@@ -119,6 +120,7 @@ def planned(
         _check_pure(asked, share)
     check_learnt(schema, adjacency)
     _check_method(asked, schema, adjacency, share)
+    public_columns.check(schema, asked, adjacency, request)
     _check_writing(request, schema)
     if schema.uses and not getattr(asked, "takes_uses", False):
         note(NOT_BY.format(asked.name))

@@ -95,7 +95,7 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
 def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
     """The release's card with what another fit changes; the target, and so the schema, may differ."""
     return {
-        **{k: v for k, v in stored.items() if k != "fit"},
+        **{k: v for k, v in stored.items() if k not in ("fit", "totals", "public_columns")},
         "method": generator.name,
         "refitted": True,
         "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),

@@ -151,6 +151,7 @@ def _released(
         seed=request.seed,
         num_rows=request.num_rows,
         held=request.out is None,
+        given=charged_run.given,
     )
     seconds = time.perf_counter() - started
     card = {**charged_run.card(num_rows=0), "constraints": made.retained, "seed": made.seed, **made.about_fit()}

@@ -14,6 +14,7 @@ from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
 from synth.pipeline.related_condition import PILOT, Drawing
 from synth.pipeline.request import check_num_rows, check_seed
+from synth.pipeline.totals import totals_of
 from synth.release import dialect_copy, folder
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
@@ -163,7 +164,8 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
             raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
         share = float(stored.model.probability(allowed))
-    size = num_rows or min(max(1, round(stored.model.total * share)), MOST_ROWS)
+    totals = None if allowed else totals_of(stored.schema)
+    size = num_rows or (totals.num_rows if totals else min(max(1, round(stored.model.total * share)), MOST_ROWS))
     tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
     return _Plan(stored, tables, share, allowed)
 

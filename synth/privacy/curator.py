@@ -1,6 +1,6 @@
 """The one door to the rows: dry run, ledger line, rows, noise, in that order."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from synth.privacy.accounting.composition import (
     total_mu,
 )
 from synth.privacy.noise import SystemNoise
-from synth.privacy.relation import Adjacency
+from synth.privacy.relation import Adjacency, Relation
 
 CLOSED = "this run's budget is closed; start a new run"
 PRECISION = (
@@ -123,6 +123,21 @@ class Curator:
             return None
         known = getattr(self._rows, "num_rows", None)  # rows that need not be in memory know their number
         return len(next(iter(self._rows.values()))) if known is None else int(known)
+
+    def public_values(self, columns: Sequence[str]) -> dict[str, Any]:
+        """The positions of columns that are public row by row, in the order of the rows, exact.
+
+        **Guarantee**: two neighbouring tables have the same ones, where the relation replaces the private cells of one
+        row alone. Errors: BudgetError under any other relation.
+
+        Privacy: public only.
+        """
+        adjacency = self._grant.adjacency
+        if columns and not (adjacency.relation is Relation.REPLACE_ONE and adjacency.by_row):
+            raise BudgetError("public columns pass through where one row is replaced, and under no other relation")
+        self.open()
+        assert self._rows is not None
+        return {n: self._rows[n].copy() for n in columns}
 
     def ask(self, question: Any) -> Any:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""

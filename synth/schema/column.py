@@ -87,6 +87,7 @@ class Column(BaseModel):
     of: Literal["unit"] | None = None  # one value in all rows of a person (persons.py)
     missing: tuple[str, ...] | None = None
     source: Source = "declared"
+    role: Literal["public"] | None = None
     risk: Risk | None = None
     reason: str | None = None
     description: str | None = None
@@ -141,7 +142,7 @@ def facts(column: Column) -> list[str]:
     >>> facts(Column(type="integer", min=0, max=9))
     ['type', 'min', 'max']
     """
-    stated = column.model_dump(exclude_none=True, exclude={"source", "description", "risk", "reason", "of"})
+    stated = column.model_dump(exclude_none=True, exclude={"source", "description", "role", "risk", "reason", "of"})
     return list(stated)
 
 
@@ -157,6 +158,12 @@ def column_problems(column: Column, complete: bool):
     codes = [canonical(c) for c in column.missing or ()]
     if len(set(codes)) < len(codes):
         yield "missing names the same code twice"
+    if column.role is not None and (column.type in UNREAD or not (column.reason or "").strip()):
+        yield (
+            "an identifier, or a column left out, has no role"
+            if column.type in UNREAD
+            else 'role public: say why the value of each row is public, as "reason"; it goes onto the card'
+        )
     if column.grouping is not None:
         yield from _grouping_problems(column, column.grouping)
     if column.labels is not None and len(column.labels) != len(column.categories or ()):

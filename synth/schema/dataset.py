@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from synth.errors import InputError
 from synth.schema.column import LEARN, Column
+from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
 from synth.schema.table import UNCONFIRMED, Schema, read
 from synth.schema.table import parse as parse_table
-from synth.schema.tree import MOST_CHILDREN, NUMBER, Tree
+from synth.schema.tree import NUMBER, Tree
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
 RULES = {

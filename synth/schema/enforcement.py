@@ -1,5 +1,6 @@
 """A schema's constraints, ready to act on positions."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.schema import codec
-from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, repair_all, shares
+from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, derived, repair_all, shares
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
 
@@ -25,6 +26,21 @@ class Rules:
                 if schema.learnt is None:
                     raise
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that a rule names, but for those that a rule gives for every row."""
+        given = derived([r.rule for r in self._rules])
+        return tuple(dict.fromkeys(c for r in self._rules for c in columns_of(r.rule) if c not in given))
+
+    def broken(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Which rows (n,) break a rule; ``rows`` need the rules' columns, but for those that a rule gives."""
+        out = np.zeros(len(next(iter(rows.values()))), dtype=bool)
+        given = derived([r.rule for r in self._rules])
+        for one in self._rules:
+            if not given or set(columns_of(one.rule)).isdisjoint(given):
+                out |= one.broken(rows)
+        return out
 
     def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""

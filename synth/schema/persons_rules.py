@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from synth.schema.column import UNREAD
 from synth.schema.constraints import columns_of, derived
-from synth.schema.related_rules import MOST_CHILDREN
 
 if TYPE_CHECKING:
     from synth.schema.table import Schema
+
+MOST_CHILDREN = 50  # rows of one person, or of one parent under one key
 
 
 def asked(schema: "Schema") -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from synth.schema import related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
-from synth.schema.tree import MOST_CHILDREN, NUMBER, Key, PublicTable, Tree, below
+from synth.schema.persons_rules import MOST_CHILDREN
+from synth.schema.tree import NUMBER, Key, PublicTable, Tree, below
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included

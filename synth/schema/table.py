@@ -32,6 +32,8 @@ from synth.schema.column import (
 )
 from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
+from synth.schema.totals import Totals, form_problems
+from synth.schema.totals_files import inlined
 
 __all__ = [
     "CATEGORICAL",
@@ -98,6 +100,7 @@ class Schema(BaseModel):
     learnt: Learnt | None = None
     constraints: tuple[Constraint, ...] | None = None
     uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
+    totals: tuple[Totals, ...] | None = None
     columns: dict[str, Column]
 
     @property
@@ -109,6 +112,11 @@ class Schema(BaseModel):
         """The columns that a generator learns: not identifiers, those left out, or those that a constraint gives."""
         given = derived(self.constraints or ())
         return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
+
+    @property
+    def public_columns(self) -> tuple[str, ...]:
+        """Columns whose value of each row is public, and passes through."""
+        return tuple(n for n, c in self.measured().items() if c.role == "public")
 
     def retained(self) -> "Schema":
         """The schema without the columns that are left out: they are neither read nor made."""
@@ -232,12 +240,14 @@ def load(path: str | Path, *, complete: bool = True) -> Schema:
 
 
 def read(path: str | Path) -> Any:
-    """The JSON data of a schema's file. Errors: InputError when missing or not JSON, saying where.
+    """The JSON data of a schema's file, tables of totals read from theirs.
+
+    Errors: InputError when missing or not JSON, saying where.
 
     Privacy: public only.
     """
     try:
-        return json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
+        plain = json.loads(regular_files.text(path, encoding="utf-8-sig"), object_pairs_hook=_no_twins)
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise InputError(f"schema {path}: {reason}; draft one with `synth.draft`") from None
@@ -250,6 +260,7 @@ def read(path: str | Path) -> Any:
         raise InputError(f"schema {path}: nested too deep to be a schema") from None
     except ValueError:  # Python takes no whole number of more than 4,300 digits
         raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
+    return inlined(plain, Path(path).parent)
 
 
 def is_text(text: str) -> bool:
@@ -307,6 +318,7 @@ def _problems(schema: Schema, complete: bool):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
     yield from uses_of.problems(schema.uses or (), schema.columns, schema.measured())
+    yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
 
 
 def _half_characters(schema: Schema):

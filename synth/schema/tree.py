@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.table import Schema
 
 NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
-MOST_CHILDREN = 50  # of one parent under one key
 Vouched = Literal["public", "declared", "unconfirmed"]
 
 

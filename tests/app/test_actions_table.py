@@ -54,6 +54,8 @@ WAYS = {
     "drop_rule_",
     "add_uses",
     "drop_use_",
+    "add_totals",
+    "drop_totals_",
     "add_across",
     "drop_across_",
     "worst_",

@@ -28,6 +28,7 @@ class Independent(Method):
     reads: tuple[type, ...] = (CountsRelease,)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
     by_torch: ClassVar[bool] = False
+    gives_rows: ClassVar[bool] = True
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
         """One-way counts of every column, with the whole budget."""

@@ -17,6 +17,7 @@ from synth.generators.marginals import (
     oneway_queries,
     pair_queries,
     prior,
+    published,
     second_round,
     smoothness,
     wide_queries,
@@ -32,6 +33,7 @@ from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
+from synth.schema.totals_checks import stated as stated_totals
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 NOISY = 1 / 1800  # noise of a single count, part of the rows, from which on one-ways take all of their share:
@@ -70,6 +72,7 @@ class Mixture(Method):
     limits: Limits = field(default_factory=Limits)
     takes_priors: ClassVar[bool] = True
     takes_uses: ClassVar[bool] = True
+    gives_rows: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "oneway_share": SHARE,
         "order": Between(2, 4),
@@ -238,7 +241,8 @@ class Mixture(Method):
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
         axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        believed, target = prior.believed(tables, targets), setting.workload.target(setting.schema.target)
+        believed = prior.believed(tables, targets) if tables else tables
+        target = setting.workload.target(setting.schema.target)
         return with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits)
 
 
@@ -250,7 +254,11 @@ def said(
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
     histograms = sharpen(histograms, tables, total)
     publics = [r for r in releases if isinstance(r, PublicCounts)]
-    return total, histograms, tables, prior.targets(tables, publics, histograms, total)
+    targets = prior.targets(tables, publics, histograms, total)
+    totals = stated_totals(setting.schema, rules=False)
+    if totals is not None:
+        histograms, tables, targets = published.stated(totals, histograms, tables, targets, total)
+    return total, histograms, tables, targets
 
 
 def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:

@@ -124,7 +124,7 @@ class Draw:
         product = self.model.tables[table]
         positions = product._positions(codes, views, self.rng)
         if table in self.rules:
-            again = product._redraw(component, where, self.rng)
+            again = product.redrawing(component, self.rng, where)
             self.rules[table].repair(positions, again if others is None else others.redraw(again, self.rng))
         return positions
 
@@ -139,7 +139,7 @@ class _Others:
 
     def redraw(self, ours: Callable[..., np.ndarray], rng: np.random.Generator) -> Callable[..., np.ndarray]:
         """Draws a column again for rows, each from what its cell follows."""
-        theirs = self.product._redraw(self.component, {}, rng)
+        theirs = self.product.redrawing(self.component, rng)
         at = {a.column: j for j, a in enumerate(self.product.axes)}
 
         def again(column: str, rows: np.ndarray, *, allowed: Any, least: np.ndarray | None = None) -> np.ndarray:

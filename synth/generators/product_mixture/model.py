@@ -62,7 +62,7 @@ class Product:
             draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
         rows_of = self._positions(codes, views, rng)
         if repair is not None:
-            repair(rows_of, self._redraw(component, where, rng))
+            repair(rows_of, self.redrawing(component, rng, where))
         if num_rows >= bulk_sampling.FEWEST_ROWS:  # in random order already
             return rows_of
         order = rng.permutation(num_rows)
@@ -153,10 +153,11 @@ class Product:
         views = self._restrict(where)[1]
         return np.concatenate([c for c, _ in retained]), np.concatenate([c for _, c in retained]), views
 
-    def _redraw(
-        self, component: np.ndarray, where: Mapping[str, np.ndarray], rng: np.random.Generator
+    def redrawing(
+        self, component: np.ndarray, rng: np.random.Generator, where: Mapping[str, np.ndarray] | None = None
     ) -> Callable[..., np.ndarray]:
         """Draws a column again for rows (indices) from their own components' distributions, restricted."""
+        where = where or {}
 
         def again(column: str, rows: np.ndarray, *, allowed: Intervals, least: np.ndarray | None = None) -> np.ndarray:
             axis = self._axis(column)

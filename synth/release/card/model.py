@@ -128,6 +128,18 @@ class Prior(Part):
     delta: float | None = Field(default=None, ge=0, lt=1)
 
 
+class TotalsStated(Part):
+    """A published table of counts that the synthetic table agrees with."""
+
+    columns: list[str]
+    cells: int = Field(ge=1)
+    rows: int = Field(ge=1)
+    rounded: int = Field(ge=1)
+    published: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    cells_off: int = Field(ge=0)
+
+
 class Earlier(Part):
     """An earlier release that this one rests on, by the hash of the ledger line that paid for it."""
 
@@ -185,6 +197,7 @@ class Card(Part):
     weight: Weight | None = None
     fit: Fit | None = None
     priors: list[Prior] | None = None
+    totals: list[TotalsStated] | None = None
     earlier_releases: list[Earlier] | None = None
     in_all_releases: InAll | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
-from synth.release.card import papers, priors
+from synth.release.card import papers, priors, totals
 
 CHOICES = {
     "unstated": "not stated",
@@ -97,10 +97,12 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
         out.append({"what": what, "of": [name], "vouched": reported["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})
+    for name, why in (card.get("public_columns") or {}).items():
+        out.append({"what": "the values of every row, in the order of the rows", "of": [name], "vouched": why})
     if card.get("constraints"):
         rules = len(card["constraints"])
         out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
-    return out + priors.invariants(card)
+    return out + totals.invariants(card) + priors.invariants(card)
 
 
 def registry(card: Mapping[str, Any]) -> dict[str, Any]:

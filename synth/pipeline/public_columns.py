@@ -1,0 +1,72 @@
+"""Columns that are public row by row: what a run with them needs, checked before the spend.
+
+The proof is in docs/public-columns.md: neighbouring tables differ in the private cells of one row, so that what passes
+through is the same in both, and each answer moves by no more than where a whole row is replaced.
+"""
+
+from typing import Any
+
+from synth.errors import InputError, UsageError
+from synth.generators.base import Questions
+from synth.privacy.relation import Adjacency, Relation
+from synth.schema.constraints import columns_of
+from synth.schema.dataset import Dataset
+from synth.schema.table import Schema
+
+IN_WORDS = (
+    "the private cells of one row replaced by any others; its public columns ({}), the number and the order of the "
+    "rows stay as they are"
+)
+
+
+def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, asked: Any) -> None:
+    """Errors: UsageError, InputError for what a run with public columns cannot have. ``asked``: the run's request.
+
+    Privacy: public only.
+    """
+    if isinstance(schema, Dataset):
+        _check_related(schema)
+        return
+    names = schema.public_columns
+    if not names:
+        return
+    named = ", ".join(names)
+    if not getattr(questions, "gives_rows", False):
+        raise UsageError(f"method {questions.name} makes no rows given public columns ({named}); choose mixture")
+    if adjacency.relation is not Relation.REPLACE_ONE or not adjacency.by_row:
+        raise UsageError(
+            f"public columns ({named}) pass through row by row, which shows how many rows there are and their order; "
+            "they need `relation=replace_one`, with single rows as units"
+        )
+    if asked.source is not None:
+        raise UsageError(f"public columns ({named}) need rows in an order, which a database has not; name a file")
+    if asked.num_rows is not None:
+        raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
+    if schema.totals:
+        raise InputError(f"schema: totals and public columns ({named}) do not go together yet; leave one of them out")
+    if set(names) == set(schema.measured()):
+        raise InputError(f"schema: every column is public ({named}); nothing is left to protect")
+    for number, rule in enumerate(schema.constraints or (), start=1):
+        if columns_of(rule)[-1] in names:
+            raise InputError(
+                f"schema: constraint {number} ({rule.kind}) is mended by changing {columns_of(rule)[-1]}, which is "
+                "public; name a private column last"
+            )
+
+
+def _check_related(schema: Dataset) -> None:
+    """Errors: InputError for what single tables alone may have."""
+    for name, table in schema.tables.items():
+        if table.public_columns:
+            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
+
+
+def on_card(schema: Schema) -> dict[str, Any]:
+    """What the card says of public columns; nothing where there are none."""
+    names = schema.public_columns
+    if not names:
+        return {}
+    return {
+        "public_columns": {n: schema.columns[n].reason for n in names},
+        "relation_in_words": IN_WORDS.format(", ".join(names)),
+    }

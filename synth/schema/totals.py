@@ -1,0 +1,72 @@
+"""Published totals: tables of counts that are public facts, and that the synthetic table is to agree with.
+
+A table of totals counts the rows by one to four columns. It is printed somewhere already; nothing here reads a row.
+Conditions of a line are those of rules: a value, ``a|b``, or ``low..high``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from synth.schema.column import UNREAD, Column
+
+MOST_COLUMNS = 4  # of a table of totals
+MOST_TABLES = 200
+
+
+class Totals(BaseModel):
+    """A printed table of counts.
+
+    ``counts``: lines of a condition for each column, then the number of rows. ``rounded``: the base to whose nearest
+    multiple each was rounded. ``unlisted``: what cells that no line names are: an error, ``zero``, or ``open`` (not
+    published). ``published``: where it is printed. ``file``: the file that the counts were read from.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    columns: tuple[str, ...] = Field(min_length=1, max_length=MOST_COLUMNS)
+    counts: tuple[tuple[str, ...], ...] = Field(min_length=1)
+    rounded: int | None = Field(default=None, ge=1)
+    unlisted: Literal["zero", "open"] | None = None
+    published: str | None = None
+    file: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The columns that it counts by."""
+        return " x ".join(self.columns)
+
+
+def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given: Sequence[str]) -> Iterator[str]:
+    """A sentence for each rule of form that tables of totals break; ``given``: columns that a rule gives."""
+    if len(totals) > MOST_TABLES:
+        yield f"it has {len(totals)} tables of totals, at most {MOST_TABLES} are read"
+    for number, one in enumerate(totals, start=1):
+        for problem in _form_problems(one, columns, given):
+            yield f"totals {number} ({one.name}): {problem}"
+
+
+def _form_problems(one: Totals, columns: Mapping[str, Column], given: Sequence[str]) -> Iterator[str]:
+    if not (one.published or "").strip():
+        yield 'say where it is printed, as "published": a count that is printed nowhere is no public fact'
+    if len(set(one.columns)) < len(one.columns):
+        yield "it names a column twice"
+    for name in one.columns:
+        if name not in columns:
+            yield f"{name!r} is not among the columns"
+        elif columns[name].type in UNREAD:
+            what = "an identifier" if columns[name].type == "identifier" else "left out"
+            yield f"{name!r} is {what}, by which no rows are counted; remove the table"
+        elif name in given:
+            yield f"{name!r} is given by a constraint; count by the columns that it rests on"
+    for line in one.counts:
+        if len(line) != len(one.columns) + 1:
+            yield f"each line needs a condition for each of {', '.join(one.columns)}, then its count"
+            return
+        count = line[-1].strip()
+        if not count.isascii() or not count.isdigit() or len(count) > 15:
+            negative = count.startswith("-") and count[1:].isdigit()
+            rule = "is below 0, and no number of rows is" if negative else "is no whole number of rows"
+            yield f"the count of {', '.join(line[:-1])} {rule}; correct it"
+            return

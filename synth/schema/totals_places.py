@@ -1,0 +1,214 @@
+"""Published totals in positions: which cell of a table of totals a row falls into, and how many rows it may have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from synth.errors import InputError
+from synth.schema import codec
+from synth.schema.column import Column
+from synth.schema.intervals import Intervals
+from synth.schema.table import Schema
+from synth.schema.totals import Totals
+
+MOST_CELLS = 200_000  # of one table of totals, those that no line names among them
+MOST_ROWS = 5_000_000  # of a synthetic table that agrees with totals: it is adjusted as a whole, in memory
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """The values of one column that a table of totals tells apart: leaf i begins at position ``starts[i]``.
+
+    ``groups``: the part (0 ... size - 1) of each leaf; ``names``: its condition, "" for what no line names.
+    """
+
+    column: str
+    cells: int
+    starts: np.ndarray
+    groups: np.ndarray
+    names: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of parts."""
+        return len(self.names)
+
+    def of(self, positions: np.ndarray) -> np.ndarray:
+        """The part of each position."""
+        if len(self.starts) == self.cells:
+            return self.groups[positions]
+        return self.groups[np.searchsorted(self.starts, positions, side="right") - 1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TotalsTable:
+    """A table of totals in positions: each cell's number of rows lies from ``low`` to ``high``, of the parts' shape."""
+
+    number: int
+    parts: tuple[Parts, ...]
+    low: np.ndarray
+    high: np.ndarray
+    counts: np.ndarray  # as printed; those of cells that are not published are -1
+    base: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it counts by."""
+        return tuple(p.column for p in self.parts)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"totals {self.number} ({' x '.join(self.columns)})"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it tells of every cell."""
+        return bool((self.counts >= 0).all())
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the largest number of rows in all that it allows."""
+        return int(self.low.sum()), int(self.high.sum())
+
+    def cell(self, index: int) -> str:
+        """The condition of a cell in words."""
+        at = np.unravel_index(index, self.low.shape)
+        pairs = zip(self.parts, at, strict=True)
+        return ", ".join(f"{p.column}={p.names[int(i)] or 'what no line names'}" for p, i in pairs)
+
+    def counted(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows (n,) of positions, counted in its cells."""
+        flat = np.zeros(len(rows[self.columns[0]]), dtype=np.int64)
+        for part in self.parts:
+            flat = flat * part.size + part.of(rows[part.column])
+        return np.bincount(flat, minlength=self.low.size).reshape(self.low.shape)
+
+    def off(self, rows: Mapping[str, np.ndarray]) -> int:
+        """How many of its cells these rows disagree with."""
+        counts = self.counted(rows)
+        return int(((counts < self.low) | (counts > self.high)).sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublishedTotals:
+    """All tables of totals of a schema, and the number of rows that they state."""
+
+    tables: tuple[TotalsTable, ...]
+    num_rows: int
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is counted by."""
+        return tuple(dict.fromkeys(c for t in self.tables for c in t.columns))
+
+    def disagreeing(self, rows: Mapping[str, np.ndarray]) -> int:
+        """Cells of all tables that rows (n,) of positions disagree with."""
+        return sum(t.off(rows) for t in self.tables)
+
+
+def compiled(totals: Sequence[Totals], columns: Mapping[str, Column]) -> list[TotalsTable]:
+    """The tables in positions. Errors: InputError naming table, cell and rule."""
+    return [_compiled(number, one, columns) for number, one in enumerate(totals, start=1)]
+
+
+def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> TotalsTable:
+    named = f"totals {number} ({one.name})"
+    base = one.rounded or 1
+    parts = []
+    for at, name in enumerate(one.columns):
+        column = columns[name]
+        if (column.min is None or column.max is None) if column.is_numeric else not column.categories:
+            raise InputError(f"{named}: the values of {name} are still to be learnt; state them in the schema")
+        conditions = list(dict.fromkeys(line[at].strip() for line in one.counts))
+        parts.append(_parts(named, name, column, conditions))
+    shape = tuple(p.size for p in parts)
+    if prod(shape) > MOST_CELLS:
+        raise InputError(f"{named}: it has {prod(shape):,} cells, at most {MOST_CELLS:,} are read; make it coarser")
+    counts = np.full(shape, -1, dtype=np.int64)
+    places = [{n: i for i, n in enumerate(p.names)} for p in parts]
+    for line in one.counts:
+        cell = tuple(place[text.strip()] for place, text in zip(places, line[:-1], strict=True))
+        if counts[cell] >= 0:
+            raise InputError(f"{named}: {_words(one.columns, line)} is counted twice; keep one line")
+        counts[cell] = int(line[-1])
+        if counts[cell] % base:
+            raise InputError(
+                f"{named}: {int(line[-1]):,} of {_words(one.columns, line)} is no multiple of {base}, to which the "
+                "counts are said to be rounded; correct one of both"
+            )
+    if one.unlisted == "zero":
+        counts = np.maximum(counts, 0)
+    half = base // 2
+    low = np.maximum(counts - half, 0)
+    high = np.where(counts < 0, MOST_ROWS, counts + half)
+    made = TotalsTable(number=number, parts=tuple(parts), low=low, high=high, counts=counts, base=base)
+    if one.unlisted is None and not made.is_whole:
+        missing = np.flatnonzero(counts.ravel() < 0)
+        raise InputError(
+            f"{named}: no line has {_unlisted(made, columns, int(missing[0]))} ({len(missing):,} cells in all); add "
+            'the lines, or say what they are: "unlisted": "zero", or "open" where they are not published'
+        )
+    return made
+
+
+def _words(columns: Sequence[str], line: Sequence[str]) -> str:
+    return ", ".join(f"{c}={v.strip()}" for c, v in zip(columns, line, strict=False))
+
+
+def _unlisted(table: TotalsTable, columns: Mapping[str, Column], index: int) -> str:
+    """A cell that no line names: of its columns the condition, or the first value in no condition."""
+    at = np.unravel_index(index, table.low.shape)
+    out = []
+    for part, i in zip(table.parts, at, strict=True):
+        text = part.names[int(i)]
+        if not text:
+            first = int(part.starts[np.flatnonzero(part.groups == int(i))[0]])
+            text = _value(columns[part.column], first) or "(missing)"
+        out.append(f"{part.column}={text}")
+    return ", ".join(out)
+
+
+def _value(column: Column, position: int) -> str:
+    alone = Schema.model_construct(columns={"x": column}, constraints=None)
+    return str(codec.decode({"x": np.array([position])}, alone, num_rows=1)["x"][0].as_py())
+
+
+def _parts(named: str, name: str, column: Column, conditions: Sequence[str]) -> Parts:
+    """A column's parts: those of the conditions, then what none of them names."""
+    spans: list[tuple[int, int, int]] = []
+    for number, condition in enumerate(conditions):
+        try:
+            allowed: Intervals = codec.allowed(column, condition)
+        except ValueError as error:
+            raise InputError(f"{named}: {name}={condition or '(empty)'}: {error}") from None
+        spans += [(int(a), int(b), number) for a, b in zip(allowed.starts, allowed.ends, strict=True)]
+    spans.sort()
+    starts, groups, end, rest = [], [], 0, len(conditions)
+    for first, last, number in spans:
+        if first < end:
+            before = conditions[groups[-1]]
+            raise InputError(
+                f"{named}: {name}={conditions[number]} and {name}={before} overlap, so that rows are counted twice; "
+                "write parts that exclude each other"
+            )
+        if first > end:
+            starts.append(end)
+            groups.append(rest)
+        starts.append(first)
+        groups.append(number)
+        end = last
+    if end < column.cells:
+        starts.append(end)
+        groups.append(rest)
+    names = (*conditions, "") if rest in groups else tuple(conditions)
+    return Parts(
+        column=name,
+        cells=column.cells,
+        starts=np.array(starts, dtype=np.int64),
+        groups=np.array(groups, dtype=np.int64),
+        names=names,
+    )

@@ -1,0 +1,281 @@
+"""Published totals: the synthetic table agrees with them to the unit; contradictions are refused by name."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth import app_api
+from synth.errors import InputError, SynthError
+from synth.generators.totals.layout import Layout
+from synth.generators.totals.witness import witness
+from synth.privacy.ledger.ledger import Ledger
+from synth.release.card import verify
+from synth.schema.table import parse
+from synth.schema.totals_checks import stated
+from tests.conftest import SMALL, as_text, small_frame
+
+ROWS = 1200
+PLACE = "Yearbook 2025, table 3"
+AGES = {f"{a}..{b}": (a, b) for a, b in ((0, 17), (18, 39), (40, 64), (65, 99))}
+
+
+def parted(frame):
+    age = frame["age"].astype(int)
+    labels = pd.Series("", index=frame.index)
+    for label, (low, high) in AGES.items():
+        labels[(age >= low) & (age <= high)] = label
+    return frame.assign(age=labels, region=frame["region"].replace("3.0", "3"))
+
+
+def printed(frame, columns, *, base=1, **more):
+    counts = parted(frame).groupby(list(columns)).size()
+    lines = [[*(k if isinstance(k, tuple) else (k,)), str(base * round(n / base))] for k, n in counts.items()]
+    rounded = {"rounded": base} if base > 1 else {}
+    return {"columns": list(columns), "counts": lines, "published": PLACE, "unlisted": "zero", **rounded, **more}
+
+
+def made(*totals, frame=None, method="independent", rules=(), **more):
+    schema = synth.Schema.parse({**SMALL, "totals": list(totals), "constraints": list(rules) or None})
+    frame = small_frame(ROWS) if frame is None else frame
+    return synth.run(frame, schema=schema, epsilon=1.0, delta=1e-5, method=method, dataset="d", seed=1, **more)
+
+
+def counted(result, columns):
+    rows = parted(as_text(result))
+    return rows.groupby(list(columns)).size().to_dict()
+
+
+@pytest.mark.parametrize("method", ["independent", "mixture"])
+def test_overlapping_tables_hold_to_the_unit(method):
+    frame = small_frame(ROWS)
+    tables = [("sex",), ("sex", "region"), ("age", "sex"), ("age", "region"), ("age", "sex", "ill")]
+    result = made(*(printed(frame, t) for t in tables), frame=frame, method=method)
+    assert result.num_rows == ROWS
+    for table in tables:
+        assert counted(result, table) == parted(frame).groupby(list(table)).size().to_dict()
+    assert [one["cells_off"] for one in result.card["totals"]] == [0] * len(tables)
+
+
+def test_rounded_counts_hold_to_their_base_and_rules_hold_too():
+    frame = small_frame(ROWS)
+    frame = frame[~((frame["age"].astype(int) < 18) & (frame["ill"] == "yes"))].reset_index(drop=True)
+    rule = {"kind": "impossible", "rows": {"age": "0..17", "ill": "yes"}}
+    tables = [("age", "sex"), ("sex", "ill"), ("region", "ill")]
+    bases = [1, 5, 10]
+    totals = [printed(frame, t, base=b) for t, b in zip(tables, bases, strict=True)]
+    result = made(*totals, frame=frame, rules=[rule])
+    rows = as_text(result)
+    assert not ((rows["age"].astype(int) < 18) & (rows["ill"] == "yes")).any()
+    for columns, base, one in zip(tables, bases, totals, strict=True):
+        has = counted(result, columns)
+        for *key, count in one["counts"]:
+            assert abs(has.get(tuple(key), 0) - int(count)) <= base // 2
+
+
+def test_totals_of_other_rows_than_the_private_ones_are_met_all_the_same():
+    """A population beside a sample, or totals that are simply wrong: nothing after the spend hangs on it."""
+    one = {"columns": ["sex"], "counts": [["f", "10"], ["m", "490"]], "published": PLACE}
+    result = made(one, method="mixture")
+    assert counted(result, ["sex"]) == {"f": 10, "m": 490}
+
+
+def test_the_card_names_them_and_its_check_counts_the_table_again(tmp_path):
+    frame = small_frame(ROWS)
+    result = made(printed(frame, ("age", "sex")), frame=frame, out=tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "card.json").read_text())
+    named = [i for i in about["invariants"] if "published totals" in i["what"]]
+    assert len(named) == 1
+    assert named[0]["of"] == ["age", "sex"]
+    assert PLACE in named[0]["vouched"]
+    assert "given these counts" in named[0]["vouched"]
+    assert verify.check(tmp_path / "out").epsilon == result.card["epsilon"]
+    path = tmp_path / "out" / "synthetic.csv"
+    lines = path.read_text().splitlines()
+    first = next(i for i, line in enumerate(lines[1:], 1) if ",f," in line)
+    lines[first] = lines[first].replace(",f,", ",m,")
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match="cells disagree"):
+        verify.check(tmp_path / "out")
+
+
+def test_a_stored_model_draws_them_again_and_other_numbers_of_rows_freely(tmp_path):
+    frame = small_frame(ROWS)
+    made(printed(frame, ("age", "sex")), frame=frame, out=tmp_path / "out")
+    again, _ = synth.sample(tmp_path / "out", seed=3)
+    wanted = parted(frame).groupby(["age", "sex"]).size().to_dict()
+    assert parted(again.astype(str)).groupby(["age", "sex"]).size().to_dict() == wanted
+    fewer, _ = synth.sample(tmp_path / "out", seed=3, num_rows=50)
+    assert len(fewer) == 50
+
+
+def test_a_file_beside_the_schema(tmp_path):
+    (tmp_path / "sex.csv").write_text("sex;count\nf;700\nm;500\n")
+    plain = {**SMALL, "totals": [{"file": "sex.csv", "published": PLACE}]}
+    (tmp_path / "schema.json").write_text(json.dumps(plain))
+    schema = synth.Schema.load(tmp_path / "schema.json")
+    assert schema.totals[0].counts == (("f", "700"), ("m", "500"))
+    assert stated(schema).num_rows == 1200
+    assert synth.Schema.parse(json.loads(schema.to_json())).totals == schema.totals
+
+
+SEX = {"columns": ["sex"], "counts": [["f", "600"], ["m", "600"]], "published": PLACE}
+
+
+def table(columns, counts, **more):
+    return {"columns": columns, "counts": counts, "published": PLACE, **more}
+
+
+def binary(a, b, counts):
+    return table([a, b], [[x, y, str(n)] for (x, y), n in counts.items()])
+
+
+TRIANGLE = {"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "abc"}}
+SAME = {("0", "0"): 50, ("0", "1"): 0, ("1", "0"): 0, ("1", "1"): 50}
+APART = {("0", "0"): 0, ("0", "1"): 50, ("1", "0"): 50, ("1", "1"): 0}
+CONTRADICTIONS = {
+    "below 0": ([table(["sex"], [["f", "-3"], ["m", "5"]])], {}, ("sex=?|f", "below 0")),
+    "no number": ([table(["sex"], [["f", "3.5"], ["m", "5"]])], {}, ("whole number",)),
+    "unknown column": ([table(["gender"], [["f", "3"]])], {}, ("'gender'", "not among the columns")),
+    "unknown value": ([table(["sex"], [["f", "3"], ["x", "5"]])], {}, ("sex=x", "no such value")),
+    "key": ([table(["id"], [["1", "1"]])], {}, ("'id'", "identifier")),
+    "nowhere printed": ([{"columns": ["sex"], "counts": [["f", "3"], ["m", "5"]]}], {}, ("published",)),
+    "twice": ([table(["sex"], [["f", "3"], ["m", "5"], ["f", "3"]])], {}, ("sex=f", "twice")),
+    "overlapping parts": (
+        [table(["age"], [["0..40", "3"], ["40..99", "5"]])],
+        {},
+        ("age=0..40", "age=40..99", "overlap"),
+    ),
+    "missing cells": ([table(["age"], [["0..40", "3"], ["41..80", "5"]])], {}, ("age=81", "unlisted")),
+    "outside bounds": ([table(["age"], [["0..40", "3"], ["41..120", "5"]])], {}, ("age=41..120", "outside")),
+    "a base that counts lack": (
+        [table(["sex"], [["f", "603"], ["m", "600"]], rounded=5)],
+        {},
+        ("603", "no multiple of 5"),
+    ),
+    "common margin": (
+        [SEX, table(["sex", "ill"], [["f", "no", "500"], ["f", "yes", "101"], ["m", "no", "500"], ["m", "yes", "99"]])],
+        {},
+        ("totals 1 (sex)", "totals 2 (sex x ill)", "sex=f", "600", "601"),
+    ),
+    "number of rows": ([SEX, table(["ill"], [["no", "1200"], ["yes", "1"]])], {}, ("1,200", "1,201")),
+    "rounding beyond what is left": (
+        [SEX, table(["ill"], [["no", "1200"], ["yes", "20"]], rounded=10)],
+        {},
+        ("totals 2 (ill)", "1,200"),
+    ),
+    "asked for others": ([SEX], {"num_rows": 100}, ("num_rows=100", "1,200")),
+    "against a rule": (
+        [binary("sex", "ill", {("f", "no"): 5, ("f", "yes"): 5, ("m", "no"): 5, ("m", "yes"): 5})],
+        {"rules": [{"kind": "impossible", "rows": {"sex": "m", "ill": "yes"}}]},
+        ("sex=m, ill=yes", "constraint 1", "impossible"),
+    ),
+    "given by a rule": (
+        [table(["ill"], [["no", "5"], ["yes", "5"]])],
+        {"rules": [{"kind": "function", "column": "ill", "of": ["sex"], "table": [["f", "no"]], "otherwise": "yes"}]},
+        ("'ill'", "given by a constraint"),
+    ),
+    "no number of rows at all": (
+        [table(["sex"], [["f", "3"]], unlisted="open")],
+        {},
+        ("no number of rows", "num_rows"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_contradictions_are_refused_by_name_before_the_spend(name):
+    totals, more, words = CONTRADICTIONS[name]
+    with pytest.raises(SynthError) as refused:
+        made(*totals, **more)
+    text = str(refused.value)
+    assert "\n" not in text
+    for word in words:
+        assert any(w in text for w in word.split("|")), text
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
+def test_three_tables_of_which_any_two_agree_are_refused_together():
+    totals = [binary("a", "b", SAME), binary("b", "c", SAME), binary("a", "c", APART)]
+    schema = synth.Schema.parse({**TRIANGLE, "totals": totals})
+    frame = pd.DataFrame({n: ["0", "1"] * 50 for n in "abc"})
+    with pytest.raises(InputError, match=r"totals 1 \(a x b\), totals 2 \(b x c\) and totals 3 \(a x c\) cannot all"):
+        synth.run(frame, schema=schema, epsilon=1.0, delta=1e-5, method="independent", dataset="d")
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
+def test_a_file_of_totals_that_is_none(tmp_path):
+    (tmp_path / "schema.json").write_text(json.dumps({**SMALL, "totals": ["sex.csv"]}))
+    with pytest.raises(InputError, match="put it beside the schema"):
+        synth.Schema.load(tmp_path / "schema.json")
+    (tmp_path / "sex.csv").write_text("sex,number\nf,3\n")
+    with pytest.raises(InputError, match="called count"):
+        synth.Schema.load(tmp_path / "schema.json")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_totals_of_any_table_can_be_met(seed):
+    """Counts of a real table never contradict each other: the search finds rows for them, rounded or not."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 6, 5)
+    rows = rng.integers(0, sizes, (400, 5))
+    rows[:, 1] = np.where(rng.random(400) < 0.7, rows[:, 0] % sizes[1], rows[:, 1])
+    columns = {f"c{i}": {"type": "categorical", "categories": [str(k) for k in range(s)]} for i, s in enumerate(sizes)}
+    totals = []
+    for _ in range(8):
+        at = sorted(rng.choice(5, rng.integers(1, 4), replace=False).tolist())
+        base = int(rng.choice([1, 1, 5]))
+        cells, counts = np.unique(rows[:, at], axis=0, return_counts=True)
+        lines = [[*map(str, c), str(base * round(int(n) / base))] for c, n in zip(cells.tolist(), counts, strict=True)]
+        one = {"columns": [f"c{i}" for i in at], "counts": lines, "unlisted": "zero", "published": PLACE}
+        totals.append({**one, "rounded": base} if base > 1 else one)
+    result = stated(parse({"columns": columns, "totals": totals}), num_rows=400)
+    _, search = witness(Layout(result))
+    assert search.off == 0
+
+
+def related(**facts):
+    """Roots and what is below them, as frames and schema; ``facts``: by table, beside its own."""
+    child = {"id": {"type": "identifier"}, "kind": {"type": "categorical", "categories": ["a", "b"]}}
+    tables = {"roots": {"columns": SMALL["columns"]}, "below": {"columns": child}}
+    plain = {
+        "tables": {n: {**t, **facts.get(n, {})} for n, t in tables.items()},
+        "keys": [{"child": "below", "parent": "roots", "columns": ["id"], "most_children": 3}],
+    }
+    roots = small_frame(200)
+    frames = {"roots": roots, "below": pd.DataFrame({"id": roots["id"], "kind": "a"})}
+    return frames, app_api.parse_related(plain)
+
+
+def test_totals_of_roots_hold():
+    frames, schema = related(roots={"totals": [printed(small_frame(200), ("sex", "ill"))]})
+    result = synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d", seed=1)
+    roots = pd.DataFrame({n: a.to_pandas() for n, a in result.tables["roots"].items()})
+    wanted = small_frame(200).groupby(["sex", "ill"]).size().to_dict()
+    assert roots.groupby(["sex", "ill"]).size().to_dict() == wanted
+    assert [one["cells_off"] for one in result.card["totals"]] == [0]
+
+
+@pytest.mark.parametrize(
+    ("table", "facts", "words"),
+    [
+        (
+            "below",
+            {"totals": [{"columns": ["kind"], "counts": [["a", 1], ["b", 2]], "published": "x"}]},
+            "of roots hold",
+        ),
+        (
+            "roots",
+            {"columns": {**SMALL["columns"], "sex": {**SMALL["columns"]["sex"], "role": "public", "reason": "x"}}},
+            "role",
+        ),
+    ],
+)
+def test_what_related_tables_cannot_have_is_refused(table, facts, words):
+    """For what nothing holds to must not stand in a schema as if it held."""
+    frames, schema = related(**{table: facts})
+    with pytest.raises(InputError, match=words):
+        synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d")
+    assert all(e.kind != "spend" for e in Ledger().entries())
