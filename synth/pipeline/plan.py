@@ -22,6 +22,7 @@ from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.rehearsal import rehearse
+from synth.pipeline.priors import encoded, stated
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
@@ -82,9 +83,8 @@ def plan(
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):
-        if prior:
-            raise UsageError("`prior=`: the forecast of related tables knows no priors yet; leave them out")
-        return forecast(facts, generator, grant, roots=rows)
+        priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
+        return forecast(facts, generator, grant, roots=rows, priors=priors)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     mu, size = grant.mu, counts.sensitivity(adjacency)
