@@ -42,9 +42,9 @@ def preview(
     """
     from synth.pipeline.prior_look import look
     from synth.report.preview import preview as previewed
-    from synth.schema import table as schemas
+    from synth.schema import dataset as schemas
 
-    facts, why = schemas.load(schema), one_or_each(prior_reason)
+    facts, why = schemas.load_any(schema), one_or_each(prior_reason)
     result = previewed(
         facts,
         out,

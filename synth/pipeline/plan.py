@@ -21,8 +21,8 @@ from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
-from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.priors import encoded, stated
+from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target

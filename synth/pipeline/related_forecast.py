@@ -35,8 +35,8 @@ VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first":
 class AskedTables:
     """Tables asked about one table's rows: ``about`` what, how many, cells, noise (roots a cell), expected error.
 
-    ``error``: mean total variation from noise alone, 0 to 1, at most; ``beside``: of tables of two columns, what is left
-    of it with the priors, were the private tables like the first of them.
+    ``error``: mean total variation from noise alone, 0 to 1, at most; ``beside``: of tables of two columns, what is
+    left of it with the priors, were the private tables like one of them.
     """
 
     table: str
@@ -85,9 +85,7 @@ class RelatedForecast:
         ]
         lines += table(self.budget)
         even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
-        lines.append(
-            f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent"
-        )
+        lines.append(f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent")
         return "\n".join(lines)
 
 
@@ -145,10 +143,10 @@ class _StandIn:
 def _complete(twin: PriorTrees, schema: Dataset, rng: np.random.Generator) -> Forest:
     """The public trees with columns that they lack drawn evenly."""
     forest = twin.trees
-    for table in schema.tables:
-        branch, every = forest[table], schema.as_measured(table).columns
+    for name in schema.tables:
+        branch, every = forest[name], schema.as_measured(name).columns
         lacking = {n: rng.integers(0, c.cells, len(branch.parts)) for n, c in every.items() if n not in branch.columns}
-        forest = forest.with_branch(table, replace(branch, columns={**branch.columns, **lacking}))
+        forest = forest.with_branch(name, replace(branch, columns={**branch.columns, **lacking}))
     return forest
 
 
@@ -158,9 +156,7 @@ def _left(questions: Questions, released: Sequence[Any], asked: Setting) -> dict
     return {} if parts is None else parts(released, asked)
 
 
-def _asked(
-    releases: Sequence[LinkedRelease], left: Mapping[Place, np.ndarray | float]
-) -> list[AskedTables]:
+def _asked(releases: Sequence[LinkedRelease], left: Mapping[Place, np.ndarray | float]) -> list[AskedTables]:
     """The questions by what they are about, in the order in which they are asked."""
     result: dict[tuple[str, str], list[tuple[Marginal, float]]] = {}
     views: dict[tuple[str, str], str] = {}
@@ -184,9 +180,7 @@ def _asked(
     ]
 
 
-def _beside(
-    parts: Sequence[tuple[Marginal, float]], left: Sequence[np.ndarray | float | None]
-) -> float | None:
+def _beside(parts: Sequence[tuple[Marginal, float]], left: Sequence[np.ndarray | float | None]) -> float | None:
     """The mean error with priors; None of tables of which they say nothing."""
     known = [(m, total, part) for (m, total), part in zip(parts, left, strict=True) if part is not None]
     if not known:

@@ -38,8 +38,8 @@ class PublicCounts(PublicAnswers):
     """A public table's exact counts, int64. Privacy: public only.
 
     Of an earlier release, whose rows err as its model does, also what its noisy ``answers`` say of the same cells, in
-    its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked; both
-    are empty where none was.
+    its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked;
+    both are empty where none was.
     """
 
     question: Counts

@@ -155,11 +155,15 @@ def _of_table(
         if m.columns in pairs
     ]
     done = {t.marginal.columns for t in fine}
-    made = again + fine + [
-        PriorTable(marginal=m, values=t, variance=s)
-        for (m, _, t), s in zip(held, spread, strict=True)
-        if m.columns not in done
-    ]
+    made = (
+        again
+        + fine
+        + [
+            PriorTable(marginal=m, values=t, variance=s)
+            for (m, _, t), s in zip(held, spread, strict=True)
+            if m.columns not in done
+        ]
+    )
     return [t for t in made if t.weight > WEAK]  # others would hide from the fit how far it has followed the counts
 
 

@@ -79,7 +79,12 @@ def _likelihoods(counts: np.ndarray, target: np.ndarray, noise: float | np.ndarr
 
 
 def _variance(
-    logs: np.ndarray, odds: np.ndarray, believed: float, target: np.ndarray, noise: float | np.ndarray, scales: np.ndarray
+    logs: np.ndarray,
+    odds: np.ndarray,
+    believed: float,
+    target: np.ndarray,
+    noise: float | np.ndarray,
+    scales: np.ndarray,
 ) -> np.ndarray:
     """The variance by which the target has the weight that it has on average over scales and looseness."""
     spread = scales[:, None, None] * LOOSE[:, None] * shape(target).ravel()

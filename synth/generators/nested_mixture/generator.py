@@ -61,7 +61,9 @@ class Nested(Method):
         """All questions of a run; see ``measure.measure``."""
         return asking.measure(ask, _tree(setting), setting, self.plan, progress=progress)
 
-    def noise_left(self, releases: Sequence[LinkedRelease | PublicLinked], setting: Setting) -> dict[Place, np.ndarray | float]:
+    def noise_left(
+        self, releases: Sequence[LinkedRelease | PublicLinked], setting: Setting
+    ) -> dict[Place, np.ndarray | float]:
         """The part of noise's deviation that public tables leave in the cells of each table of two columns."""
         return {place: sure.part for place, sure in self._before(releases, setting)[2].items()}
 

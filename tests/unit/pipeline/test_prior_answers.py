@@ -48,9 +48,7 @@ def test_coarser_cells_have_sums_and_finer_ones_parts_as_the_rows_are_spread():
     release = known(second=HALVES)
     marginal = Marginal(bins=(bins("u", HALVES), bins("v", EACH)), sigma=9.0)
     values, variance = PriorAnswers([release], frozenset("uv")).of(marginal, rows(60_000))
-    np.testing.assert_allclose(
-        values.reshape(2, 2, 3).sum(2), release.values[0].reshape(2, 3, 2).sum(1), rtol=1e-9
-    )
+    np.testing.assert_allclose(values.reshape(2, 2, 3).sum(2), release.values[0].reshape(2, 3, 2).sum(1), rtol=1e-9)
     np.testing.assert_allclose(variance, 3 * SIGMA**2 / 9, rtol=0.2)
 
 
