@@ -6,9 +6,9 @@ Adult: 32,384 private rows and public tables of 3,238 rows from fair (`025`) to 
 published by the authors of JAM-PGM; the mean L1 distance (twice the total variation) of all tables of three columns,
 delta 1e-9, replace_one. `permuted`: the fair one with each column shuffled by itself, which tells nothing of columns
 together. ACSIncome: a tenth of the rows set apart as public; the mean total variation of pairs, add_remove. Waves:
-thirds of the hospital table by encounter, epsilon 0.5 each; the third one's pairs alone, and with each wave the prior
-of the next. Every run goes through the command line with fresh noise. Needs the public tables in ../shared. Prints
-Markdown, which docs/prior.md holds.
+thirds of the hospital table by encounter, epsilon 0.5 each; the third one's pairs alone, and with the releases of all
+earlier waves as priors of each. Every run goes through the command line with fresh noise. Needs the public tables in
+../shared. Prints Markdown, which docs/prior.md holds.
 """
 
 import gzip
@@ -83,7 +83,7 @@ def waves():
 
 
 def in_waves(folder: Path, cell: Row) -> Row:
-    """The last of three waves, alone or each with the one before as its prior."""
+    """The last of three waves, alone or each with all before as its priors."""
     prior: tuple[object, ...] = ()
     for i in (0, 1, 2) if cell["prior"] == "series" else (2,):
         shutil.copy(folder / f"wave{i}.csv", folder / "train.csv")
@@ -93,7 +93,7 @@ def in_waves(folder: Path, cell: Row) -> Row:
         retained = folder / f"release{i}"
         shutil.rmtree(retained, ignore_errors=True)
         shutil.copytree(folder / "out", retained)
-        prior = ("--prior", retained)
+        prior = (*prior, "--prior", retained)
     return {"seconds": said["seconds_total"], "pair_tv_err": scored(folder)["pair_tv_err"]}
 
 

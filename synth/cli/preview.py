@@ -45,9 +45,9 @@ def preview(
     from synth.pipeline.prior_look import look
     from synth.report.preview import preview as previewed
     from synth.report.words import written
-    from synth.schema import table as schemas
+    from synth.schema import dataset as schemas
 
-    facts, why = schemas.load(schema), one_or_each(prior_reason)
+    facts, why = schemas.load_any(schema), one_or_each(prior_reason)
     with written(language):
         result = previewed(
             facts,

@@ -27,7 +27,7 @@ def series_plan(
         say(result.plain())
     else:
         print(result.in_words())
-        print("each wave: synth run TABLE ... --prior FOLDER_OF_THE_WAVE_BEFORE --dataset NAME (one name for all)")
+        print("each wave: synth run TABLE ... --prior FOLDER, of each wave before, --dataset NAME (one name for all)")
 
 
 @series_app.command("changes")

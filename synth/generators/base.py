@@ -15,7 +15,7 @@ import numpy as np
 from synth.generators.ranges import Range
 from synth.generators.workload import Workload
 from synth.questions.linked import Linked
-from synth.questions.tables import Bins
+from synth.questions.tables import Bins, Marginal
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
@@ -95,6 +95,10 @@ class PublicRows(PublicTable, Protocol):
 
     def counts(self, tables: Sequence[Sequence[Bins]]) -> list[np.ndarray]:
         """Its counts, int64 (cells,), of tables on these groupings."""
+        ...
+
+    def answers(self, marginal: Marginal) -> tuple[np.ndarray, np.ndarray] | None:
+        """Of an earlier release what its noisy answers say, and its variance, each of the marginal's shape."""
         ...
 
 

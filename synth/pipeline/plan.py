@@ -20,6 +20,7 @@ from synth.mechanisms import counts
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
+from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
@@ -94,9 +95,8 @@ def plan(
     if isinstance(facts, Dataset):
         if uses:
             raise UsageError("`uses=`: related tables have no such option yet; leave it out")
-        if prior:
-            raise UsageError("`prior=`: the forecast of related tables knows no priors yet; leave them out")
-        return forecast(facts, generator, grant, roots=rows)
+        priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
+        return forecast(facts, generator, grant, roots=rows, priors=priors)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}

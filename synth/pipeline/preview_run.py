@@ -30,8 +30,12 @@ from synth.privacy.relation import relation_named
 from synth.release import folder
 from synth.release.card.statements import PREVIEW
 from synth.schema import codec
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
+ONE_TABLE = (
+    "a preview is of one table; of related ones `synth plan --prior` rehearses the questions on the public tables"
+)
 MOST_ROWS = 100_000  # of the stand-in
 TWIN, RELEASE = "public_twin.csv", "release"
 STATEMENT = (
@@ -61,7 +65,7 @@ class Previewed:
 
 
 def run_preview(
-    schema: Schema,
+    schema: Schema | Dataset,
     out: str | PathLike[str],
     *,
     prior: Sequence[str | PathLike[str]],
@@ -79,6 +83,8 @@ def run_preview(
 
     Privacy: public only.
     """
+    if isinstance(schema, Dataset):
+        raise UsageError(ONE_TABLE)
     if not prior:
         raise UsageError(NEEDED)
     place, many = Path(out), min(rows, MOST_ROWS)

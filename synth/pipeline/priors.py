@@ -13,9 +13,11 @@ from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_folder
 from synth.generators.base import Questions
 from synth.pipeline import related_priors, same_rows
+from synth.pipeline.prior_answers import PriorAnswers
 from synth.pipeline.private_rows import PrivateRows
 from synth.pipeline.related_priors import PriorTrees, RelatedPrior
 from synth.privacy.noise import SeededNoise
+from synth.questions import CountsRelease, Marginal
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
@@ -55,6 +57,7 @@ class Prior:
     columns: tuple[str, ...]
     others: tuple[str, ...] = ()
     cards: tuple[Mapping[str, Any], ...] = ()
+    stored: tuple[folder.StoredRelease, ...] = ()
 
     @property
     def name(self) -> str:
@@ -79,6 +82,7 @@ class Prior:
             reason=self.reason,
             cards=self.cards,
             lost_by={n: int(many) for n, many in read.unreadable.items() if many},
+            released=_answers(self.stored, schema),
         )
 
 
@@ -86,7 +90,8 @@ class Prior:
 class PriorRows:
     """A public table's rows, encoded. ``rows``: positions (n,) by column; ``cards``: of an earlier release.
 
-    ``lost_by``: by column, cells that the schema does not know, and which therefore tell nothing.
+    ``lost_by``: by column, cells that the schema does not know, and which therefore tell nothing. ``released``: an
+    earlier release's noisy answers.
     """
 
     name: str
@@ -95,6 +100,7 @@ class PriorRows:
     reason: str
     cards: tuple[Mapping[str, Any], ...] = ()
     lost_by: Mapping[str, int] = field(default_factory=dict)
+    released: PriorAnswers | None = None
 
     @property
     def lost(self) -> int:
@@ -118,6 +124,10 @@ class PriorRows:
         counter = MarginalCounter(tables)
         return count(parts(self.rows, counter.columns, counter.step), counter)
 
+    def answers(self, marginal: Marginal) -> tuple[np.ndarray, np.ndarray] | None:
+        """Noisy counts and their variances, each of the marginal's shape, of an earlier release that was asked."""
+        return None if self.released is None else self.released.of(marginal, self.rows)
+
     def on_card(self) -> dict[str, Any]:
         """What the card says of it."""
         return {
@@ -128,6 +138,17 @@ class PriorRows:
             "reason": self.reason,
             **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
         }
+
+
+def _answers(stored: Sequence[folder.StoredRelease], schema: Schema) -> PriorAnswers | None:
+    """Those about columns that the earlier release's schema describes as the present one does."""
+    for one in stored:
+        asked = [r for r in one.releases if isinstance(r, CountsRelease)]
+        before = one.schema
+        if asked and isinstance(before, Schema):
+            alike = (n for n, c in schema.columns.items() if n in before.columns and before.columns[n] == c)
+            return PriorAnswers(asked, frozenset(alike))
+    return None
 
 
 AnyPrior = Prior | RelatedPrior
@@ -189,6 +210,7 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
         raise UsageError(NO_REASON.format(path.name))
     place: Place
     cards: tuple[Mapping[str, Any], ...] = ()
+    retained: tuple[folder.StoredRelease, ...] = ()
     if release:
         stored = folder.load_release(path)
         if stored.card.get("preview"):
@@ -198,7 +220,7 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
         texts = folder.read_texts(path / TABLE, stored.setting.schema)
         place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
         reason, held = BEFORE.format(**stored.card), list(texts)
-        cards = (stored.card,)
+        cards, retained = (stored.card,), (stored,)
     else:
         place = place_of(path)
         first = place.paths[0] if isinstance(place, ParquetPlace) else path
@@ -210,7 +232,14 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
     place = place if release else place.under(_only(schema, columns))
     place.check_form(columns)
     return Prior(
-        path=path, release=release, reason=str(reason).strip(), place=place, columns=columns, others=others, cards=cards
+        path=path,
+        release=release,
+        reason=str(reason).strip(),
+        place=place,
+        columns=columns,
+        others=others,
+        cards=cards,
+        stored=retained,
     )
 
 

@@ -2,21 +2,23 @@
 
 The questions are asked of made-up roots, each value and number of children as likely as another, and scaled to the
 number of roots expected. Questions that adapt to answers (merged bins) may differ in the real run; noise and costs are
-close.
+close. With priors the roots are drawn from the public ones, and what noise leaves beside a prior is said too.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Questions
+from synth.generators.base import Questions, Setting
+from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.plan_result import table
 from synth.pipeline.rehearsal import made_up, most_roots
+from synth.pipeline.related_priors import PriorTrees
 from synth.privacy.accounting.division import BudgetPart, division
 from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
@@ -24,6 +26,7 @@ from synth.questions import Linked, LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
 from synth.schema.dataset import Dataset
+from synth.sources.rows.forest import Forest
 
 VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first": "first events"}
 
@@ -32,7 +35,8 @@ VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first":
 class AskedTables:
     """Tables asked about one table's rows: ``about`` what, how many, cells, noise (roots a cell), expected error.
 
-    ``error``: mean total variation from noise alone, 0 to 1, at most.
+    ``error``: mean total variation from noise alone, 0 to 1, at most; ``beside``: of tables of two columns, what is
+    left of it with the priors, were the private tables like one of them.
     """
 
     table: str
@@ -42,11 +46,12 @@ class AskedTables:
     sigma_least: float
     sigma_most: float
     error: float
+    beside: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelatedForecast:
-    """The forecast of a run on about ``roots`` roots."""
+    """The forecast of a run on about ``roots`` roots. ``like``: the prior from which rehearsed roots are drawn."""
 
     method: str
     relation: str
@@ -59,6 +64,7 @@ class RelatedForecast:
     meaning: str
     asked: list[AskedTables]
     budget: list[BudgetPart]
+    like: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -74,24 +80,30 @@ class RelatedForecast:
         lines += [
             f"  {a.table}, {a.about}: {a.tables} tables, {a.cells} cells, noise of {a.sigma_least:.3g} to "
             f"{a.sigma_most:.3g} roots a cell, expected error {a.error:.3f}"
+            + ("" if a.beside is None else f", with the prior {a.beside:.3f}")
             for a in self.asked
         ]
         lines += table(self.budget)
-        lines.append(
-            "errors are total variation from noise alone, at most, if numbers of children are even; nothing was read "
-            "or spent"
-        )
+        even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
+        lines.append(f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent")
         return "\n".join(lines)
 
 
-def forecast(schema: Dataset, questions: Questions, grant: Grant, *, roots: int) -> RelatedForecast:
+def forecast(
+    schema: Dataset, questions: Questions, grant: Grant, *, roots: int, priors: Sequence[PriorTrees] = ()
+) -> RelatedForecast:
     """The forecast of a run on about ``roots`` roots of a ``schema``. Touches no data. Errors: UsageError.
 
     Privacy: public only.
     """
     adjacency = grant.adjacency
-    stand_in, asked = _StandIn(schema, roots), setting(schema, grant, public_rows=None)
-    releases = questions.measure(stand_in.ask, asked, progress=lambda _: None)
+    rng = np.random.default_rng(0)
+    twin = max(priors, key=lambda p: (len(p.columns), p.num_rows)) if priors else None
+    stand_in = _StandIn(schema, roots, twin, rng)
+    beside = tuple(p.drawn_again(p.num_rows, rng=rng) if p is twin else p for p in priors)
+    asked = replace(setting(schema, grant, public_rows=None), priors=beside)
+    released = questions.measure(stand_in.ask, asked, progress=lambda _: None)
+    releases = [r for r in released if isinstance(r, LinkedRelease)]
     return RelatedForecast(
         method=questions.name,
         relation=str(adjacency.relation),
@@ -102,17 +114,20 @@ def forecast(schema: Dataset, questions: Questions, grant: Grant, *, roots: int)
         mu=grant.mu,
         sensitivity=linked.sensitivity(adjacency),
         meaning=meaning(grant.epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
-        asked=_asked(releases),
+        asked=_asked(releases, _left(questions, released, asked) if priors else {}),
         budget=division([e.plain() for r in releases for e in linked.events(r.question, adjacency)]),
+        like=twin.name if twin else None,
     )
 
 
 class _StandIn:
-    """Answers of made-up roots, scaled to as many as are expected, with noise of the asked scale."""
+    """Answers of made-up roots, or of a public table's, scaled to as many as are expected, with noise of the asked
+    scale."""
 
-    def __init__(self, schema: Dataset, roots: int) -> None:
+    def __init__(self, schema: Dataset, roots: int, twin: PriorTrees | None, rng: np.random.Generator) -> None:
         made = most_roots(schema, roots)
-        self.forest, self.scale, self.noise = made_up(schema, made), roots / made, SeededNoise(0)
+        self.forest = made_up(schema, made) if twin is None else _complete(twin.drawn_again(made, rng=rng), schema, rng)
+        self.scale, self.noise = roots / made, SeededNoise(0)
 
     def ask(self, question: Linked) -> LinkedRelease:
         """As a curator's."""
@@ -125,12 +140,30 @@ class _StandIn:
         return LinkedRelease(question=question, values=tuple(values))
 
 
-def _asked(releases: Sequence[LinkedRelease]) -> list[AskedTables]:
+def _complete(twin: PriorTrees, schema: Dataset, rng: np.random.Generator) -> Forest:
+    """The public trees with columns that they lack drawn evenly."""
+    forest = twin.trees
+    for name in schema.tables:
+        branch, every = forest[name], schema.as_measured(name).columns
+        lacking = {n: rng.integers(0, c.cells, len(branch.parts)) for n, c in every.items() if n not in branch.columns}
+        forest = forest.with_branch(name, replace(branch, columns={**branch.columns, **lacking}))
+    return forest
+
+
+def _left(questions: Questions, released: Sequence[Any], asked: Setting) -> dict[Place, np.ndarray | float]:
+    """The part of noise's deviation that is left in a cell of each table of two columns beside the priors."""
+    parts = getattr(questions, "noise_left", None)
+    return {} if parts is None else parts(released, asked)
+
+
+def _asked(releases: Sequence[LinkedRelease], left: Mapping[Place, np.ndarray | float]) -> list[AskedTables]:
     """The questions by what they are about, in the order in which they are asked."""
     result: dict[tuple[str, str], list[tuple[Marginal, float]]] = {}
+    views: dict[tuple[str, str], str] = {}
     for release in releases:
         for marginal, values in zip(release.question.marginals, release.values, strict=True):
             about = _about(release.question, marginal)
+            views[release.question.table, about] = release.question.view
             result.setdefault((release.question.table, about), []).append((marginal, float(max(values.sum(), 1.0))))
     return [
         AskedTables(
@@ -141,9 +174,18 @@ def _asked(releases: Sequence[LinkedRelease]) -> list[AskedTables]:
             sigma_least=min(m.sigma for m, _ in parts),
             sigma_most=max(m.sigma for m, _ in parts),
             error=float(np.mean([_error(m, total) for m, total in parts])),
+            beside=_beside(parts, [left.get((table, views[table, about], m.columns)) for m, _ in parts]),
         )
         for (table, about), parts in result.items()
     ]
+
+
+def _beside(parts: Sequence[tuple[Marginal, float]], left: Sequence[np.ndarray | float | None]) -> float | None:
+    """The mean error with priors; None of tables of which they say nothing."""
+    known = [(m, total, part) for (m, total), part in zip(parts, left, strict=True) if part is not None]
+    if not known:
+        return None
+    return float(np.mean([_error(m, total) * float(np.mean(part)) for m, total, part in known]))
 
 
 def _about(question: Linked, marginal: Marginal) -> str:

@@ -1,7 +1,7 @@
 """Public related tables, or an earlier release of some, that a run of related tables takes as prior knowledge."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,10 @@ class PriorTrees:
     def num_rows(self) -> int:
         """Roots that it has."""
         return len(self.trees[self.root].parts)
+
+    def drawn_again(self, roots: int, *, rng: np.random.Generator) -> "PriorTrees":
+        """Another sample of the units that the prior is a sample of, of so many."""
+        return replace(self, trees=self.trees.of_roots(rng.integers(0, self.num_rows, roots)))
 
     def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
         """Its counts at a question's cells, in roots, and the places that it lacks, whose tables are zeros."""

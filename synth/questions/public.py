@@ -35,9 +35,22 @@ class PublicAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCounts(PublicAnswers):
-    """A public table's exact counts, int64. Privacy: public only."""
+    """A public table's exact counts, int64. Privacy: public only.
+
+    Of an earlier release, whose rows err as its model does, also what its noisy ``answers`` say of the same cells, in
+    its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked;
+    both are empty where none was.
+    """
 
     question: Counts
+    answers: tuple[np.ndarray, ...] = ()
+    variance: tuple[np.ndarray, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for arrays in (self.answers, self.variance):
+            if arrays and [v.shape for v in arrays] != [m.shape for m in self.question.marginals]:
+                raise ValueError("an array of each marginal's shape is needed")
 
 
 @dataclass(frozen=True, kw_only=True)

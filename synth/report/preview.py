@@ -12,13 +12,14 @@ from synth.pipeline.preview_run import RELEASE, TWIN, Previewed, run_preview
 from synth.report import card_page, publish
 from synth.report.steward import page as steward
 from synth.report.steward.write import about, examine
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 COMPARED = 5_000  # rows of either table that the comparison takes: a preview is to be quick
 
 
 def preview(
-    schema: Schema,
+    schema: Schema | Dataset,
     out: str | PathLike[str],
     *,
     prior: Sequence[str | PathLike[str]],
@@ -27,9 +28,9 @@ def preview(
 ) -> Previewed:
     """The whole way of a run, with its pages, on public rows in place of the private table: free, and before any spend.
 
-    ``schema``: complete, of one table. ``out``: a folder. ``prior``: public tables or earlier releases; the one that
-    covers most columns stands in for the private table, of which about ``rows`` rows are expected. ``options``: as of
-    ``run``. What lies in ``out`` is no release: its card and every page say so, and it can be neither bundled nor taken
+    ``schema``: complete, of one table; others are refused. ``out``: a folder. ``prior``: public tables or earlier
+    releases; the one that covers most columns stands in for the private table, of which about ``rows`` rows are
+    expected. ``options``: as of ``run``. What lies in ``out`` is no release: its card and every page say so, and it can be neither bundled nor taken
     as a prior.
 
     Errors: UsageError, InputError for whatever a run with these options would be refused for.

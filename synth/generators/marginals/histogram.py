@@ -52,8 +52,7 @@ def cut_purpose(level: int) -> str:
 
 def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
     """Row count, at least 1, and every column's histogram, from the one-way releases alone."""
-    first = [r for r in releases if r.question.purpose == PURPOSE]
-    total = _total(first, setting)
+    total = _total([r for r in releases if r.question.purpose in (PURPOSE, AGAIN)], setting)
     result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
@@ -82,11 +81,11 @@ def _level(question: Counts) -> int:
     return int(question.purpose.removeprefix(CUT))
 
 
-def _total(first: Sequence[CountsRelease], setting: Setting) -> float:
-    """The row count: public, or the precision-weighted mean of the columns' noisy sums."""
+def _total(whole: Sequence[CountsRelease], setting: Setting) -> float:
+    """The row count: public, or the precision-weighted mean of the noisy sums of all counts of whole columns."""
     if setting.public_rows is not None:
         return max(float(setting.public_rows), 1.0)
-    answers = [(m, v) for r in first for m, v in zip(r.question.marginals, r.values, strict=True)]
+    answers = [(m, v) for r in whole for m, v in zip(r.question.marginals, r.values, strict=True)]
     sums = np.array([float(v.sum()) for _, v in answers])
     precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
     return max(float(sums @ precision / precision.sum()), 1.0)

@@ -1,6 +1,6 @@
 """One-way questions: every position of a small column, a tree of levels over a wide range of numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, log, log2
 from typing import Any
 
@@ -92,18 +92,28 @@ def _price(question: Counts | Search, setting: Setting) -> float:
     return sum(setting.share(m.sigma) for m in question.marginals)
 
 
-def again(ask: Ask, setting: Setting, releases: list[CountsRelease], left: float) -> list[CountsRelease]:
-    """What is left of the budget, spent on a second count of every column's leaves."""
+def again(
+    ask: Ask, setting: Setting, releases: list[CountsRelease], left: float | Mapping[str, float]
+) -> list[CountsRelease]:
+    """What is left of the budget, of all columns or of each, spent on a second count of every column's leaves."""
     results = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
     weight = np.array([len(h.mass) for h in results]) ** (2 / 3)
+    own = dict(zip((h.column for h in results), weight / weight.sum(), strict=True))
+    parts = left if isinstance(left, Mapping) else {n: left * part for n, part in own.items()}
     marginals = [
         Marginal(
             bins=(Bins(column=h.column, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))),),
-            sigma=setting.sigma(left * (1 - 1e-9) * part),
+            sigma=setting.sigma(parts[h.column] * (1 - 1e-9)),
         )
-        for h, part in zip(results, weight / weight.sum(), strict=True)
+        for h in results
+        if parts.get(h.column, 0.0) > 0
     ]
     return [ask(Counts(purpose=AGAIN, marginals=tuple(marginals)))] if marginals else []
+
+
+def shares(setting: Setting, share: float) -> dict[str, float]:
+    """Each column's part of ``share`` of the budget."""
+    return _shares(_varying(setting), share)
 
 
 def _shares(columns: dict[str, Column], share: float) -> dict[str, float]:

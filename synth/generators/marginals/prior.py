@@ -94,6 +94,10 @@ def counted(rows: PublicRows, question: Counts) -> PublicCounts:
         next(exact).reshape(m.shape) if there else np.zeros(m.shape, dtype=np.int64)
         for m, there in zip(question.marginals, known, strict=True)
     )
+    asked = question.purpose not in (LEAVES, FINER)
+    said = [rows.answers(m) if asked and there else None for m, there in zip(question.marginals, known, strict=True)]
+    none = [(np.zeros(m.shape), np.zeros(m.shape)) for m in question.marginals]
+    answers, variance = zip(*(s or n for s, n in zip(said, none, strict=True)), strict=True) if any(said) else ((), ())
     return PublicCounts(
         question=question,
         values=values,
@@ -101,6 +105,8 @@ def counted(rows: PublicRows, question: Counts) -> PublicCounts:
         sha256=rows.sha256,
         num_rows=rows.num_rows,
         missing=missing,
+        answers=tuple(answers),
+        variance=tuple(variance),
     )
 
 
@@ -133,10 +139,11 @@ def _of_table(
     total: float,
 ) -> list[PriorTable]:
     """One public table's targets."""
-    known = {_key(m): (m, v) for p in asked for m, v in _said(p)}
+    again, answered = _answered(released, asked, histograms, total)
+    known = {_key(m): (m, v) for p in asked for m, v in _said(p) if m.columns not in answered}
     held = [(*released[k], _raked(v, m, histograms, total)) for k, (m, v) in known.items() if k in released]
     if not held:
-        return []
+        return again
     least = total / asked[0].num_rows
     alone = [independent(m, histograms, total) for m, _, _ in held]
     spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
@@ -148,12 +155,51 @@ def _of_table(
         if m.columns in pairs
     ]
     done = {t.marginal.columns for t in fine}
-    made = fine + [
-        PriorTable(marginal=m, values=t, variance=s)
-        for (m, _, t), s in zip(held, spread, strict=True)
-        if m.columns not in done
-    ]
+    made = (
+        again
+        + fine
+        + [
+            PriorTable(marginal=m, values=t, variance=s)
+            for (m, _, t), s in zip(held, spread, strict=True)
+            if m.columns not in done
+        ]
+    )
     return [t for t in made if t.weight > WEAK]  # others would hide from the fit how far it has followed the counts
+
+
+def _answered(
+    released: Mapping[tuple, Answer],
+    publics: Sequence[PublicCounts],
+    histograms: Mapping[str, Histogram],
+    total: float,
+) -> tuple[list[PriorTable], set[tuple[str, ...]]]:
+    """An earlier release's noisy answers about pairs, with the private single columns, and the pairs that it has.
+
+    Their variance is that of their own noise and that of what changed since, which is estimated from all of them.
+    """
+    made: list[tuple[Marginal, np.ndarray, np.ndarray]] = []
+    known, done = [], set()
+    for public in (p for p in publics if p.answers):
+        for i, marginal in enumerate(public.question.marginals):
+            if _key(marginal) not in released or not public.variance[i].any() or marginal.columns in done:
+                continue
+            smooth = _smooth(public.values[i], marginal, histograms, total)
+            target = _fitted(smooth, marginal, histograms, total)
+            scale = target / np.maximum(smooth, TINY) * (total / max(public.num_rows, 1))
+            there = public.variance[i] > 0
+            values = np.where(there, public.answers[i] * scale, target)
+            noise = np.where(there, public.variance[i] * scale**2, np.square(target) + marginal.sigma**2)
+            now, counts = released[_key(marginal)]
+            done.add(marginal.columns)
+            made.append((now, values, noise))
+            known.append((counts - values + target, target, noise.ravel() + now.sigma**2))
+    if not made:
+        return [], set()
+    spread = variances(known, least=total / max(publics[0].num_rows, 1))
+    tables = [
+        PriorTable(marginal=m, values=v, variance=noise + s) for (m, v, noise), s in zip(made, spread, strict=True)
+    ]
+    return [t for t in tables if t.weight > WEAK], done
 
 
 def believed(tables: Sequence[CountsRelease], targets: Sequence[PriorTable]) -> list[CountsRelease]:
@@ -265,9 +311,17 @@ def _key(marginal: Marginal) -> tuple:
 
 def _raked(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     """The public table with the private single columns: smoothed by independence, then fitted in proportion."""
-    margins = [_margin(histograms[b.column], b, total) for b in marginal.bins]
+    return _fitted(_smooth(public, marginal, histograms, total), marginal, histograms, total)
+
+
+def _smooth(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
     alone = independent(marginal, histograms, total) / total
-    table = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
+    out: np.ndarray = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
+    return out
+
+
+def _fitted(table: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
+    margins = [_margin(histograms[b.column], b, total) for b in marginal.bins]
     for _ in range(RAKES):
         for axis, margin in enumerate(margins):
             others = tuple(i for i in range(table.ndim) if i != axis)

@@ -19,7 +19,7 @@ CLEARLY = 6.0  # of a log likelihood ratio: one in four hundred
 LITTLE = 0.02  # weight of a cell's target, against its count, that is none
 TINY = 1e-9
 
-Known = tuple[np.ndarray, np.ndarray, float]  # noisy counts, target, variance of the noise
+Known = tuple[np.ndarray, np.ndarray, float | np.ndarray]  # noisy counts, target, noise's variance, or each cell's
 
 
 def variances(tables: Sequence[Known], *, least: float, rivals: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
@@ -72,14 +72,19 @@ def _better(gain: np.ndarray) -> np.ndarray:
     return believed / (1 + np.exp(np.clip(CLEARLY - together, -MOST, MOST)))
 
 
-def _likelihoods(counts: np.ndarray, target: np.ndarray, noise: float, scales: np.ndarray) -> np.ndarray:
+def _likelihoods(counts: np.ndarray, target: np.ndarray, noise: float | np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Log likelihood of each cell under each scale and looseness, the looseness's own odds included."""
     spread = scales[:, None, None] * LOOSE[:, None] * shape(target).ravel() + noise
     return np.log(ODDS)[:, None] - 0.5 * (np.log(spread) + (counts - target).ravel() ** 2 / spread)
 
 
 def _variance(
-    logs: np.ndarray, odds: np.ndarray, believed: float, target: np.ndarray, noise: float, scales: np.ndarray
+    logs: np.ndarray,
+    odds: np.ndarray,
+    believed: float,
+    target: np.ndarray,
+    noise: float | np.ndarray,
+    scales: np.ndarray,
 ) -> np.ndarray:
     """The variance by which the target has the weight that it has on average over scales and looseness."""
     spread = scales[:, None, None] * LOOSE[:, None] * shape(target).ravel()

@@ -21,11 +21,12 @@ from synth.generators.nested_mixture.known import Known, known, plain
 from synth.generators.nested_mixture.logits import Columns, Logits
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.nested_mixture.options import Options
-from synth.generators.nested_mixture.shrunk import shrunk
+from synth.generators.nested_mixture.public import Place
+from synth.generators.nested_mixture.shrunk import Sure, shrunk
 from synth.generators.nested_mixture.side_by_side import side_by_side
 from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
-from synth.questions import CountsRelease, LinkedRelease, PublicLinked
+from synth.questions import CountsRelease, LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset
 
@@ -60,6 +61,22 @@ class Nested(Method):
         """All questions of a run; see ``measure.measure``."""
         return asking.measure(ask, _tree(setting), setting, self.plan, progress=progress)
 
+    def noise_left(
+        self, releases: Sequence[LinkedRelease | PublicLinked], setting: Setting
+    ) -> dict[Place, np.ndarray | float]:
+        """The part of noise's deviation that public tables leave in the cells of each table of two columns."""
+        return {place: sure.part for place, sure in self._before(releases, setting)[2].items()}
+
+    def _before(
+        self, releases: Sequence[LinkedRelease | PublicLinked], setting: Setting
+    ) -> tuple[dict[str, Known], list[LinkedRelease], dict[Place, Sure]]:
+        """What columns are, the tables as a fit follows them, and how sure these are."""
+        schema = _tree(setting)
+        publics = [r for r in releases if isinstance(r, PublicLinked)]
+        counted = pooled([r for r in releases if isinstance(r, LinkedRelease)], asking.PURPOSE)
+        result = _as_measured(counted, publics, schema, setting, self.plan)
+        return result, *shrunk(counted, publics, schema, result, asking.PURPOSE)
+
     def fit(
         self,
         releases: Sequence[LinkedRelease | PublicLinked],
@@ -74,11 +91,8 @@ class Nested(Method):
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
         schema = _tree(setting)
-        publics = [r for r in releases if isinstance(r, PublicLinked)]
-        counted = pooled([r for r in releases if isinstance(r, LinkedRelease)], asking.PURPOSE)
-        result = _as_measured(counted, publics, schema, setting, self.plan)
+        result, shifted, sure = self._before(releases, setting)
         columns = {t: Columns.of(k) for t, k in result.items()}
-        shifted, sure = shrunk(counted, publics, schema, result, asking.PURPOSE)
         measured = fitting.blocks(shifted, schema, result, columns, device, sure)
 
         def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
@@ -137,7 +151,7 @@ def _as_measured(
 ) -> dict[str, Known]:
     """What one-ways tell, on the bins that the larger tables were asked on."""
     result = known([*releases, *publics], schema, setting, noise=0.0, grain=plan.grain)
-    sharp = {t: sharpen(k.histograms, _pairs_within(releases, t), k.total) for t, k in result.items()}
+    sharp = {t: sharpen(k.histograms, _margins_within(releases, t), k.total) for t, k in result.items()}
     groups: dict[str, dict[str, np.ndarray]] = {t: {} for t in result}
     for release in releases:
         if release.question.purpose == asking.PURPOSE:
@@ -152,16 +166,21 @@ def _as_measured(
     }
 
 
-def _pairs_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
-    """Tables of two columns of one table, as those of a single table."""
+def _margins_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
+    """What tables of two columns about a table's rows say of each of its own columns, as of a single table."""
     results = []
     for release in releases:
         asked = release.question
         if (asked.table, asked.view, asked.purpose) != (table, "rows", asking.PURPOSE):
             continue
-        own = [i for i, m in enumerate(asked.marginals) if all(placed(b.column)[0] == table for b in m.bins)]
-        part = replace(asked, marginals=tuple(asked.marginals[i] for i in own))
-        results.append(plain(LinkedRelease(question=part, values=tuple(release.values[i] for i in own))))
+        answers = [
+            (Marginal(bins=(m.bins[i],), sigma=m.sigma * np.sqrt(m.bins[1 - i].size)), v.sum(1 - i))
+            for m, v in zip(asked.marginals, release.values, strict=True)
+            for i in (0, 1)
+            if placed(m.bins[i].column)[0] == table
+        ]
+        part = replace(asked, marginals=tuple(m for m, _ in answers))
+        results.append(plain(LinkedRelease(question=part, values=tuple(v for _, v in answers))))
     return results
 
 

@@ -24,6 +24,8 @@ LEFT = 1e-4  # of the budget: less is not worth another question
 class TreePlan:
     """How the budget is spread: ``oneway`` of mu**2 for one-way counts, the rest for tables of two columns.
 
+    ``numbers``: how many times over a number of children counts among the columns that are counted again: they are few
+    cells, on which all counts of rows rest.
     ``root``: the part of both that the root's own columns have at least: they have few tables, on which all others
     rest. ``own``: the part of the root's tables of two columns that those without a number of children have at least.
 
@@ -43,6 +45,7 @@ class TreePlan:
     steps_number: float = 1.5
     first: float = 1.0
     number: float = 3.0
+    numbers: float = 1.5
     grain: Grain = field(default_factory=Grain)
 
 
@@ -86,7 +89,8 @@ def measure(
         for table in schema.downwards:
             own = replace(setting, schema=schema.as_measured(table), public_rows=None)
             before = one_ways(releases, table)
-            oneway_queries.again(_as_single(ask, schema, table, releases), own, before, left * parts[table])
+            again = {c: left * part for c, part in parts[table].items()}
+            oneway_queries.again(_as_single(ask, schema, table, releases), own, before, again)
     progress(1.0)
     return [*releases, *publics]
 
@@ -116,15 +120,33 @@ def parted(asked: Sequence[Linked], part: float) -> list[Linked]:
     ]
 
 
-def _lacking(schema: Dataset, releases: Sequence[LinkedRelease], plan: TreePlan, setting: Setting) -> dict[str, float]:
-    """Parts by which tables' columns are counted again: those that a run for columns alone would have given more."""
-    weights = _weights(schema, plan)
-    spent = dict.fromkeys(weights, 0.0)
-    for release in releases:
-        if release.question.view == "rows":
-            spent[release.question.table] += sum(setting.share(m.sigma) for m in release.question.marginals)
-    lack = {t: max(w - spent[t], LEFT) for t, w in weights.items()}
-    return {t: one / sum(lack.values()) for t, one in lack.items()}
+def _lacking(
+    schema: Dataset, releases: Sequence[LinkedRelease], plan: TreePlan, setting: Setting
+) -> dict[str, dict[str, float]]:
+    """By table and column, the part of what is left with which it is counted again: that which a run for columns alone
+    would have given it, and which it has not had."""
+    numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
+    had, lack = column_shares(releases, setting), {}
+    for table, weight in _weights(schema, plan).items():
+        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+        for column, share in oneway_queries.shares(own, weight).items():
+            due = share * (plan.numbers if (table, column) in numbers else 1.0)
+            lack[table, column] = max(due - had.get((table, column), 0.0), LEFT)
+    whole = sum(lack.values())
+    return {t: {c: one / whole for (of, c), one in lack.items() if of == t} for t in schema.downwards}
+
+
+def column_shares(releases: Sequence[LinkedRelease], setting: Setting) -> dict[tuple[str, str], float]:
+    """The share of mu**2 that would tell as much of each (table, column) as it and tables about its rows do."""
+    out: dict[tuple[str, str], float] = {}
+    for question in (r.question for r in releases if r.question.view == "rows"):
+        for marginal in question.marginals:
+            for bins in marginal.bins:
+                table, column, _ = placed(bins.column)
+                if table == question.table:
+                    part = setting.share(marginal.sigma) * bins.size / marginal.cells
+                    out[table, column] = out.get((table, column), 0.0) + part
+    return out
 
 
 def _left(releases: Sequence[LinkedRelease], setting: Setting) -> float:

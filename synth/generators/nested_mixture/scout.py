@@ -16,7 +16,7 @@ from synth.questions.linked import placed
 from synth.schema.dataset import Dataset, number_of
 
 FAINT = 5e-4  # noise of a table's count, part of the roots, from which on it is asked first what can be seen
-SCOUT = 0.15  # of the tables' budget: the first question
+SCOUT = 0.1  # of the tables' budget: the first question
 DIRECTIONS = 3.0  # of dependence that a fit follows in a table: so much noise it has at least
 MOST = 1.0  # excess a cell, in variances of the noise, above which a relation is worth its tables in any case
 PLENTY = 4.0  # from which on fewer answers tell enough, where others tell nothing

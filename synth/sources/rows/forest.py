@@ -64,6 +64,31 @@ class Forest(Mapping[str, Branch]):
             rows, at = self._branches[at].parent[rows], above
         return rows
 
+    def of_roots(self, rows: np.ndarray) -> "Forest":
+        """The trees of these rows of the root (n,), each as often as it is named, in this order."""
+        root = next(t for t, above in self._parents.items() if above is None)
+        chosen, out = {root: rows}, {}
+        waiting = [root]
+        for table in waiting:  # grows: from the root down
+            waiting += [t for t, above in self._parents.items() if above == table]
+            branch, above, parent = self._branches[table], self._parents[table], np.zeros(len(rows), dtype=np.int64)
+            if above is not None:
+                size = len(self._branches[above].parts)
+                many = np.bincount(branch.parent, minlength=size)
+                first = (np.cumsum(many) - many)[chosen[above]]
+                parent = np.repeat(np.arange(len(chosen[above])), many[chosen[above]])
+                start = np.cumsum(many[chosen[above]]) - many[chosen[above]]
+                chosen[table] = (first - start)[parent] + np.arange(len(parent))
+            at = chosen[table]
+            out[table] = Branch(
+                columns={n: p[at] for n, p in branch.columns.items()},
+                parent=parent,
+                siblings=branch.siblings[at],
+                rank=branch.rank[at],
+                parts=branch.parts[at],
+            )
+        return Forest(out, self._parents)
+
     def strata(
         self, table: str, view: View, columns: Sequence[str], step: int
     ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:

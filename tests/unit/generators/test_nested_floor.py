@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.nested_mixture import evidence, scout
+from synth.generators.nested_mixture import evidence, generator, scout
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.independent import IndependentChildren
 from synth.generators.nested_mixture.known import Grain, known
-from synth.generators.nested_mixture.measure import PURPOSE
+from synth.generators.nested_mixture.measure import PURPOSE, column_shares
 from synth.generators.nested_mixture.options import Options
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
@@ -125,6 +125,28 @@ def test_the_budget_is_spent_and_never_more(method, roots):
     answers = method.measure(ask, given, progress=lambda _: None)
     spent = sum(given.share(m.sigma) for r in answers for m in r.question.marginals)
     assert 0.98 < spent <= 1
+
+
+def test_columns_have_nearly_what_a_run_for_them_alone_gives_where_noise_hides_relations():
+    """What is left lacks the first look alone; numbers of children, on which all counts of rows rest, lack nothing."""
+    answers, given = released(Nested(), made_up(SCHEMA, 500), seed=0)
+    alone, _ = released(IndependentChildren(), made_up(SCHEMA, 500), seed=0)
+    had, due = column_shares(answers, given), column_shares(alone, given)
+    assert had.keys() == due.keys()
+    for place, share in due.items():
+        assert had[place] > (1.0 if place == ("p", number_of("c")) else 0.75) * share, place
+
+
+def test_margins_of_tables_of_two_columns_make_columns_more_exact():
+    """A table about a child's rows and a column above it tells of the child's column, and of no other table's."""
+    answers, _ = released(Nested(), made_up(SCHEMA, 2_000), seed=3)
+    margins = generator._margins_within(answers, "c")
+    told = [(m.columns, v) for r in margins for m, v in zip(r.question.marginals, r.values, strict=True)]
+    assert {c for c, _ in told} == {("y",), ("w",)}
+    assert len(told) > 2
+    for release in margins:
+        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            assert values.shape == marginal.shape
 
 
 def test_what_is_asked_twice_is_averaged_by_precision():

@@ -54,6 +54,21 @@ def test_the_share_is_never_exceeded(whole):
     assert spent > (0.499 if whole else 0.3)
 
 
+def test_the_row_count_hears_every_count_of_whole_columns():
+    """A first count with a tenth of the budget, a second with the rest: the first alone is three times as far off."""
+    columns = {"s": {"type": "categorical", "categories": [str(i) for i in range(200)]}}
+    rows = {"s": np.random.default_rng(0).integers(0, 200, 5_000)}
+    gaps = []
+    for seed in range(20):
+        place = setting(columns)
+        session = OpenSession(rows, place, seed=seed)
+        first = oneway_queries.measure(session, place, share=0.1)
+        both = [*first, *oneway_queries.again(session, place, first, 0.8)]
+        gaps.append([abs(estimate(r, place)[0] - 5_000) for r in (first, both)])
+    before, after = np.mean(gaps, axis=0)
+    assert after < 0.6 * before
+
+
 def test_a_tree_keeps_spikes_as_single_values():
     _, total, result = asked({"m": MONEY}, {"m": money()})
     histogram = result["m"]

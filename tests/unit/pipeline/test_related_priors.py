@@ -87,6 +87,30 @@ def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
     assert (reported["epsilon"], reported["delta"]) == (1.0, 1e-5)
 
 
+def test_the_forecast_is_rehearsed_on_the_priors_own_units_and_says_what_they_leave_of_the_noise(older):
+    asked = {"rows": 300, "epsilon": 1.0, "delta": 1e-5}
+    alone = synth.plan(SCHEMA, **asked)
+    beside = synth.plan(SCHEMA, **asked, prior=[older], prior_reason=WHY)
+    assert (alone.like, beside.like) == (None, "older")
+    assert "if units are like those of older" in beside.in_words()
+    assert all(a.beside is None for a in alone.asked)
+    across = next(a for a in beside.asked if (a.table, a.about) == ("persons", "with homes"))
+    assert across.beside < 0.9 * across.error
+    assert {(a.table, a.about) for a in beside.asked if a.about == "single columns"} == {
+        (t, "single columns") for t in ("homes", "persons")
+    }
+    with pytest.raises(UsageError, match="say why it is public"):
+        synth.plan(SCHEMA, **asked, prior=[older])
+
+
+def test_the_forecast_rehearses_columns_that_a_prior_lacks_too(tmp_path):
+    public = homes(800, 1)
+    public["persons"] = public["persons"].drop(columns=["age"])
+    place = written(public, tmp_path / "fewer")
+    reported = synth.plan(SCHEMA, rows=300, epsilon=1.0, delta=1e-5, prior=[place], prior_reason=WHY)
+    assert {a.table for a in reported.asked} == {"homes", "persons"}
+
+
 def test_columns_that_a_prior_lacks_stay_as_they_are(tmp_path):
     public = homes(800, 1)
     public["persons"] = public["persons"].drop(columns=["age"])
