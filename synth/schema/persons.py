@@ -11,9 +11,9 @@ from synth.errors import InputError
 from synth.schema import persons_rules
 from synth.schema.column import Column
 from synth.schema.constraints import Constraint, columns_of
-from synth.schema.dataset import ONE, Dataset, Key
-from synth.schema.related_constraints import Order
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
+from synth.schema.tree import Key, Order
 
 PERSONS, ROWS = "persons", "rows"
 

@@ -71,6 +71,9 @@ def refused(schema: "Schema") -> Iterator[str]:
         )
     if schema.weight is not None:
         yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
+    for name in ("totals", "uses"):
+        if getattr(schema, name):
+            yield f"{name}: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
     measured = [n for n in schema.measured() if schema.columns[n].of is None]
     if not measured:
         yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from synth.errors import InputError
 from synth.schema.column import canonical
 from synth.schema.constraints import Fixed
-from synth.schema.dataset import Dataset, PublicTable
+from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
+from synth.schema.tree import PublicTable
 from synth.sources.formats.text_table import Table
 
 

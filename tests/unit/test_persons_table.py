@@ -162,6 +162,15 @@ def test_reports_and_bundle_speak_of_the_one_table(place):
             {"constraints": [{"kind": "impossible", "rows": {"sex": "f", "ward": "b"}}]},
             r"constraint 1 \(impossible\) joins columns of a person with columns of rows \(sex, ward\)",
         ),
+        (
+            {"totals": [{"columns": ["ward"], "counts": [["a", "9"]], "unlisted": "open", "published": "a yearbook"}]},
+            "totals: a table whose persons keep their rows has none yet",
+        ),
+        ({"uses": ["sex by ward"]}, "uses: a table whose persons keep their rows has none yet"),
+        (
+            {"columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "public", "reason": "a register"}}},
+            "public columns of table persons",
+        ),
     ],
 )
 def test_what_cannot_be_kept_together_is_refused_before_the_spend(place, change, rule):
