@@ -13,7 +13,9 @@ from synth.report.words import between
 if TYPE_CHECKING:
     from synth.evaluate.risks.shadows import Shadow
 
-ATTACKS = Texts({"inference": "inference", "linkability": "linkability", "singling": "singling out"})
+ATTACKS = Texts(  # as `evaluate` names them: `prose` finds each here
+    {"inference": "inference", "linkability": "linkability", "singling": "singling out"}
+)
 EXPLAINED = Texts(
     {
         "singling out": "a statement that holds of one synthetic row: does it hold of exactly one real row?",
