@@ -104,7 +104,7 @@ def number(value: float | None, digits: int = 5) -> str:
 
 
 def framed(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> tuple[Markup, int]:
-    """``picture`` as a small page with its own style, and the pixels that it is high.
+    """``picture`` of these ``terms`` at this ``level`` as a page with its own style, and its height in pixels.
 
     Privacy: released answers only.
     """

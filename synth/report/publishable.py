@@ -27,9 +27,9 @@ SHOWN = 60  # columns drawn
 SHOWN_CELLS = 30  # of a table of further statistics in sight at once
 HEADLINES = Texts(
     {
-        "one_way": "Distance, one-way tables",
-        "two_way": "Distance, two-way tables",
-        "larger": "Distance, larger tables",
+        "one_way": "one-way tables",
+        "two_way": "two-way tables",
+        "larger": "larger tables",
     }
 )
 

@@ -54,6 +54,16 @@ def test_texts_counts_and_sentences_of_the_library_are_in_the_language_that_is_s
     assert language._("Choose columns") == "Choose columns"
 
 
+def test_numbers_in_prose_have_the_marks_of_the_language_and_names_keep_theirs():
+    with language.spoken("de"):
+        assert language.numerals("1,234.5") == "1.234,5"
+        assert language.prose("a guess of 50:50 whether one row was used can rise to at most 99.5001 in 100").endswith(
+            "99,5001 zu 100 steigen"
+        )
+        assert language.prose("no sentence of 1.5 numbers") == "no sentence of 1.5 numbers"
+    assert language.numerals("1,234.5") == "1,234.5"
+
+
 def test_no_field_has_an_empty_text_of_the_frameworks():
     """Streamlit writes "Choose options" into a list without a placeholder, whatever the language is."""
     calls = [

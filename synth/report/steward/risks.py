@@ -13,7 +13,9 @@ from synth.report.words import between
 if TYPE_CHECKING:
     from synth.evaluate.risks.shadows import Shadow
 
-ATTACKS = Texts({"inference": "inference", "linkability": "linkability", "singling": "singling out"})
+ATTACKS = Texts(  # as `evaluate` names them: `prose` finds each here
+    {"inference": "inference", "linkability": "linkability", "singling": "singling out"}
+)
 EXPLAINED = Texts(
     {
         "singling out": "a statement that holds of one synthetic row: does it hold of exactly one real row?",
@@ -37,8 +39,11 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     real, held, made = reported.rows
     others = _("no held-out rows") if held is None else _("{n} held-out rows").format(n=commas(held))
     rows = _("{real} of the run, {others}, {made} synthetic ones")
+    lines, readings = _lines(reported.findings), {f.reading for f in reported.findings}
+    alone = len(readings) == 1  # what is said of every line is said once
     return chapter | {
-        "attacked": _lines(reported.findings),
+        "attacked": [line[:-1] for line in lines] if alone else lines,
+        "one_reading": prose(*readings) if alone else "",
         "reported_risks": [
             *((prose(name), words) for name, words in EXPLAINED.items()),
             (_("quasi-identifiers"), ", ".join(reported.known)),
