@@ -90,8 +90,9 @@ def online(
 ) -> Iterator[OnlineSession]:
     """A session on a table, for as long as the ``with`` block lasts; the whole of epsilon and delta is charged first.
 
-    ``table``, ``options``: as of ``synth.run``; its ``options={"updates": 20}`` are those of the method
-    ``online_weights``. No more is ever charged, however many questions come.
+    ``table``, ``schema``, ``reporter``, ``options``: as of ``synth.run`` (``noise``: in tests); its
+    ``options={"updates": 20}`` are those of the method ``online_weights``. However many questions come, no more is ever
+    charged than ``epsilon`` and ``delta``.
 
     **Guarantee**: all answers together are (epsilon, delta)-DP for the relation on the unit; with delta 0 purely.
     Errors: UsageError, InputError, BudgetError before anything is spent; SpentError for an error inside the block.

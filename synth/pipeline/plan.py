@@ -18,7 +18,7 @@ from synth.errors import UsageError
 from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
 from synth.mechanisms import counts
-from synth.pipeline.methods import generator_named, granted
+from synth.pipeline.methods import check_pure, generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.rehearsal import rehearse
@@ -74,10 +74,12 @@ def plan(
     Privacy: public only.
     """
     check_schema(schema, tree=True)
-    composition.check(epsilon, delta)
+    composition.check(epsilon, delta, pure=True)
     check_num_rows(rows)
     link = relation_named(relation)
     generator = generator_named(method, link, options, tree=isinstance(schema, Dataset))
+    if delta == 0:
+        check_pure(generator)
     facts = with_target(schema, target)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
