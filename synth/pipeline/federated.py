@@ -77,7 +77,8 @@ def federated(
     """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
 
     ``schema``, ``seed``, ``num_rows``, ``reporter`` and ``options``: as of ``synth.run`` (``relation``, ``unit``,
-    ``options``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person should be in one site: who is in two is in two runs.
+    ``options``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person
+    should be in one site: who is in two is in two runs.
 
     **Guarantee**: for each site all that leaves it is (epsilon, delta)-DP for the relation on its rows, whatever the
     other sites do; no site's rows or exact sums reach another, or the generator. Errors: UsageError, InputError,
