@@ -23,6 +23,9 @@ from synth.questions import Bins
 from synth.schema.table import Schema
 
 
+MOST = 1_000_000  # values of a column that is asked about
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnlineAnswer:
     """``rows``: how many rows meet the question, about. ``counted``: under noise, or else the weights' own answer.
@@ -64,6 +67,8 @@ class OnlineSession:
     def _part(self, name: str, positions: Any) -> Bins:
         """The column's allowed positions as one group; whole parts only."""
         bins = self._door.bins[name]
+        if bins.cells > MOST:
+            raise UsageError(f"a question about {name}: of columns of more than {MOST:,} values nothing can be asked")
         inside = np.zeros(bins.cells, dtype=bool)
         inside[np.asarray(positions, dtype=np.int64)] = True
         groups = np.repeat(bins.groups, bins.widths)

@@ -29,7 +29,9 @@ def listed(name, *more, long=False, slow=False):
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
-LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
+LISTED = [
+    name for name in GENERATORS if name not in ("small_db", "online_weights")
+]  # for teaching sizes only: tests of its own
 NAMES = [listed(name, slow=name in ALIKE) for name in LISTED]
 PAIRS = [
     listed(n, r, long=r != GENERATORS[n].relations[0], slow=n in ALIKE and r != GENERATORS[n].relations[0])
