@@ -22,7 +22,6 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.table import Schema
 
-
 MOST = 1_000_000  # values of a column that is asked about
 
 
