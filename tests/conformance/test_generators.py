@@ -31,8 +31,6 @@ def listed(name, *more, long=False, slow=False):
 
 TEACHING = ("small_db", "online_weights")  # for tables of few cells: tests of their own
 LISTED = [name for name in GENERATORS if name not in TEACHING]
-    name for name in GENERATORS if name not in ("small_db", "online_weights")
-]  # for teaching sizes only: tests of its own
 NAMES = [listed(name, slow=name in ALIKE) for name in LISTED]
 PAIRS = [
     listed(n, r, long=r != GENERATORS[n].relations[0], slow=n in ALIKE and r != GENERATORS[n].relations[0])
