@@ -130,7 +130,21 @@ def test_the_public_face_is_small_and_whole():
 
     assert set(synth._HOME) == {
         *("run", "sample", "plan", "draft", "learn_schema", "Schema", "Synthesizer", "Result", "Release", "Ledger"),
-        *("compare", "report", "statistics", "estimates", "combine", "bundle", "card", "check", "methods", "mixtures"),
+        *(
+            "federated",
+            "online",
+            "Site",
+            "compare",
+            "report",
+            "statistics",
+            "estimates",
+            "combine",
+            "bundle",
+            "card",
+            "check",
+            "methods",
+            "mixtures",
+        ),
         *("SynthError", "InputError", "UsageError", "BudgetError", "SpentError"),
     }
     for interface in (synth, synth.app_api):

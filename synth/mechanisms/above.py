@@ -49,6 +49,8 @@ class Comparisons:
     def answer(self, question: Above, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> AboveRelease:
         """Whether the distance of the box's count from ``expected``, with noise, reaches the round's noisy threshold.
 
+        ``rows``: by column the positions (n,).
+
         **Guarantee**: all answers of one round together are (2 sensitivity / scale)-DP with delta 0 (above.md).
         """
         self._check(question)

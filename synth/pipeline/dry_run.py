@@ -19,7 +19,7 @@ from synth.generators.nested_mixture.generator import Nested
 from synth.jobs import Cancelled
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write
-from synth.pipeline.methods import generator_named, granted, resolve_device
+from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import wanted
 from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.request import RunRequest
@@ -149,6 +149,8 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
         Rules(table)
     generator = generator_named(request.method, link, request.options, tree=isinstance(schema, Dataset))
     generator = generator.quick() if isinstance(generator, Nested) else generator
+    if request.delta == 0:
+        check_pure(generator)
     plan = RunPlan(
         request=request,
         rows=wanted({n: place_of(f) for n, f in _frames(schema, rows).items()}, schema),

@@ -76,8 +76,9 @@ def federated(
 ) -> Federated:
     """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
 
-    ``options``: as of ``synth.run`` (``relation``, ``unit``, ``options``, ``assume_public`` and others), the same for
-    every site. A person should be in one site: who is in two is in two runs.
+    ``schema``, ``seed``, ``num_rows``, ``reporter`` and ``options``: as of ``synth.run`` (``relation``, ``unit``,
+    ``options``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person
+    should be in one site: who is in two is in two runs.
 
     **Guarantee**: for each site all that leaves it is (epsilon, delta)-DP for the relation on its rows, whatever the
     other sites do; no site's rows or exact sums reach another, or the generator. Errors: UsageError, InputError,

@@ -117,6 +117,16 @@ def is_pure(questions: Questions) -> bool:
     return set(kinds_of(questions.reads)) <= PURE
 
 
+def check_pure(questions: Questions) -> None:
+    """Errors: UsageError where a run with delta 0 would ask for what has no pure privacy."""
+    if not is_pure(questions):
+        names = ", ".join(n for n, g in GENERATORS.items() if is_pure(g))
+        raise UsageError(
+            f"delta 0: method {questions.name} adds noise that has no pure guarantee; give a delta of 1e-6, or choose "
+            f"one of {names}"
+        )
+
+
 def resolve_device(device: str, *, by_torch: bool = True) -> str:
     """The device that a name means; ``by_torch``: of a fit that could use another than the processor.
 

@@ -22,6 +22,8 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.table import Schema
 
+MOST = 1_000_000  # values of a column that is asked about
+
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineAnswer:
@@ -64,6 +66,8 @@ class OnlineSession:
     def _part(self, name: str, positions: Any) -> Bins:
         """The column's allowed positions as one group; whole parts only."""
         bins = self._door.bins[name]
+        if bins.cells > MOST:
+            raise UsageError(f"a question about {name}: of columns of more than {MOST:,} values nothing can be asked")
         inside = np.zeros(bins.cells, dtype=bool)
         inside[np.asarray(positions, dtype=np.int64)] = True
         groups = np.repeat(bins.groups, bins.widths)
@@ -90,8 +94,9 @@ def online(
 ) -> Iterator[OnlineSession]:
     """A session on a table, for as long as the ``with`` block lasts; the whole of epsilon and delta is charged first.
 
-    ``table``, ``options``: as of ``synth.run``; its ``options={"updates": 20}`` are those of the method
-    ``online_weights``. No more is ever charged, however many questions come.
+    ``table``, ``schema``, ``reporter``, ``options``: as of ``synth.run`` (``noise``: in tests); its
+    ``options={"updates": 20}`` are those of the method ``online_weights``. However many questions come, no more is ever
+    charged than ``epsilon`` and ``delta``.
 
     **Guarantee**: all answers together are (epsilon, delta)-DP for the relation on the unit; with delta 0 purely.
     Errors: UsageError, InputError, BudgetError before anything is spent; SpentError for an error inside the block.

@@ -17,7 +17,7 @@ from synth.errors import UsageError
 from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
 from synth.mechanisms import counts
-from synth.pipeline.methods import generator_named, granted
+from synth.pipeline.methods import check_pure, generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.priors import encoded, stated
@@ -85,10 +85,12 @@ def plan(
     Privacy: public only.
     """
     check_schema(schema, tree=True)
-    composition.check(epsilon, delta)
+    composition.check(epsilon, delta, pure=True)
     check_num_rows(rows)
     facts, link = taken(with_target(schema, target)), relation_named(relation)
     generator = generator_named(method, link, options, tree=isinstance(facts, Dataset))
+    if delta == 0:
+        check_pure(generator)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts

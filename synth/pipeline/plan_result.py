@@ -135,7 +135,7 @@ class Plan:
         """The forecast as a few lines."""
         lines = [
             f"{self.method} on {self.rows} rows, epsilon {self.epsilon:g}, delta {self.delta:g}, {self.relation}",
-            f"meaning: {self.meaning}, but for a probability of delta",
+            f"meaning: {self.meaning}" + (", but for a probability of delta" if self.delta else ""),
         ]
         for s in self.steps:
             lines.append(

@@ -11,6 +11,8 @@ from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import priors, public_columns, same_rows, totals
 from synth.pipeline.methods import check_schema, generator_named, granted, is_pure, resolve_device
+from synth.pipeline import priors, same_rows
+from synth.pipeline.methods import check_pure, check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.request import Note, RunRequest
@@ -255,12 +257,7 @@ def _check_pure(questions: Questions, share: float) -> None:
     """Errors: UsageError where a run with delta 0 would ask for what has no pure privacy."""
     if share > 0:
         raise UsageError("delta 0: what a schema lacks is learnt with a threshold that may fail; give a delta of 1e-6")
-    if not is_pure(questions):
-        names = ", ".join(n for n, g in GENERATORS.items() if is_pure(g))
-        raise UsageError(
-            f"delta 0: method {questions.name} adds noise that has no pure guarantee; give a delta of 1e-6, or choose "
-            f"one of {names}"
-        )
+    check_pure(questions)
 
 
 def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:

@@ -29,7 +29,8 @@ def listed(name, *more, long=False, slow=False):
     return pytest.param(name, *more, marks=[*marks, *([pytest.mark.long] if long else [])])
 
 
-LISTED = [name for name in GENERATORS if name != "small_db"]  # for teaching sizes only: tests of its own
+TEACHING = ("small_db", "online_weights")  # for tables of few cells: tests of their own
+LISTED = [name for name in GENERATORS if name not in TEACHING]
 NAMES = [listed(name, slow=name in ALIKE) for name in LISTED]
 PAIRS = [
     listed(n, r, long=r != GENERATORS[n].relations[0], slow=n in ALIKE and r != GENERATORS[n].relations[0])

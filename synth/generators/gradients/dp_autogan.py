@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting, part
+from synth.generators.base import Ask, Enough, Progress, Setting, part
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import HIDDEN, Adam, Network, generator
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, Release
+from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, CRITIC, whole_rate
 
 if TYPE_CHECKING:
@@ -81,6 +83,25 @@ class DPAutoGan(Descending):
 
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """Both trainings, each step of either with the noise that all of them together leave room for."""
+        code, plan = self._plans(ground, setting)
+        decoder = self._decoder(ask, code, ground, part(progress, 0.0, 0.5))
+        weights = self._against(ask, plan, ground, decoder, part(progress, 0.5, 1.0))
+        return DescentRelease(question=plan, weights=weights)
+
+    def check(self, ask: Ask, setting: Setting) -> None:
+        """As every method's; it asks for the first step of either training, so that the price of both is rehearsed."""
+        self.check_options()
+        self.check_schema(setting.schema)
+        with networks.one_thread():
+            ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
+            for plan in self._plans(ground, setting) if ground.bins else ():
+                made = networks.of(plan)
+                networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
+                with suppress(Enough):
+                    ask(Step(descent=plan, number=0, weights=networks.arrays(made)))
+
+    def _plans(self, ground: common.Ground, setting: Setting) -> tuple[Descent, Descent]:
+        """The two trainings: of the autoencoder, and of the critic."""
         assert setting.step_sigma is not None
         rate, together = whole_rate(self.rate), self.code_steps + self.steps
         noise = setting.step_sigma(rate=rate, steps=together, mu_elsewhere=ground.mu) * MARGIN
@@ -89,9 +110,7 @@ class DPAutoGan(Descending):
             purpose=CODE, network=AUTOENCODER, steps=self.code_steps, hidden=self.hidden, latent=self.latent, **usual
         )
         plan = Descent(purpose=JUDGE, network=CRITIC, steps=self.steps, hidden=self.hidden, latent=0, **usual)
-        decoder = self._decoder(ask, code, ground, part(progress, 0.0, 0.5))
-        weights = self._against(ask, plan, ground, decoder, part(progress, 0.5, 1.0))
-        return DescentRelease(question=plan, weights=weights)
+        return code, plan
 
     def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """The critic's half, before a decoder that was never trained."""

@@ -15,9 +15,8 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.method import Method
-from synth.generators.opendp_mbi.external_fit import as_product
 from synth.generators.product_mixture.model import Product
-from synth.generators.query_based.small_db import cut
+from synth.generators.query_based.small_db import axis_of, cut
 from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Above, AboveRelease, Bins, Laplace, LaplaceRelease
 from synth.schema.table import Schema
@@ -25,6 +24,7 @@ from synth.schema.table import Schema
 CELLS = 100_000  # most cells of the whole table: each question costs as much time
 COUNTING, COMPARING, MEASURING = "row count", "comparisons", "counts where the weights were far off"
 SAFE = 1 - 1e-5
+RECORDS, NUMBERS = 30_000, 50_000_000  # most records of the model, and of numbers in its components' tables
 SWEEPS = 3  # passes over all counts that are known, after each new one
 
 
@@ -120,8 +120,10 @@ class OnlineWeights(Method):
             if isinstance(release, LaplaceRelease) and release.question.purpose == MEASURING:
                 weights.follow(release.question.tables[0], float(release.values[0].sum()))
         progress(1.0)
-        each = {n: _each(b) for n, b in weights.bins.items()}
-        return as_product(weights.draw, each, [], setting, total=weights.total, rng=rng)
+        count = int(min(weights.total, RECORDS, NUMBERS / sum(b.size for b in weights.bins.values())))
+        records = weights.draw(max(count, 1), rng)
+        axes = tuple(axis_of(b, records[n]) for n, b in weights.bins.items())
+        return Product(total=weights.total, weights=np.full(max(count, 1), 1 / max(count, 1)), axes=axes)
 
     def cut(self, schema: Schema) -> dict[str, Bins]:
         """Each column's bins, as many as the table's cells allow."""
@@ -279,16 +281,6 @@ def total_of(releases: Sequence[Any], setting: Setting) -> float:
 
 def _cut(schema: Schema, most: int) -> dict[str, Bins]:
     return {n: cut(n, c, most) for n, c in schema.measured().items()}
-
-
-def _each(bins: Bins) -> Bins:
-    """The same groups, a leaf for every position."""
-    return Bins(
-        column=bins.column,
-        cells=bins.cells,
-        starts=np.arange(bins.cells),
-        groups=np.repeat(bins.groups, bins.widths),
-    )
 
 
 def _up(scale: float) -> float:

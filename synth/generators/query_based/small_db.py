@@ -112,20 +112,7 @@ class SmallDb(Method):
         sizes = [b.size for b in bins.values()]
         databases = _databases(prod(sizes), self._size(bins))
         codes = np.unravel_index(databases[chosen.index], sizes)
-        axes = []
-        for grouping, code in zip(bins.values(), codes, strict=True):
-            probs = np.eye(grouping.size, dtype=np.float32)[code]
-            widths = grouping.widths / np.bincount(grouping.groups, grouping.widths)[grouping.groups]
-            axes.append(
-                Axis(
-                    column=grouping.column,
-                    cells=grouping.cells,
-                    starts=grouping.starts,
-                    groups=grouping.groups,
-                    within=widths.astype(np.float32),
-                    probs=probs,
-                )
-            )
+        axes = [axis_of(grouping, code) for grouping, code in zip(bins.values(), codes, strict=True)]
         progress(1.0)
         count = len(codes[0])
         return Product(total=_total(releases, setting), weights=np.full(count, 1 / count), axes=tuple(axes))
@@ -189,6 +176,19 @@ def _total(releases: Sequence[Any], setting: Setting) -> float:
         return float(max(setting.public_rows, 1))
     counted = next(r for r in releases if r.question.purpose == TOTAL)
     return float(counted.question.expected[0][counted.index, 0])
+
+
+def axis_of(bins: Bins, codes: np.ndarray) -> Axis:
+    """A column of records in these groups (records,); inside a group all values alike."""
+    widths = bins.widths / np.bincount(bins.groups, bins.widths)[bins.groups]
+    return Axis(
+        column=bins.column,
+        cells=bins.cells,
+        starts=bins.starts,
+        groups=bins.groups,
+        within=widths.astype(np.float32),
+        probs=np.eye(bins.size, dtype=np.float32)[codes],
+    )
 
 
 def cut(name: str, column: Column, most: int) -> Bins:

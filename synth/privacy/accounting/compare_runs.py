@@ -171,7 +171,7 @@ def optimal(epsilons: Sequence[float], delta: float, *, mu: float = 0.0) -> floa
         reach = ceil(e / step - 1e-9)
         bit = np.zeros(2 * reach + 1)
         bit[[-1, 0]] = exp(reach * step) / (1 + exp(reach * step)), 1 / (1 + exp(reach * step))
-        laws = fast_sum(laws, bit)
+        laws = _added(laws, bit)
     losses = (np.arange(len(laws)) - (len(laws) - 1) / 2) * step
     wanted = delta * (1 - DELTA_SLACK)
 
@@ -185,7 +185,7 @@ def optimal(epsilons: Sequence[float], delta: float, *, mu: float = 0.0) -> floa
     return with_float_slack(high)
 
 
-def fast_sum(laws: np.ndarray, bit: np.ndarray) -> np.ndarray:
+def _added(laws: np.ndarray, bit: np.ndarray) -> np.ndarray:
     """The law of a sum with a loss of two values, the ends of ``bit``."""
     whole = np.zeros(len(laws) + len(bit) - 1)
     whole[: len(laws)] += bit[0] * laws

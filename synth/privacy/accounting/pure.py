@@ -30,7 +30,9 @@ def _(event: ExponentialMechanismDpEvent | PureDpEvent) -> float:
 
 
 def randomised_response(epsilon: float, orders: np.ndarray) -> np.ndarray:
-    """Renyi divergences, at ``orders`` above 1, of a bit told truly with odds e^epsilon to 1: no pure release has more.
+    """Renyi divergences of a bit told truly with odds e^epsilon to 1, which no pure release exceeds: (orders,).
+
+    ``orders`` (orders,): above 1.
 
     **Source**: Mironov, arXiv 1702.07476, Proposition 5; the worst case: Kairouz, Oh, Viswanath, arXiv 1311.0776.
 
@@ -44,7 +46,9 @@ def randomised_response(epsilon: float, orders: np.ndarray) -> np.ndarray:
 
 
 def laplace(epsilon: float, orders: np.ndarray, *, step: float = 0.0) -> np.ndarray:
-    """Renyi divergences, at ``orders`` above 1, of numbers with Laplace noise that move by epsilon scales in all.
+    """Renyi divergences of numbers with Laplace noise that move by epsilon scales in all: (orders,).
+
+    ``orders`` (orders,): above 1.
 
     ``step``: the lattice of discrete noise, in scales; 0 for continuous noise. **Source**: Mironov, arXiv 1702.07476,
     Proposition 6, for continuous noise; discrete: laplace.md, step 4.

@@ -44,7 +44,7 @@ def _(event: ZCDpEvent | ExponentialMechanismDpEvent) -> float:
 
 @singledispatch
 def curve_of(event: Event) -> np.ndarray | None:  # noqa: ARG001
-    """Renyi divergences of an event at ``zcdp.ORDERS``, where they are less than a rho says; else None.
+    """Renyi divergences (orders,) of an event at ``zcdp.ORDERS``, where they are less than a rho says; else None.
 
     Privacy: public only.
     """

@@ -127,6 +127,15 @@ def test_questions_one_by_one_are_near_the_truth_and_mostly_free():
     assert 0 < 30 - online.left < 30
 
 
+def test_online_weights_take_a_range_of_any_length():
+    huge = {"n": {"type": "integer", "min": 0, "max": 10**12}, "b": {"type": "categorical", "categories": ["x", "y"]}}
+    schema = synth.Schema.parse({"columns": huge})
+    setting = Setting(schema=schema, mu=0.0, sensitivity=1.0, signed=1.0, epsilon=1.0, public_rows=50)
+    model = OnlineWeights().fit([], setting, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
+    drawn = model.sample(100, rng=np.random.default_rng(1))
+    assert 0 <= drawn["n"].min() < 10**11 < 9 * 10**11 < drawn["n"].max() <= 10**12
+
+
 def test_weights_meet_the_counts_that_they_follow():
     bins = OnlineWeights().cut(TOY)
     weights = Weights(bins, 1000.0)

@@ -136,10 +136,10 @@ def published_linear_renyi_of(noise: str, scale: float, moves: Sequence[float], 
     >>> round(published_linear_renyi_of("laplace", 5.0, [1.0], 4.0), 4), round(laplace_linear_renyi(0.2, 4.0), 4)
     (0.0042, 0.0335)
     """
-    moved = np.abs(np.asarray(moves, dtype=float)) / scale
+    shifts = np.abs(np.asarray(moves, dtype=float)) / scale
     constant = 1.0 if noise == LAPLACE else sqrt(pi / 2)
-    grown = (len(moved) * log(2) + log(constant)) * (order - 1)
-    return float(np.logaddexp(0.0, grown + log(float((moved**order).sum())))) / (order - 1)
+    grown = (len(shifts) * log(2) + log(constant)) * (order - 1)
+    return float(np.logaddexp(0.0, grown + log(float((shifts**order).sum())))) / (order - 1)
 
 
 def published_matrix_renyi(queries: int, epsilon: float, order: float) -> float:
@@ -164,6 +164,6 @@ def bounded_linear_renyi_of(noise: str, scale: float, moves: Sequence[float], or
         moment = special.gammaln(power + 1)
     else:
         moment = power * log(2) / 2 + special.gammaln((power + 1) / 2) - log(pi) / 2
-    moved = np.abs(np.asarray(moves, dtype=float)) / scale
-    grown = log(float((moved**order).sum())) - (order - 1) * float(moment)
-    return len(moved) * log(2) + float(np.logaddexp(0.0, grown)) / (order - 1)
+    shifts = np.abs(np.asarray(moves, dtype=float)) / scale
+    grown = log(float((shifts**order).sum())) - (order - 1) * float(moment)
+    return len(shifts) * log(2) + float(np.logaddexp(0.0, grown)) / (order - 1)
