@@ -88,7 +88,7 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     features, pitch = question.features, question.pitch
     if isinstance(features, TreeScore):
         assert isinstance(rows, Forest)
-        return on_lattice(of_roots(features, rows, pitch), pitch, most=floor((ALLOWED / pitch) ** 2)).sum(0)
+        return _of_trees(features, rows, pitch)
     total = np.zeros(features.dim, dtype=np.int64)
     step = CHUNK if isinstance(features, Tensors) else max(HELD // features.dim, 1)
     for part in parts(rows, features.columns, step):
@@ -100,20 +100,23 @@ def sums(question: Embedding, rows: Mapping[str, np.ndarray]) -> np.ndarray:
     return total
 
 
-def of_roots(features: TreeScore, forest: Forest, pitch: float) -> np.ndarray:
-    """Each root's vector (roots, dim), of length one at most: the sum of its rows' on the lattice, shortened.
+def _of_trees(features: TreeScore, forest: Forest, pitch: float) -> np.ndarray:
+    """The exact sum of the roots' vectors: of each the sum of its rows' on the lattice, shortened, on it again.
 
     Whole numbers are added, so that neither the order of a root's rows nor other roots change a bit of it.
-    Privacy: reads rows, exact: they stay with the curator.
     """
     rows, roots = forest.rows(features.table, features.places), forest.roots(features.table)
-    sums = np.zeros((forest.num_roots, features.dim), dtype=np.int64)
-    step, most = max(HELD // features.dim, 1), floor((ALLOWED / pitch) ** 2)
-    for start in range(0, len(roots), step):
-        part = {n: p[start : start + step] for n, p in rows.items()}
-        np.add.at(sums, roots[start : start + step], on_lattice(features.of(part), pitch, most=most))
-    released = sums.T * pitch
-    return (released * features.factor(released)).T
+    order, most = np.argsort(roots, kind="stable"), floor((ALLOWED / pitch) ** 2)
+    step = max(HELD // (features.dim * int(np.bincount(roots, minlength=1).max())), 1) if len(roots) else 1
+    total = np.zeros(features.dim, dtype=np.int64)
+    for first in range(0, forest.num_roots if len(roots) else 0, step):
+        some = order[slice(*np.searchsorted(roots, [first, first + step], sorter=order))]
+        own = on_lattice(features.of({n: p[some] for n, p in rows.items()}), pitch, most=most)
+        sums = np.zeros((min(step, forest.num_roots - first), features.dim), dtype=np.int64)
+        np.add.at(sums, roots[some] - first, own)
+        released = sums.T * pitch
+        total += on_lattice((released * features.factor(released)).T, pitch, most=most).sum(0)
+    return total
 
 
 def on_lattice(features: np.ndarray, pitch: float, *, most: int) -> np.ndarray:

@@ -61,7 +61,7 @@ def solved(law: AnyLaw, measured: Sequence[Measured]) -> Estimate:
     estimate = expected(law, asked, shift, slope=slope_of(law, shift), converged=converged)
     if law.template.link in (COUNT, SURVIVAL):
         return estimate
-    if law.template.link == QUANTILE:
+    if isinstance(law, Law) and law.template.link == QUANTILE:
         last_move = shift - law.asked_at(measured[-1].score)
     else:
         last_move = estimate.values - measured[-1].score.coefficients

@@ -40,7 +40,8 @@ class Cut(NamedTuple):
 
     def of(self, score: Score) -> Score:
         """The score that is cut so."""
-        return replace(score, clip=self.clip, **({"most": self.length} if isinstance(score, TreeScore) else {}))
+        cut = replace(score, clip=self.clip)
+        return replace(cut, most=self.length) if isinstance(cut, TreeScore) else cut
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
