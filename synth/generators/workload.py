@@ -40,11 +40,12 @@ class Workload:
 
     @property
     def larger(self) -> tuple[NamedTable, ...]:
-        """The tables of three and more columns, each once, with the greatest of its weights."""
+        """Tables of three and more columns, and of two on groups of their own; each once, with its greatest weight."""
         best: dict[tuple[frozenset[str], tuple[str, ...]], NamedTable] = {}
         for table in self.tables:
+            own = len(table.columns) > 2 or bool(table.bins.keys() - {table.columns[0]} or table.numbers)
             key = frozenset(table.columns), (*sorted(table.bins), "", *sorted(table.numbers))
-            if len(table.columns) > 2 and (key not in best or table.weight > best[key].weight):
+            if own and (key not in best or table.weight > best[key].weight):
                 best[key] = table
         return tuple(best.values())
 

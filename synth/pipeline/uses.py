@@ -127,7 +127,7 @@ def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[
     exact = _groups(schema, [numbers, *factors])
     crossed = {tuple(sorted({factors[i].bins.column for i, _ in term})) for term in design.terms}
     together = {t for t in crossed if 2 < len(t) <= MOST_TOGETHER}
-    numbers = frozenset(n for n in predictors if n not in exact and schema.columns[n].is_numeric)
+    summed = frozenset(n for n in predictors if n not in exact and schema.columns[n].is_numeric)
     sets = [*((p,) for p in predictors), *combinations(predictors, 2), *sorted(together)]
     return response, [
         NamedTable(
@@ -135,7 +135,7 @@ def _of_formula(schema: Schema, use: named.RegressionUse, number: int) -> tuple[
             weight=use.weight,
             use=number,
             bins=_some(exact, (response, *s)),
-            numbers=numbers & {*s},
+            numbers=summed & {*s},
         )
         for s in sets
     ]

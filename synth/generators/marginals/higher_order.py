@@ -245,8 +245,8 @@ def _determined(tables: Sequence[CountsRelease], plan: PairPlan) -> list[tuple[s
     asked = tables[0].question.marginals
     if len(asked) > plan.wide:
         return []
-    again = (m.columns for t in tables[1:] if len(t.question.marginals) < len(asked) for m in t.question.marginals)
-    return [columns for columns in again if len(columns) == 2]
+    again = ([m.columns for m in t.question.marginals] for t in tables[1:] if len(t.question.marginals) < len(asked))
+    return [c for columns in again if max(map(len, columns)) == 2 for c in columns]
 
 
 def _answers(release: CountsRelease) -> Iterator[tuple[Marginal, np.ndarray]]:
