@@ -38,6 +38,7 @@ LABELS = Texts(
         "source": "Database",
         "target": "Column to predict",
         "unit": "Can a person appear in more than one row?",
+        "linked": "Keep the rows of one person together",
         "where": "Only rows with",
     }
 )
