@@ -40,6 +40,7 @@ LABELS = Texts(
         "target": "Column to predict",
         "unit": "Can a person appear in more than one row?",
         "uses": "One use a line, or a research plan",
+        "linked": "Keep the rows of one person together",
         "where": "Only rows with",
     }
 )

@@ -41,7 +41,7 @@ from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.persons import as_stated, as_tables
 from synth.schema.table import Schema
-from synth.sources.public_references import kept_whole
+from synth.sources.public_references import with_combinations
 from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
@@ -116,7 +116,7 @@ def planned(
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
-    schema = kept_whole(schema, public) if isinstance(schema, Dataset) and schema.public else schema
+    schema = with_combinations(schema, public) if isinstance(schema, Dataset) and schema.public else schema
     adjacency = adjacency_of(schema, relation)
     if request.delta == 0:
         _check_pure(asked, share)

@@ -37,7 +37,7 @@ from synth.report import (
 from synth.report.documents import pack
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
-from synth.schema.persons import PERSONS, PersonsTable, as_stated
+from synth.schema.persons import PERSONS, PersonsTable
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
@@ -227,9 +227,7 @@ def checked(folder: Path) -> StoredRelease:
     for problem in broken(Dataset.of(stored.schema), tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
-        _check_twin(
-            folder, as_stated(stored.schema), tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE])
-        )
+        _check_twin(folder, made[ONE], tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
     return stored
 
 

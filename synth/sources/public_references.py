@@ -26,7 +26,7 @@ def combinations(table: Table, columns: tuple[str, ...], *, name: str) -> list[t
     return result
 
 
-def kept_whole(schema: Dataset, public: Mapping[str, Table]) -> Dataset:
+def with_combinations(schema: Dataset, public: Mapping[str, Table]) -> Dataset:
     """The schema with a rule for each reference by several columns: only combinations of the public table occur.
 
     Errors: InputError where neither the table lies beside the others, nor a rule names the combinations.

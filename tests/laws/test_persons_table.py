@@ -18,7 +18,7 @@ from synth.schema.dataset import number_of
 from synth.schema.persons import PERSONS, ROWS, as_tables
 from synth.sources.persons_tables import persons_and_rows
 from synth.sources.rows.linking import TableRows, link
-from tests.laws.test_related_sensitivity import Given, texts
+from tests.laws.secret_numbers import Given, texts
 
 MOST = 3
 FLAG = {"type": "categorical", "categories": ["0", "1"]}
