@@ -17,7 +17,7 @@ sparse = Lazy("scipy.sparse")
 
 CANDIDATES = (40_000, 120_000)  # of a first program, and of a second where the first has no solution
 CHEAP = 1e-3  # a change, beside a row that is off
-SECONDS = 30.0  # of a program
+SECONDS = 60.0  # of a program
 MOST_ALIKE = 20  # rows that one effect is asked of
 ROUNDS = 5  # of search and program
 WITHIN = 40  # squared rows off, beyond which a program would only take time

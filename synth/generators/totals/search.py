@@ -21,7 +21,8 @@ TOGETHER = 20_000  # changes weighed at a time
 TRIES = 3  # values weighed for a row where rows are many
 PARTS = (1.0, 0.5, 0.25, 0.1, 0.03)  # of the changes that help, made together if that helps most
 PAIRED = 0.1  # part of the exchanges that swap two columns
-NEAR, SOON = 12, 3  # squared rows off, at which so many sweeps without any gain leave the rest to a program (finish.py)
+NEAR, SOON = 6, 20  # squared rows off, at which so many sweeps without any gain leave the rest to a program (finish.py)
+HEAT, TURN = 0.3, 3  # of the sweeps that make changes which do not help; by turns with sweeps that make none
 STALE = 40  # sweeps without any gain after which the search ends
 SWEEPS = 400  # of exchanges and changes, at most
 BY_MODEL = 12  # sweeps in which only what the model itself draws is taken
@@ -72,7 +73,7 @@ class Search:
                 progress(sweep, now)
             since = 0 if now < best else since + 1
             best = min(best, now)
-            heat = 0.0 if since < 2 else min(0.15 * since, 1.0)
+            heat = HEAT if since >= 2 and since // TURN % 2 else 0.0
             if now == 0 or since > (SOON if now <= NEAR else STALE):
                 break
         return now == 0
