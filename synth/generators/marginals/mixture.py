@@ -230,7 +230,7 @@ def said(
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
     histograms = sharpen(histograms, tables, total)
     publics = [r for r in releases if isinstance(r, PublicCounts)]
-    return total, histograms, tables, prior.targets(tables, publics, histograms, total)
+    return total, histograms, *prior.pooled(tables, prior.targets(tables, publics, histograms, total))
 
 
 def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
