@@ -30,8 +30,8 @@ def preview(
 
     ``schema``: complete, of one table; others are refused. ``out``: a folder. ``prior``: public tables or earlier
     releases; the one that covers most columns stands in for the private table, of which about ``rows`` rows are
-    expected. ``options``: as of ``run``. What lies in ``out`` is no release: its card and every page say so, and it can be neither bundled nor taken
-    as a prior.
+    expected. ``options``: as of ``run``. What lies in ``out`` is no release: its card and every page say so, and it can
+    be neither bundled nor taken as a prior.
 
     Errors: UsageError, InputError for whatever a run with these options would be refused for.
 
