@@ -5,22 +5,10 @@ from itertools import product
 import numpy as np
 
 from synth.schema import dataset as datasets
-from synth.sources.formats.text_table import Text
 from synth.sources.rows.linking import TableRows, link
+from tests.laws.secret_numbers import Given, texts
 
 MOST = 3
-
-
-class Given:
-    """Secret numbers that belong to rows: those of each table in turn. Neighbours share their common rows' numbers."""
-
-    def __init__(self, *numbers):
-        self.left = list(numbers)
-
-    def uniform_codes(self, size, *, high):  # noqa: ARG002
-        result = self.left.pop(0)
-        assert len(result) == size
-        return np.array(result, dtype=np.int64)
 
 
 def two(order=None):
@@ -31,12 +19,6 @@ def two(order=None):
         "c": {"columns": {"id": {"type": "identifier"}, "y": flag, "t": {"type": "integer", "min": 0, "max": 9}}},
     }
     return datasets.parse({"tables": tables, "keys": keys})
-
-
-def texts(values):
-    values = [str(v) for v in values]
-    distinct = sorted(set(values))
-    return Text(np.array(distinct, dtype=object), np.array([distinct.index(v) for v in values], dtype=np.int64))
 
 
 def forest(schema, roots):

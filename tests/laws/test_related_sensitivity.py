@@ -15,7 +15,7 @@ from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 from synth.sources.rows.linking import TableRows, link
-from tests.laws.small_forests import MOST, Given, forest, texts, trees, two
+from tests.laws.small_forests import MOST, forest, trees, two
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
 N, OTHER = Bins.each(place("p", number_of("c")), MOST + 1), Bins.each(place("c", "y", other=True), 2)

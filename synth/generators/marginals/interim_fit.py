@@ -60,7 +60,7 @@ def fit(
     """
     tables = [r for r in releases if isinstance(r, CountsRelease)]
     sharper = sharpen(histograms, tables, total)
-    targets = prior.targets(tables, publics, sharper, total) if fitted else []
+    tables, targets = prior.pooled(tables, prior.targets(tables, publics, sharper, total) if fitted else [])
     groups = layout.refine(sharper, tables, targets)
     problem, spans = layout.problem(sharper, groups, tables, total, targets)
     if not fitted:

@@ -254,7 +254,7 @@ def said(
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
     histograms = sharpen(histograms, tables, total)
     publics = [r for r in releases if isinstance(r, PublicCounts)]
-    targets = prior.targets(tables, publics, histograms, total)
+    tables, targets = prior.pooled(tables, prior.targets(tables, publics, histograms, total))
     totals = stated_totals(setting.schema, rules=False)
     if totals is not None:
         histograms, tables, targets = published.stated(totals, histograms, tables, targets, total)

@@ -36,12 +36,14 @@ Answer = tuple[Marginal, np.ndarray]
 class PriorTable:
     """A public table's expectation of a marginal's cells, in rows, each with ``variance`` around the truth.
 
-    ``values``, ``variance``: of the marginal's shape; an infinite variance says nothing of its cell.
+    ``values``, ``variance``: of the marginal's shape; an infinite variance says nothing of its cell. ``noisy``: of an
+    earlier release's answer, which errs in each cell by itself, as the private answer on the same cells does.
     """
 
     marginal: Marginal
     values: np.ndarray
     variance: np.ndarray
+    noisy: bool = False
 
     @property
     def weight(self) -> float:
@@ -197,9 +199,34 @@ def _answered(
         return [], set()
     spread = variances(known, least=total / max(publics[0].num_rows, 1))
     tables = [
-        PriorTable(marginal=m, values=v, variance=noise + s) for (m, v, noise), s in zip(made, spread, strict=True)
+        PriorTable(marginal=m, values=v, variance=noise + s, noisy=True)
+        for (m, v, noise), s in zip(made, spread, strict=True)
     ]
     return [t for t in tables if t.weight > WEAK], done
+
+
+def pooled(
+    tables: Sequence[CountsRelease], targets: Sequence[PriorTable]
+) -> tuple[list[CountsRelease], list[PriorTable]]:
+    """The tables, each averaged by precision with noisy targets of its cells as if it had been asked once more, and the
+    other targets. What one fit follows is then one answer, whose noise is known to it."""
+    noisy: dict[tuple, list[PriorTable]] = {}
+    for target in (t for t in targets if t.noisy):
+        noisy.setdefault(_key(target.marginal), []).append(target)
+    if not noisy:
+        return list(tables), list(targets)
+    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
+    made = [a for a in answers if _key(a[0]) not in noisy]
+    for key, (marginal, values) in averaged_by_bins(a for a in answers if _key(a[0]) in noisy).items():
+        precision, whole = np.full(marginal.shape, marginal.sigma**-2), values / marginal.sigma**2
+        for target in noisy[key]:
+            known = np.isfinite(target.variance)
+            weight = np.divide(1.0, target.variance, out=np.zeros(marginal.shape), where=known)
+            precision, whole = precision + weight, whole + weight * target.values
+        made.append((replace(marginal, sigma=sqrt(float((1 / precision).mean()))), whole / precision))
+    question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in made))
+    rest = [t for t in targets if not t.noisy]
+    return [CountsRelease(question=question, values=tuple(v for _, v in made))], rest
 
 
 def believed(tables: Sequence[CountsRelease], targets: Sequence[PriorTable]) -> list[CountsRelease]:
