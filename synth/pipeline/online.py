@@ -13,11 +13,11 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.query_based.online_weights import Online, OnlineWeights
 from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.condition import allowed_by
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import anybody
-from synth.pipeline.sample import allowed_by
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.table import Schema

@@ -10,8 +10,6 @@ from synth.generators import GENERATORS, TREES
 from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import priors, public_columns, same_rows, totals
-from synth.pipeline.methods import check_schema, generator_named, granted, is_pure, resolve_device
-from synth.pipeline import priors, same_rows
 from synth.pipeline.methods import check_pure, check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview

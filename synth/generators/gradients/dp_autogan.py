@@ -16,7 +16,6 @@ from synth.generators.gradients.trained import Descending, mean_gradient
 from synth.generators.mlp import HIDDEN, Adam, Network, generator
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
-from synth.questions import CountsRelease, Descent, DescentRelease, Release
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, CRITIC, whole_rate
 
