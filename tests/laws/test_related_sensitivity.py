@@ -15,6 +15,7 @@ from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 from synth.sources.rows.linking import TableRows, link
+from tests.laws.secret_numbers import Given, texts
 from tests.laws.small_forests import MOST, forest, trees, two
 
 X, Y = Bins.each(place("p", "x"), 2), Bins.each(place("c", "y"), 2)
