@@ -23,6 +23,8 @@ else:
     torch = Lazy("torch")
 
 JOIN, JOINED = 1.0, 4  # a misfit above this part of what noise explains joins so many mixtures
+FAR = 2.5  # times that: all of them, where single ones are much too poor
+EARLY = 0.2  # part of a descent's steps, before which it does not tell where it will end
 WHOLE = 2.2  # times the work of a descent, up to which steps look at all tables: they follow noise less
 MOST = 1.2e10  # work of a step that looks at all tables, above which mixtures are fewer
 CHECK = 10  # steps between looks at the stopping rule; of steps that look at a part, so many times three wholes
@@ -97,13 +99,13 @@ def fit(
         subsets = None if laid is problem else Subsets.of(laid)
         goal = problem.goal(options.stop, components=components)
         first = AdamDescent(rate=options.rate, last=options.last_rate, steps=options.steps, goal=goal, subsets=subsets)
-        loss = replace(first, chance=problem.chance, part=first.bears(work, options.work)).run(
+        poor = problem.goal(JOIN, components=components) + problem.loss_reduction - problem.shrunk_by
+        reachable = max(poor, goal) if shape[0] > 1 else inf
+        loss = replace(first, chance=problem.chance, part=first.bears(work, options.work), reachable=reachable).run(
             surface, logits, weights, part(progress, 0.0, 0.5)
         )
-        many = min(shape[0], JOINED)
-        poor = problem.goal(JOIN, components=components) + problem.loss_reduction - problem.shrunk_by
-        if loss > poor and many > 1:
-            logits, weights = _joined(logits, weights, many=many)
+        if loss > poor and shape[0] > 1:
+            logits, weights = _joined(logits, weights, many=shape[0] if loss > FAR * poor else min(shape[0], JOINED))
             goal = problem.goal(options.second_stop, components=components)
             then = replace(first, rate=options.second_rate, last=options.second_last, goal=goal)
             if subsets is not None:
@@ -133,7 +135,8 @@ class AdamDescent:
     ``chance``: how much of the rows' own chance is taken for noise on the way (``Surface.soften``); the goal is one of
     the noise alone. ``falling``: that, the pull to independence and that to smooth components fall to nothing with the
     rate, so that what they hide is found in the end. ``subsets``: of the tables, of which every step looks at another
-    one, about ``part`` of the whole; without, each looks at all.
+    one, about ``part`` of the whole; without, each looks at all. ``reachable``: a loss that the rest of the steps is to
+    come down to, else they are not taken: what joined mixtures are for.
     """
 
     rate: float
@@ -144,6 +147,7 @@ class AdamDescent:
     chance: float = 0.0
     subsets: Subsets | None = None
     part: float = 1.0
+    reachable: float = inf
 
     def bears(self, work: float, most: float) -> float:
         """The part of the tables that a step may look at, where one that looks at all costs ``work``, all ``most``."""
@@ -155,6 +159,7 @@ class AdamDescent:
         pull, smooth = surface.pull, surface.bends.strength
         rng = np.random.default_rng(0)  # of what is looked at when: the same for every run
         every = CHECK if self.subsets is None else max(CHECK, round(CHECK / (3 * self.part)))
+        before = inf
         for step in range(self.steps):
             fall = 0.5 * (1 + cos(pi * step / self.steps))
             if self.falling:
@@ -169,10 +174,23 @@ class AdamDescent:
                 surface.soften(self.chance * (fall if self.falling else 1.0))
                 loss = surface.plain_loss(logits, weights)
                 progress(Share(step / self.steps, loss=loss))
-                if loss < self.goal:
+                left = (self.steps - step) / every
+                if loss < self.goal or (step >= EARLY * self.steps and _beyond(self.reachable, loss, before, left)):
                     return loss
+                before = loss
             surface.step(logits, weights, move, None if self.subsets is None else self.subsets.drawn(self.part, rng))
         return surface.plain_loss(logits, weights)
+
+
+def _beyond(reachable: float, loss: float, before: float, checks: float) -> bool:
+    """Whether a loss that fell from ``before`` since the last look will be above ``reachable`` after so many more.
+
+    A loss falls ever more slowly: half the looks at the last pace are more than all will do.
+
+    >>> _beyond(1.0, 1.7, 1.78, 21), _beyond(1.0, 2.5, 3.0, 24), _beyond(1.0, 2.5, inf, 24)
+    (True, False, False)
+    """
+    return before < inf and loss * min(loss / before, 1.0) ** (checks / 2) > reachable
 
 
 def _joined(logits: torch.Tensor, weights: torch.Tensor, *, many: int) -> tuple[torch.Tensor, torch.Tensor]:

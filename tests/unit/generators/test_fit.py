@@ -157,6 +157,17 @@ def test_mixtures_are_joined_above_the_noises_own_misfit_and_not_below(stop, joi
     assert (max(calls) >= 0.5) == joined
 
 
+def test_mixtures_that_are_too_poor_end_their_own_descent_early_and_are_joined_into_one_where_they_are_far_off():
+    """Sixteen components against an identity of 16 in each of eight mixtures of two; the whole descent was 300 steps."""
+    calls = []
+    options = Options(components=2, ensembles=8, steps=300)
+    weights, _ = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    own = [c for c in calls if c < 0.5]
+    assert len(own) < 20, "thirty looks at its whole descent"
+    assert len(weights) == 16
+    assert abs(weights[:8].sum() - 0.5) > 1e-6, "two mixtures of four would have a half each"
+
+
 def test_progress_never_falls_and_ends_within_one():
     calls = []
     options = Options(components=6, ensembles=4, steps=50)
