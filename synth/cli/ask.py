@@ -71,7 +71,6 @@ def ask(
     from synth.report import answer_page
     from synth.report.words import written
     from synth.schema.dataset import load_any
-    from synth.verified import language
     from synth.verified.language import load as questions_of
 
     place = _place(table, epsilon, out)

@@ -98,7 +98,7 @@ def plan(
         if uses:
             raise UsageError("`uses=`: related tables have no such option yet; leave it out")
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
-        return forecast(facts, generator, grant, roots=rows, priors=priors)
+        return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}

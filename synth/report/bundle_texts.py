@@ -54,8 +54,8 @@ def parts(card: Mapping[str, Any], documents: Sequence[Paper]) -> list[tuple[str
     twin = [(dialect_copy.NAME, PARTS[dialect_copy.NAME])] if dialect_copy.DIGEST in card else []
     papers = [("documents/", about(documents))] if documents else []
     records = "croissant.json, ro-crate-metadata.json, dcat.jsonld, synthetic.csv-metadata.json, CITATION.cff"
-    named = ("index.html", "schema.json", "card.html", "report.html", "release.json", "model.json", "reproduce.py")
-    named = named if "keys" not in card else named[:-1]
+    named = ["index.html", "schema.json", "card.html", "report.html", "release.json", "model.json"]
+    named += [] if "keys" in card else ["reproduce.py"]
     return [*listed("synthetic.csv"), *twin, *listed(*named), *papers, (records, cited()), *listed("MANIFEST.sha256")]
 
 

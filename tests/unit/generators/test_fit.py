@@ -158,7 +158,7 @@ def test_mixtures_are_joined_above_the_noises_own_misfit_and_not_below(stop, joi
 
 
 def test_mixtures_that_are_too_poor_end_their_own_descent_early_and_are_joined_into_one_where_they_are_far_off():
-    """Sixteen components against an identity of 16 in each of eight mixtures of two; the whole descent was 300 steps."""
+    """An identity of 16 is too much for eight mixtures of two components; the whole descent was 300 steps."""
     calls = []
     options = Options(components=2, ensembles=8, steps=300)
     weights, _ = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
