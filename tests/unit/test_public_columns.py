@@ -67,6 +67,7 @@ def test_neighbours_pass_through_the_same():
 REFUSED = {
     "add_remove": ({"relation": "add_remove"}, "replace_one"),
     "zero_out": ({"relation": "zero_out"}, "replace_one"),
+    "a workbook": ({"frame": "t.xlsx"}, "workbook"),
     "a number of rows": ({"num_rows": 10}, "num_rows=10"),
     "a method without": ({"method": "dp_merf"}, "choose mixture"),
     "totals": (
