@@ -43,8 +43,8 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
         raise UsageError(f"public columns ({named}) need rows in an order, which a database has not; name a file")
     if str(asked.table or "").lower().endswith(WORKBOOKS):
         raise UsageError(
-            f"public columns ({named}): a workbook's empty rows are none, so that its rows have no fixed number; save the "
-            "table as CSV or Parquet"
+            f"public columns ({named}): a workbook's empty rows are none, so that its rows have no fixed number; save "
+            "the table as CSV or Parquet"
         )
     if asked.num_rows is not None:
         raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
