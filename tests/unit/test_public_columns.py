@@ -67,7 +67,6 @@ def test_neighbours_pass_through_the_same():
 REFUSED = {
     "add_remove": ({"relation": "add_remove"}, "replace_one"),
     "zero_out": ({"relation": "zero_out"}, "replace_one"),
-    "a workbook": ({"frame": "t.xlsx"}, "workbook"),
     "a number of rows": ({"num_rows": 10}, "num_rows=10"),
     "a method without": ({"method": "dp_merf"}, "choose mixture"),
     "totals": (
@@ -90,6 +89,13 @@ def test_what_they_do_not_go_with_is_refused_before_the_spend(name):
     more, words = REFUSED[name]
     with pytest.raises(SynthError, match=words):
         made("age", **more)
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
+def test_a_workbook_is_refused_since_its_empty_rows_are_none(tmp_path):
+    small_frame(5).to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(SynthError, match="a workbook's empty rows are none"):
+        made("age", frame=tmp_path / "t.xlsx")
     assert all(e.kind != "spend" for e in Ledger().entries())
 
 
