@@ -13,6 +13,7 @@ from synth.schema.constraints import columns_of
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
+WORKBOOKS = (".xlsx", ".xlsm", ".xls")
 IN_WORDS = (
     "the private cells of one row replaced by any others; its public columns ({}), the number and the order of the "
     "rows stay as they are"
@@ -40,6 +41,11 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
         )
     if asked.source is not None:
         raise UsageError(f"public columns ({named}) need rows in an order, which a database has not; name a file")
+    if str(asked.table or "").lower().endswith(WORKBOOKS):
+        raise UsageError(
+            f"public columns ({named}): a workbook's empty rows are none, so that its rows have no fixed number; save "
+            "the table as CSV or Parquet"
+        )
     if asked.num_rows is not None:
         raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
     if schema.totals:

@@ -187,7 +187,9 @@ def _parts(named: str, name: str, column: Column, conditions: Sequence[str]) -> 
             raise InputError(f"{named}: {name}={condition or '(empty)'}: {error}") from None
         spans += [(int(a), int(b), number) for a, b in zip(allowed.starts, allowed.ends, strict=True)]
     spans.sort()
-    starts, groups, end, rest = [], [], 0, len(conditions)
+    starts: list[int] = []
+    groups: list[int] = []
+    end, rest = 0, len(conditions)
     for first, last, number in spans:
         if first < end:
             before = conditions[groups[-1]]

@@ -92,6 +92,13 @@ def test_what_they_do_not_go_with_is_refused_before_the_spend(name):
     assert all(e.kind != "spend" for e in Ledger().entries())
 
 
+def test_a_workbook_is_refused_since_its_empty_rows_are_none(tmp_path):
+    small_frame(5).to_excel(tmp_path / "t.xlsx", index=False)
+    with pytest.raises(SynthError, match="a workbook's empty rows are none"):
+        made("age", frame=tmp_path / "t.xlsx")
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
 @pytest.mark.parametrize(("facts", "words"), [({"type": "identifier"}, "no role"), ({"reason": " "}, "say why")])
 def test_a_role_needs_a_reason_and_values(facts, words):
     column = {"type": "integer", "min": 0, "max": 9, "role": "public", "reason": "x", **facts}

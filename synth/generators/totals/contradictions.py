@@ -64,7 +64,8 @@ def _feasible(layout: Layout, tables: Sequence[int]) -> bool:
     joint = np.stack([i.ravel() for i in np.indices(sizes)], axis=1)
     atoms = np.zeros((len(joint), len(layout.columns)), dtype=np.int64)
     atoms[:, columns] = joint
-    blocks, low, high = [np.ones((1, len(joint)))], [[layout.totals.num_rows]], [[layout.totals.num_rows]]
+    blocks, rows = [np.ones((1, len(joint)))], np.array([layout.totals.num_rows])
+    low, high = [rows], [rows]
     for t in tables:
         cells = layout.cells(t, atoms)
         shape = (len(layout.low[t]), len(joint))

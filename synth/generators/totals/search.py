@@ -305,7 +305,7 @@ class Search:
             size = len(self.counts[t])
             self.counts[t] += np.bincount(after, minlength=size) - np.bincount(cells, minlength=size)
             self.cells[t][rows] = after
-        self.atoms[np.ix_(rows, list(columns))] = new
+        self.atoms[np.ix_(rows, np.asarray(columns))] = new
 
 
 def _first_of(rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
