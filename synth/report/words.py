@@ -58,8 +58,8 @@ def reason(use: Use) -> str:
 
 def _named(part: str) -> str:
     """A part's name and, in brackets, why it is left out."""
-    name, between, why = part.partition(" (")
-    return f"{name} ({prose(why.removesuffix(')'))})" if between else prose(part)
+    name, between, why = part.rpartition(" (")
+    return f"{names(name)} ({prose(why.removesuffix(')'))})" if between else prose(part)
 
 
 def shown(use: Use) -> tuple[str, str]:

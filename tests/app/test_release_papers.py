@@ -53,7 +53,7 @@ def test_what_is_missing_stands_before_the_downloads_and_the_form_fills_it(done)
     at = fill(done)
     assert not at.exception
     assert "6 of 6 papers are finished" in said(at)
-    assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 7
+    assert len([n for n in packed(of(at)) if n.startswith("documents/")]) == 6
     card = json.loads(packed(of(at))["card.json"])["deployment"]
     assert card["approver"] == "approver *stated*"
 
