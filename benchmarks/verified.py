@@ -305,6 +305,8 @@ def speed(folder: Path, cell: Row) -> Row:
 def markdown(rows: list[Row]) -> str:
     """Errors by way and epsilon."""
     reported = [r for r in rows if r.get("part") == "accuracy" and r["error"] is not None]
+    ways, asked = [*WAYS, *INSIDE], list(ASKED)
+    reported.sort(key=lambda r: (asked.index(r["question"]), r["epsilon"], ways.index(r["way"])))
     return means(reported, by=("question", "way", "epsilon"), columns={"error": ("error, standard errors", 2)})
 
 
