@@ -84,7 +84,7 @@ def plan(
     grant = granted(epsilon, delta, adjacency, learning=False)
     if isinstance(facts, Dataset):
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
-        return forecast(facts, generator, grant, roots=rows, priors=priors)
+        return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     mu, size = grant.mu, counts.sensitivity(adjacency)
