@@ -88,7 +88,7 @@ def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
 
 
 def test_the_forecast_is_rehearsed_on_the_priors_own_units_and_says_what_they_leave_of_the_noise(older):
-    asked = {"rows": 300, "epsilon": 1.0, "delta": 1e-5}
+    asked = {"rows": 5_000, "epsilon": 1.0, "delta": 1e-5}
     alone = synth.plan(SCHEMA, **asked)
     beside = synth.plan(SCHEMA, **asked, prior=[older], prior_reason=WHY)
     assert (alone.like, beside.like) == (None, "older")

@@ -18,7 +18,7 @@ SCHEMA = datasets.parse(
 )
 
 
-def told(forest, root):
+def as_lists(forest, root):
     """A root with everything below it, as nested lists."""
     mids = np.flatnonzero(forest["mid"].parent == root)
     lows = [forest["low"].columns["x"][forest["low"].parent == m].tolist() for m in mids]
@@ -33,7 +33,7 @@ def told(forest, root):
 def test_trees_come_whole_in_order_and_as_often_as_named():
     forest, rows = made_up(SCHEMA, 40), np.array([7, 3, 7, 39, 0])
     made = forest.of_roots(rows)
-    assert [told(made, i) for i in range(len(rows))] == [told(forest, r) for r in rows]
+    assert [as_lists(made, i) for i in range(len(rows))] == [as_lists(forest, r) for r in rows]
     for below, above in (("mid", "top"), ("low", "mid")):
         many = made[above].columns[number_of(below)]
         np.testing.assert_array_equal(np.bincount(made[below].parent, minlength=len(many)), many)
