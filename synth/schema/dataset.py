@@ -43,7 +43,7 @@ class Dataset(Tree):
 
     @property
     def uses(self) -> None:
-        """Related tables have none of their own yet: each table's schema may."""
+        """Related tables have none yet."""
 
     @property
     def learnt(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from synth.schema import related_constraints
+from synth.schema import persons_rules, related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 from synth.schema.persons_rules import MOST_CHILDREN
@@ -41,6 +41,12 @@ def _table_problems(schema: Tree) -> Iterator[str]:
             yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
         if table.person is not None:
             yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
+        if table.uses:
+            yield f"table {name}: related tables have no uses yet; leave them out"
+        if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + persons_rules.own(
+            table
+        ):
+            yield f"table {name}: {alone[0]} is for one table in which persons repeat; leave it out"
         if not table.measured():
             yield f"table {name}: every column is an identifier; there is nothing to learn"
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:

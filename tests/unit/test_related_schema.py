@@ -66,6 +66,12 @@ WRONG = {
     "order of nothing": ({"keys__0__order": "when"}, "order 'when' is not among the columns"),
     "order by the key": ({"keys__0__order": "patient"}, "order stays.patient"),
     "a table's unit": ({"tables__stays__unit": "patient", "tables__stays__max_rows": 3}, "leave out unit"),
+    "a table's uses": ({"tables__stays__uses": ["predict days"]}, "table stays: related tables have no uses yet"),
+    "a table's order": ({"tables__stays__order": "days"}, "order is for one table in which persons repeat"),
+    "a person's column": (
+        {"tables__stays__columns__days__of": "unit"},
+        "days is for one table in which persons repeat",
+    ),
     "keys of other lengths": ({"keys__0__columns": ["patient", "sid"]}, "2 columns of stays and 1 of patients"),
     "a name that is a path": ({"tables": {**PLAIN["tables"], "../x": PLAIN["tables"]["acts"]}}, "letters, digits"),
     "more facts": ({"keys__0__share": 1}, "is no fact of related tables"),
