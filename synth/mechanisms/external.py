@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,20 +162,7 @@ def _algorithm(dp: Any, question: External, measured: float, released: "_Measure
     common = {"estimator": released.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
     if question.algorithm == "mst":
         return dp.mbi.MST(**common)
-    return dp.mbi.AIM(
-        queries=_queries(dp, question), rounds=question.rounds or None, max_size=question.max_size, **common
-    )
-
-
-def _queries(dp: Any, question: External) -> Any:
-    """All pairs, and the named tables with their weights: public, as the question is."""
-    if not question.workload:
-        return 2
-    named = [
-        dp.mbi.Count(tuple(f"c{i}" for i in t), w) for t, w in zip(question.workload, question.weights, strict=True)
-    ]
-    pairs = combinations([f"c{i}" for i in range(len(question.bins))], 2)
-    return [*(dp.mbi.Count(p) for p in pairs), *named]
+    return dp.mbi.AIM(queries=2, rounds=question.rounds or None, max_size=question.max_size, **common)
 
 
 class _Measured:

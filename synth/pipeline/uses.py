@@ -15,7 +15,7 @@ from synth.schema.column import CATEGORICAL
 from synth.schema.table import Schema
 from synth.verified import formula
 
-NOT_BY = "method {} does not divide its budget by uses; mixture and aim do"
+NOT_BY = "method {} does not divide its budget by uses; mixture does"
 FEW = 12  # values of a term, up to which its column is counted in just these groups
 MOST_TOGETHER = 3  # predictors beside the outcome in one table
 

@@ -17,8 +17,7 @@ class External:
     ``bins``: one grouping for each column, at least two, each of at least two bins that hold every position.
     ``rho``: the whole answer's zero-concentrated differential privacy, towards tables that differ by at most
     ``contributions`` rows added or removed (a replaced row is two). ``rounds``: most tables that AIM asks for; 0 for
-    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs, AIM
-    also among the tables of ``workload`` (numbers of ``bins``), each with one of the ``weights`` against a pair's 1.
+    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -31,8 +30,6 @@ class External:
     contributions: int = 1
     rounds: int = 0
     max_size: float = 80.0
-    workload: tuple[tuple[int, ...], ...] = ()
-    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -43,10 +40,6 @@ class External:
             raise ValueError("rounds are 0 or more, contributions 1 or more")
         if len(self.bins) < 2 or any(b.size < 2 or b.groups.min() < 0 for b in self.bins):
             raise ValueError("at least two columns, each of at least two bins that hold every position, are needed")
-        if len(self.weights) != len(self.workload) or any(not (isfinite(w) and w > 0) for w in self.weights):
-            raise ValueError("a positive weight for each table of the workload is needed")
-        if any(len(set(t)) < len(t) or not set(t) <= set(range(len(self.bins))) for t in self.workload):
-            raise ValueError("a table of the workload names columns of the question, each once")
         if len({b.column for b in self.bins}) < len(self.bins):
             raise ValueError("each column may be asked about once")
 

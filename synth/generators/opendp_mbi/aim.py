@@ -20,7 +20,6 @@ class Aim(ExternalMethod):
 
     name: str = "aim"
     barrier: str = "before the fit"
-    takes_uses: ClassVar[bool] = True
     summary: str = "OpenDP's AIM: tables chosen one after another where the model is worst"
     reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
     relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")

@@ -16,7 +16,6 @@ from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.merging import merge
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.product_mixture.model import Product
-from synth.generators.workload import PAIR
 from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.questions import Bins, CountsRelease, External, ExternalRelease
 
@@ -53,23 +52,11 @@ def measure(
             f"method {algorithm}: epsilon and delta are so small that its library cannot draw the noise; raise epsilon"
         )
     rows = round(setting.signed)
-    limits |= _named(setting, groups) if algorithm == "aim" else {}
     releases.append(
         ask(External(purpose=algorithm, algorithm=algorithm, bins=tuple(groups), rho=rho, contributions=rows, **limits))
     )
     progress(1.0)
     return releases
-
-
-def _named(setting: Setting, groups: Sequence[Bins]) -> dict[str, Any]:
-    """The tables that uses name, as AIM's workload; those of columns that have one bin are left out."""
-    number = {b.column: i for i, b in enumerate(groups)}
-    weights: dict[tuple[int, ...], float] = {}
-    for table in setting.workload.tables:
-        if all(n in number for n in table.columns):
-            key = tuple(sorted(number[n] for n in table.columns))
-            weights[key] = max(weights.get(key, 0.0), PAIR * table.weight)
-    return {"workload": tuple(weights), "weights": tuple(weights.values())}
 
 
 def grouped(releases: Sequence[Any], setting: Setting, *, bins: int) -> dict[str, Bins]:

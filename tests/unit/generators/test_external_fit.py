@@ -8,11 +8,9 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Setting
-from synth.generators.opendp_mbi import external_fit
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
-from synth.generators.workload import NamedTable, Workload
-from synth.questions import Bins, Counts, ExternalRelease
+from synth.questions import Counts, ExternalRelease
 from synth.release import store
 from tests.unit.generators.helpers import OpenSession, quiet
 
@@ -106,17 +104,3 @@ def test_one_column_alone_is_counted_with_the_whole_budget():
 def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match="`options"):
         wrong.check_options()
-
-
-def test_aim_has_the_tables_of_uses_as_its_workload():
-    groups = [Bins.each(n, 3) for n in ("a", "b", "c")]
-    workload = Workload(
-        tables=(
-            NamedTable(columns=("c", "a"), weight=2.0),
-            NamedTable(columns=("a", "c")),
-            NamedTable(columns=("a", "b", "c")),
-            NamedTable(columns=("a", "gone")),
-        )
-    )
-    setting = Setting(schema=None, mu=1.0, sensitivity=1.0, workload=workload)
-    assert external_fit._named(setting, groups) == {"workload": ((0, 2), (0, 1, 2)), "weights": (16.0, 8.0)}
