@@ -54,7 +54,7 @@ class OnlineWeights(Method):
     comparing: float = 0.7
     counting: float = 0.05
     ranges: ClassVar[Mapping[str, Range]] = {
-        "updates": Between(1, 10_000),
+        "updates": Between(1, 200),
         "questions": Between(1, 1_000_000),
         "bins": Between(2, 4096),
         "accuracy": Between(0.0, 1.0),
