@@ -91,6 +91,7 @@ def _belonging(w: Wizard) -> None:
         _("The same in all rows of one person"),
         may,
         key=_held(f"own_{w.edition}", [n for n in may if readable[n].get("of") == "unit"], may),
+        placeholder=_("Choose columns"),
         help=_(
             "Columns like sex or year of birth, as you know them: this is not read from the table. Where the rows of a "
             "person differ all the same, one of them is drawn."

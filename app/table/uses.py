@@ -38,7 +38,9 @@ def _uses(uses: list[Plain]) -> None:
     text = st.text_area(
         _("One use a line, or a research plan"),
         key=f"uses_{len(uses)}",
-        placeholder="age by sex by district\nincome ~ age + sex*education\ncompare income across sex\npredict income",
+        placeholder=_(
+            "age by sex by district\nincome ~ age + sex*education\ncompare income across sex\npredict income"
+        ),
         help=_(
             "Tables of two to four columns (age by sex), regressions (income ~ age), groups (compare income across "
             "sex), targets (predict income), columns that matter, correlations. A sentence that names two to four "

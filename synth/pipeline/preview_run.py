@@ -34,7 +34,7 @@ from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 ONE_TABLE = (
-    "a preview is of one table; of related ones `synth plan --prior` rehearses the questions on the public tables"
+    "a preview is of one table; of related ones a forecast with `prior=` rehearses the questions on the public tables"
 )
 MOST_ROWS = 100_000  # of the stand-in
 TWIN, RELEASE = "public_twin.csv", "release"

@@ -59,6 +59,7 @@ class Synthesizer:
         max_rows: int | None = None,
         linked: bool | None = None,
         learn_share: float | None = None,
+        uses: str | Sequence[Any] = (),
         prior: str | Path | Sequence[str | Path] = (),
         prior_reason: str | Sequence[str] | None = None,
         num_rows: int | None = None,
@@ -87,6 +88,7 @@ class Synthesizer:
         self.max_rows = max_rows
         self.linked = linked
         self.learn_share = learn_share
+        self.uses = uses
         self.prior = prior
         self.prior_reason = prior_reason
         self.num_rows = num_rows

@@ -21,15 +21,17 @@ MAX_FACTORS = 3
 
 
 def codes(bins: Bins, positions: np.ndarray) -> np.ndarray:
-    """The bin of each position, int64 of the shape of ``positions``; -1 for none.
+    """The bin of each position, int64 of the shape of ``positions``; -1 for none. Beyond the last cell: the last one's.
 
     Privacy: public only, or as private as the positions it is given.
 
     >>> codes(Bins(column="b", cells=3, starts=[0, 1, 2], groups=[0, -1, 1]), np.array([2, 1, 0]))
     array([ 1, -1,  0])
+    >>> codes(Bins(column="b", cells=2, starts=[0, 1], groups=[0, 1]), np.array([7, 0]))
+    array([1, 0])
     """
     if bins.cells <= len(positions):
-        return np.repeat(bins.groups, np.diff(bins.starts, append=bins.cells))[positions]
+        return np.repeat(bins.groups, np.diff(bins.starts, append=bins.cells))[np.minimum(positions, bins.cells - 1)]
     return bins.groups[np.searchsorted(bins.starts, positions, side="right") - 1]
 
 

@@ -40,6 +40,8 @@ class PublicCounts(PublicAnswers):
     Of an earlier release, whose rows err as its model does, also what its noisy ``answers`` say of the same cells, in
     its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked;
     both are empty where none was.
+
+    Errors: ValueError for arrays of another shape than their marginal's.
     """
 
     question: Counts

@@ -14,8 +14,8 @@ from synth.report.words import level, stored
 def readme(card: Mapping[str, Any], documents: Sequence[Paper] = ()) -> str:
     """What the bundle is and holds, as Markdown."""
     alone = "keys" not in card  # else persons keep their rows, and answers are fitted by the run alone
-    again = ["python reproduce.py", "synth sample . --num-rows 1000"] if alone else ["synth sample . --num-roots 500"]
-    commands = "".join(f"    {line}\n" for line in [*again, "synth card check card.json"])
+    again = "    python reproduce.py\n    synth sample . --num-rows 1000\n"
+    commands = (again if alone else "    synth sample . --num-roots 500\n") + "    synth card check card.json\n"
     files_of = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, documents))
     what = _(
         "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "

@@ -5,30 +5,45 @@ A schema asks for it by ``linked``, by a column that is ``of`` the unit (one val
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from synth.schema.column import UNREAD
-from synth.schema.constraints import columns_of, derived
-
-if TYPE_CHECKING:
-    from synth.schema.table import Schema
+from synth.schema.column import UNREAD, Column
+from synth.schema.constraints import Constraint, columns_of, derived
 
 MOST_CHILDREN = 50  # rows of one person, or of one parent under one key
 
 
-def asked(schema: "Schema") -> bool:
+class Stated(Protocol):
+    """What a table's schema says of persons and their rows."""
+
+    columns: dict[str, Column]
+    constraints: tuple[Constraint, ...] | None
+    linked: bool | None
+    order: str | None
+    max_rows: int | None
+    weight: str | None
+
+    @property
+    def person(self) -> str | None:
+        """The column that names a person."""
+
+    def measured(self) -> dict[str, Column]:
+        """The columns that are counted."""
+
+
+def asked(schema: Stated) -> bool:
     """Whether the rows of one person are to belong together in the result. Privacy: public only."""
     if schema.linked is not None:
         return schema.linked
     return schema.order is not None or bool(own(schema))
 
 
-def own(schema: "Schema") -> list[str]:
+def own(schema: Stated) -> list[str]:
     """The columns that are a person's own, one value in all the rows. Privacy: public only."""
     return [n for n, c in schema.columns.items() if c.of == "unit" and c.type != "omitted"]
 
 
-def problems(schema: "Schema") -> Iterator[str]:
+def problems(schema: Stated) -> Iterator[str]:
     """Yields a sentence for each rule that columns of a person, or the order of rows, break. Privacy: public only."""
     for name in own(schema):
         if name == schema.person:
@@ -41,7 +56,7 @@ def problems(schema: "Schema") -> Iterator[str]:
         yield "linked: of a person one row is kept, so no rows belong together; state max_rows of 2 or more"
 
 
-def _order_problems(schema: "Schema", name: str) -> Iterator[str]:
+def _order_problems(schema: Stated, name: str) -> Iterator[str]:
     column = schema.columns.get(name)
     if column is None:
         yield f"order {name!r} is not among the columns"
@@ -53,7 +68,7 @@ def _order_problems(schema: "Schema", name: str) -> Iterator[str]:
         yield f"order {name!r} is given by a constraint; name a column that is read"
 
 
-def refused(schema: "Schema") -> Iterator[str]:
+def refused(schema: Stated) -> Iterator[str]:
     """Yields a sentence for each reason why a table's persons cannot keep their rows. Privacy: public only."""
     if schema.person is None:
         named = own(schema)

@@ -5,6 +5,8 @@ Proof note: synth/mechanisms/counts.md.
 
 from collections.abc import Callable
 
+import numpy as np
+
 MOST_STEPS = 100
 NEAREST = 4 * 2.0**-52  # of the root itself
 
@@ -38,7 +40,8 @@ def root(f: Callable[[float], float], low: float, high: float, *, near: float) -
         if f_here == 0 or abs(half) < close:
             return here
         if abs(last) > close and abs(f_here) < abs(f_before):
-            tried = _interpolated(before, here, across, f_before, f_here, f_across)
+            with np.errstate(all="ignore"):  # an infinite value makes no number of it, which is not good
+                tried = _interpolated(before, here, across, f_before, f_here, f_across)
             good = 2 * abs(tried) < min(abs(last), 3 * abs(half) - close)
             last, step = (step, tried) if good else (half, half)
         else:

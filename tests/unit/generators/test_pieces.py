@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from synth.errors import UsageError
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals import fit_mixture as mixture_fit
+from synth.generators.marginals.problem import TableMatrix
 from synth.generators.marginals.surface import Surface
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.slices import training
@@ -90,15 +91,13 @@ def tables():
     truth = rng.dirichlet(np.full(12**3, 0.05)).reshape(12, 12, 12)
     sums = [truth.sum(({0, 1, 2} - set(p)).pop()) for p in pairs]
     blocks = [
-        mixture_fit.TableMatrix(rows=spans[a], cols=spans[b], y=t, precision=np.full((12, 12), 1e5))
+        TableMatrix(rows=spans[a], cols=spans[b], y=t, precision=np.full((12, 12), 1e5))
         for (a, b), t in zip(pairs, sums, strict=True)
     ]
     mass = np.concatenate([sums[0].sum(1), sums[0].sum(0), sums[1].sum(0)])
     joint = np.stack([np.repeat(spans[1][:5], 12), np.tile(spans[2], 5)])
     whole = truth[:, :5].reshape(12, 60)
-    blocks.append(
-        mixture_fit.TableMatrix(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5))
-    )
+    blocks.append(TableMatrix(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5)))
     return mixture_fit.Problem(
         column=np.repeat([0, 1, 2], 12),
         mass=mass,
