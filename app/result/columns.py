@@ -43,6 +43,13 @@ def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
         st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
 
 
+def _written(cell: str) -> str:
+    """A cell of a column's numbers: its name, a figure, or one of dates in days."""
+    if cell.endswith(" days"):
+        return _("{n} days").format(n=cell.removesuffix(" days"))
+    return NUMBERS.get(cell) or phrase(cell)
+
+
 def _one(result: Any) -> None:
     name = st.selectbox(
         _("Column"), list(result.columns), key="compare_column", help=_("Shares of its values in both tables.")
@@ -52,7 +59,7 @@ def _one(result: Any) -> None:
     if text := charts.rest(one):
         st.caption(frame.escape(text))
     if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
-        lines = [f"| {' | '.join(frame.escape(NUMBERS.get(cell) or phrase(cell)) for cell in row)} |" for row in rows]
+        lines = [f"| {' | '.join(frame.escape(_written(cell)) for cell in row)} |" for row in rows]
         st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
     notes = [
         _(

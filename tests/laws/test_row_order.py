@@ -35,6 +35,7 @@ from tests.laws import related_trees
 
 ROWS = 40
 DRAWS = 12  # of either order: two heaps by chance once in 2 ** 24
+STEPS = {"steps": 4, "points": 16}  # of a training that factorises a covariance of its points at each step
 FORMS = [
     pytest.param(name, {option: value}, id=f"{name}-{option}={value}" if option else name)
     for name, method in GENERATORS.items()
@@ -71,7 +72,8 @@ def questions(name, options, relation):
         return curator.ask(question)
 
     try:
-        method = with_options(GENERATORS[name], {**QUICK.get(name, {}), **{o: v for o, v in options.items() if o}})
+        short = STEPS if options.get("form") == "stepwise" else QUICK.get(name, {})
+        method = with_options(GENERATORS[name], {**short, **{o: v for o, v in options.items() if o}})
         method.check_options()
         method.measure(ask, budget.setting(schema, grant, public_rows=ROWS), progress=lambda _: None)
     except SynthError:
