@@ -85,7 +85,7 @@ class OnlineWeights(Method):
         for box in islice(boxes(online.bins), 1):
             for _ in range(self.updates):
                 online.far(box, 0.0)
-                online.update(box)
+                online.counted(box)  # the weights stay: to follow all counts again after each takes seconds
 
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """All cells of single columns, then of pairs, in a public order, until updates or questions are used up."""
@@ -182,10 +182,15 @@ class Online:
 
     def update(self, box: tuple[Bins, ...]) -> float:
         """The count under noise; the weights follow it, and one update is used."""
+        count = self.counted(box)
+        self.weights.follow(box, count)
+        return count
+
+    def counted(self, box: tuple[Bins, ...]) -> float:
+        """The count under noise; one update is used."""
         release = self.ask(Laplace(purpose=MEASURING, tables=(box,), scale=self.noise))
         self._note(release)
         self.left -= 1
-        self.weights.follow(box, float(release.values[0].sum()))
         return float(release.values[0].sum())
 
     def _note(self, release: Any) -> None:

@@ -4,7 +4,7 @@ Proof note: synth/mechanisms/external.md.
 """
 
 from collections.abc import Sequence
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 import numpy as np
 
@@ -53,12 +53,27 @@ def curve_of(event: Event) -> np.ndarray | None:  # noqa: ARG001
 
 @curve_of.register
 def _(event: PureDpEvent) -> np.ndarray:
-    return event.count * pure.randomised_response(event.ratio, zcdp.ORDERS)
+    return event.count * _told(event.ratio)
 
 
 @curve_of.register
 def _(event: LaplaceDpEvent) -> np.ndarray:
-    return event.count * pure.laplace(event.ratio, zcdp.ORDERS, step=event.pitch / event.sigma)
+    return event.count * _moved(event.ratio, event.pitch / event.sigma)
+
+
+@lru_cache(maxsize=256)  # a session's events are alike, and all of them are composed again at each of its questions
+def _told(ratio: float) -> np.ndarray:
+    return _constant(pure.randomised_response(ratio, zcdp.ORDERS))
+
+
+@lru_cache(maxsize=256)
+def _moved(ratio: float, step: float) -> np.ndarray:
+    return _constant(pure.laplace(ratio, zcdp.ORDERS, step=step))
+
+
+def _constant(curve: np.ndarray) -> np.ndarray:
+    curve.flags.writeable = False
+    return curve
 
 
 def epsilon(events: Sequence[Event], delta: float) -> float:

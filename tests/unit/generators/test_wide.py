@@ -116,10 +116,11 @@ def test_the_farthest_tables_are_those_the_model_misses():
 
 
 def test_uses_of_a_wide_table_are_asked_and_other_columns_stand_alone():
+    """So much noise that all pairs tell little: of 8 seeds of noise the worst has 0.55 of the error without uses."""
     workload = Workload(
         tables=(NamedTable(columns=("c0", "c1", "c2")), NamedTable(columns=("c5", "x"), weight=2.0)), targets=()
     )
-    named, plain = replace(setting(mu=0.3), workload=workload), setting(mu=0.3)
+    named, plain = replace(setting(mu=0.05), workload=workload), setting(mu=0.05)
     session = OpenSession(people(), named)
     releases = WIDE.measure(session, named, progress=quiet)
     assert session.spent <= named.mu**2
@@ -130,7 +131,7 @@ def test_uses_of_a_wide_table_are_asked_and_other_columns_stand_alone():
     asked = WIDE.measure(other, plain, progress=quiet)
     models.append(WIDE.fit(asked, plain, rng=np.random.default_rng(0), device="cpu", progress=quiet))
     off = [_triple_error(m.sample(ROWS, rng=np.random.default_rng(1))) for m in models]
-    assert off[0] < 0.75 * off[1]
+    assert off[0] < 0.65 * off[1]
 
 
 def _triple_error(made):
