@@ -295,7 +295,7 @@ def _first(error: ValidationError) -> str:
     in_column = where[:1] == ["columns"] and len(where) > 1
     place = f"column {where[1]}: {' '.join(where[2:])}" if in_column else ".".join(where)
     rule = "is no fact of a schema; remove it" if fault["type"] == "extra_forbidden" else fault["msg"]
-    if where[-1] in WEIGHT and (fault["type"] == "extra_forbidden" or fault["input"] in WEIGHT):
+    if where and where[-1] in WEIGHT and (fault["type"] == "extra_forbidden" or fault["input"] in WEIGHT):
         rule = WEIGHTED
     return f"{place}: {rule}" if place else f"{rule}"
 
