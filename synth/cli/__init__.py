@@ -145,12 +145,7 @@ def sample(
     from synth.pipeline.sample import sample_to
     from synth.release import folder
 
-    wanted: dict[str, str] = {}
-    for part in where or []:
-        name, sign, value = part.partition("=")
-        if not sign or name in wanted:
-            raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
-        wanted[name] = value
+    wanted = _conditions(where or [])
     if columns is not None and multiple is None:
         raise UsageError("--columns is for --multiple: without it all columns are drawn alike")
     persons = folder.is_one_table(model)
@@ -191,6 +186,17 @@ def sample(
     lines += [f"{t}, public: {path}" for t, path in paths.items() if several and t not in size]
     text = "\n".join(lines) + (f" (probability of the condition {probability:.3g})" if wanted else "")
     say(plain) if as_json else print(text)
+
+
+def _conditions(where: list[str]) -> dict[str, str]:
+    """The conditions by column. Errors: UsageError for one that is none, or stands twice."""
+    wanted: dict[str, str] = {}
+    for part in where:
+        name, sign, value = part.partition("=")
+        if not sign or name in wanted:
+            raise UsageError(f"--where {part}: write COL=VALUE, once for each column")
+        wanted[name] = value
+    return wanted
 
 
 @app.command()

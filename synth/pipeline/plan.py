@@ -95,8 +95,9 @@ def plan(
     grant = granted(epsilon, delta, adjacency, learning=False)
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     if isinstance(facts, Dataset):
-        if uses:
-            raise UsageError("`uses=`: related tables have no such option yet; leave it out")
+        for name, given in (("uses", uses), ("epsilons", epsilons), ("error", error)):
+            if given:
+                raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
         return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
     if not facts.measured():
@@ -111,9 +112,6 @@ def plan(
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     most = int(getattr(generator, "rounds", 0))
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
-    # Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
-    one = noise_error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
-    two = noise_error([m for m in marginals if len(m.bins) == 2], rows)
     return Plan(
         method=method,
         relation=str(link),
@@ -125,9 +123,7 @@ def plan(
         meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
         steps=[_step(q, cells) for q, cells in asked],
         budget=division([e.plain() for e in events]),
-        error_one_way=one or 0.0,
-        error_two_way=two,
-        cells_two_way=float(np.mean([m.cells for m in marginals if len(m.bins) == 2])) if two is not None else None,
+        **_errors(tables, marginals, rows),
         seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
         + _training([q for q, _ in asked], rows),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
@@ -141,6 +137,18 @@ def plan(
         if prior
         else None,
     )
+
+
+def _errors(tables: Sequence[Counts], marginals: Sequence[Marginal], rows: int) -> dict[str, Any]:
+    """What noise alone puts into tables of one and of two columns, and how many cells the latter have.
+
+    Later one-way tables only refine parts of a wide range, whose error the first ones already hold.
+    """
+    pairs = [m for m in marginals if len(m.bins) == 2]
+    one = noise_error([m for m in tables[0].marginals if len(m.bins) == 1], rows) if tables else None
+    two = noise_error(pairs, rows)
+    cells = float(np.mean([m.cells for m in pairs])) if two is not None else None
+    return {"error_one_way": one or 0.0, "error_two_way": two, "cells_two_way": cells}
 
 
 def _bins(marginal: Marginal) -> tuple[int, ...]:
