@@ -81,7 +81,7 @@ def _belonging(w: Wizard) -> None:
     w.plain["linked"] = bool(wanted)
     if not wanted:
         w.plain["order"] = None
-        st.caption(alone(w.plain["max_rows"]))
+        st.caption(alone(w.plain["max_rows"], described=False))
         return
     person = w.plain["unit"]
     readable = {n: c for n, c in w.plain["columns"].items() if n not in w.left_out and n != person}
@@ -130,13 +130,17 @@ def rows_used(card: dict[str, Any]) -> int:
     return int(card["keys"][0]["most_children"]) if "keys" in card and "tables" not in card["rows"] else 0
 
 
-def alone(most: int) -> str:
-    """What becomes of a person with several rows, and how persons keep their rows: the same words on every page."""
-    return _(
+def alone(most: int, *, described: bool = True) -> str:
+    """What becomes of a person with several rows: the same words on every page; once that is ``described``, where
+    persons keep their rows."""
+    result = _(
         "Protected is one person with up to {most} rows. In the result every row stands alone: which rows belong to "
-        "one person is not kept, so count rows there, not persons. Persons can keep their rows: say so on the page "
-        "Describe, under the rows of one person."
+        "one person is not kept, so count rows there, not persons."
     ).format(most=most)
+    if not described:
+        return result
+    way = _("Persons can keep their rows: say so on the page Describe, under the rows of one person.")
+    return f"{result} {way}"
 
 
 def person(w: Wizard) -> bool:
