@@ -4,6 +4,7 @@ A command that refuses its input, lists methods or reads a ledger must not wait 
 """
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 
@@ -26,7 +27,8 @@ class Lazy:
     """
 
     def __init__(self, name: str) -> None:
-        self._name, self._module = name, None
+        self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
         module = self._module  # held: inner loops ask for it hundreds of thousands of times
