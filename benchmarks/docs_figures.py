@@ -20,7 +20,7 @@ import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
 import peers
-from markdown_tables import each, figure, means, scores, table
+from markdown_tables import across, each, figure, means, scores, table
 from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
@@ -129,6 +129,15 @@ def of_families(where: Callable[[dict], bool]) -> str:
     return families.markdown([r for r in stored("families") if where(r)])
 
 
+def verified() -> str:
+    """Errors of coefficients by question and way, an epsilon a column."""
+    module = import_module("verified")
+    ways, asked = [*module.WAYS, *module.INSIDE], list(module.ASKED)
+    rows = [r for r in stored("verified") if r.get("part") == "accuracy" and r["error"] is not None]
+    rows.sort(key=lambda r: (asked.index(r["question"]), ways.index(r["way"]), r["epsilon"]))
+    return across(rows, ("question", "way"), "epsilon", "error", 2)
+
+
 WORDS = re.compile(r"^(a number from|one of) ")
 
 
@@ -168,7 +177,7 @@ USED = {
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
-    *("fire", "mbi_fit", "priors", "synmeter", "report_time", "verified"),
+    *("fire", "mbi_fit", "priors", "synmeter", "report_time"),
     *("repeated_runs", "priors_beside", "related_floor", "related_priors", "uses"),
 )
 SECONDS = {"seconds": 1}
@@ -224,11 +233,15 @@ FIGURES: dict[str, Callable[[], str]] = {
     "printed-slicing": partial(printed, "slicing_printed"),
     "printed-dp_kernel": partial(printed, "dp_kernel_printed"),
     "query-errors": partial(of_script, "query_errors"),
+    "query-errors-at-1": lambda: import_module("query_errors").markdown(
+        [r for r in stored("query_errors") if r["epsilon"] == 1]
+    ),
     "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
+    "verified": verified,
     "verified-coverage": lambda: import_module("verified_coverage").covered(stored("verified_coverage")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
