@@ -35,7 +35,7 @@ LONG = dict.fromkeys(peers.SCORES, 4) | {"seconds": 1}
 SHORT = scores(3, "contsim", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 BEYOND = {"k_marginal": 1, "triple_tv_err": 4} | scores(3, "pair_tv_err", "c2st_auc", "tstr_auc")
 MAIN = ("acs", "adult", "nist", "credit")
-BESIDE = ("bootstrap of the real rows", "mixture", "aim", "independent")
+BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
@@ -141,11 +141,15 @@ def verified() -> str:
 WORDS = re.compile(r"^(a number from|one of) ")
 
 
-def options(name: str) -> str:
-    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them."""
+def options(name: str, like: str = "") -> str:
+    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them.
+
+    ``like``: a method whose options are this one's as well, but for those that differ.
+    """
     ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
-    lines = [[f"`{n}={usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()]
-    return table(("option, by default", "allowed"), lines)
+    lines = {n: f"- `{n}={usual[n]}` ({WORDS.sub('', str(r))})" for n, r in ranges.items()}
+    same = options(like).splitlines() if like else []
+    return "\n".join(line for line in lines.values() if line not in same)
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -259,6 +263,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},
     **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},
+    "options-slice_wasserstein": partial(options, "slice_wasserstein", "slicing"),
     **{f"speed-{n}": partial(f, stored) for n, f in speed.TABLES.items()},
 }
 
