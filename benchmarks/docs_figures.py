@@ -44,12 +44,6 @@ OF_SLICES = (  # the published comparison in the order of its own tables, this l
     *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
     *("single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture"),
 )
-TIMES = {
-    "rows": 0,
-    "steps_an_epoch": ("steps an epoch", 0),
-    "seconds_an_epoch": ("seconds an epoch", 1),
-    "seconds": ("seconds of 200 epochs, extrapolated", 0),
-}
 
 
 def stored(name: str) -> Any:
@@ -99,11 +93,6 @@ def printed(name: str) -> str:
     """Lines that a text prints, as they stand there."""
     rows = stored(name)
     return table(list(rows[0]), [[f"{v:g}" if isinstance(v, float | int) else v for v in r.values()] for r in rows])
-
-
-def small() -> str:
-    rows = stored("small")
-    return table([r["method"] for r in rows], [[f"{r['seconds']:.0f} s" for r in rows]])
 
 
 def part(name: str, heading: str, digits: dict[str, int]) -> str:
@@ -160,7 +149,6 @@ def of_script(module: str, name: str = "") -> str:
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
 BEFORE_SEARCH = {
     "peers": "838aad45c850",
-    "small": "e1fbc5f4954f",
     "table1": "37d9c4a9597c",
     "tables": "f7fe557a3baf",
     "columns": "c1e18e2c4e1b",
@@ -170,7 +158,6 @@ BEFORE_SEARCH = {
 }
 USED = {
     **dict.fromkeys(("peers", "peers-at-1"), "peers"),
-    "small": "small",
     "published": "table1",
     "audit-methods": "audit",
     **dict.fromkeys(("unit", "rules", "learnt", "many"), "tables"),
@@ -193,7 +180,6 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
     "outside": (("outside", "method epsilon", LONG), {}),
-    "schedule-time": (("slices_time", "device slices", TIMES), {}),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
     "published": (
         ("table1", "method epsilon", SLICED | SECONDS),
@@ -226,7 +212,6 @@ FIGURES: dict[str, Callable[[], str]] = {
         order={"table": MAIN, "method": BESIDE},
     ),
     "aim": aim,
-    "small": small,
     "related": lambda: related_tables.related(stored),
     "persons": lambda: import_module("docs_figures_persons").markdown(stored("persons"), stored("related")),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
@@ -252,7 +237,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "parities": partial(of_script, "high_order"),
     "parities-parts": partial(of_script, "high_order", "high_order_parts"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
-    **{f"digits-{m}": partial(embeddings, m, "digits") for m in METHODS},
+    "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
