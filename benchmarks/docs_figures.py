@@ -19,6 +19,7 @@ import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
+import markdown_tables
 import peers
 from markdown_tables import across, each, figure, means, scores, table
 from runner import RESULTS, ROOT, read, start
@@ -38,6 +39,7 @@ MAIN = ("acs", "adult", "nist", "credit")
 BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
+REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
@@ -118,6 +120,11 @@ def of_families(where: Callable[[dict], bool]) -> str:
     return families.markdown([r for r in stored("families") if where(r)])
 
 
+def covered() -> str:
+    """How often intervals of verified answers cover, by kind of question, by table and in all."""
+    return import_module("verified_coverage").covered(stored("verified_coverage"))
+
+
 def verified() -> str:
     """Errors of coefficients by question and way, an epsilon a column."""
     module = import_module("verified")
@@ -169,7 +176,7 @@ OLDER = "*`mixture` in this table is from before its private search for tables o
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
     *("fire", "mbi_fit", "priors", "synmeter", "report_time"),
-    *("repeated_runs", "priors_beside", "related_floor", "related_priors", "uses"),
+    *("priors_beside", "related_floor", "related_priors", "uses"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -231,7 +238,10 @@ FIGURES: dict[str, Callable[[], str]] = {
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
     "verified": verified,
-    "verified-coverage": lambda: import_module("verified_coverage").covered(stored("verified_coverage")),
+    "repeated-runs-all": partial(of_script, "repeated_runs"),
+    "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
+    "verified-coverage-all": covered,
+    "verified-coverage": lambda: markdown_tables.part(covered(), without=("acs", "adult", "simulated"), by=1),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),

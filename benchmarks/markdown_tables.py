@@ -93,6 +93,13 @@ def across(rows: Iterable[Row], by: Sequence[str], over: str, column: str, digit
     return table([*by, *(f"{over} {_key(v)}" for v in values)], lines)
 
 
+def part(made: str, heads: Sequence[str] = (), *, without: Sequence[str] = (), by: int = 0) -> str:
+    """A part of a Markdown table: columns of these headings (all, if none are named), but no line with these keys."""
+    lines = [[c.strip() for c in line.strip("|").split("|")] for line in made.splitlines()]
+    places = [i for i, head in enumerate(lines[0]) if not heads or head in heads]
+    return table([lines[0][i] for i in places], [[r[i] for i in places] for r in lines[2:] if r[by] not in without])
+
+
 def each(rows: Iterable[Row], field: str) -> list[Any]:
     """The values of a field, as they first occur."""
     return list(dict.fromkeys(r.get(field) for r in rows))
