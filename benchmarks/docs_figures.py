@@ -39,6 +39,7 @@ MAIN = ("acs", "adult", "nist", "credit")
 BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
+USED_FOR = ("table", "way", "runs", "named", "second", "pairs", "columns", "error")
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
@@ -120,6 +121,12 @@ def of_families(where: Callable[[dict], bool]) -> str:
     return families.markdown([r for r in stored("families") if where(r)])
 
 
+def priors() -> str:
+    """Errors with and without a public table, an epsilon a column."""
+    rows = [r | {"error": r.get("L1 of 3 columns", r.get("pair_tv_err"))} for r in stored("priors")]
+    return across([r for r in rows if r["error"] is not None], ("table", "prior"), "epsilon", "error", 4)
+
+
 def covered() -> str:
     """How often intervals of verified answers cover, by kind of question, by table and in all."""
     return import_module("verified_coverage").covered(stored("verified_coverage"))
@@ -175,8 +182,8 @@ USED = {
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
-    *("fire", "mbi_fit", "priors", "synmeter", "report_time"),
-    *("priors_beside", "related_floor", "related_priors", "uses"),
+    *("fire", "mbi_fit", "synmeter", "report_time"),
+    *("priors_beside", "related_floor", "related_priors"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -238,6 +245,11 @@ FIGURES: dict[str, Callable[[], str]] = {
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
     "verified": verified,
+    "priors": priors,
+    "priors-all": partial(of_script, "priors"),
+    "uses": lambda: markdown_tables.part(of_script("uses"), USED_FOR),
+    "uses-all": partial(of_script, "uses"),
+    "related-alone": lambda: related_tables.alone(stored),
     "repeated-runs-all": partial(of_script, "repeated_runs"),
     "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
     "verified-coverage-all": covered,
