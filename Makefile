@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-small bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -73,7 +73,7 @@ bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
 	$(BIN)/python benchmarks/table1.py --steps $(FRESH)
 
 bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; needs the public tables
-	$(BIN)/python benchmarks/gradients.py $(FRESH)
+	$(BIN)/python benchmarks/flagship.py --tables acs --method dp_ctgan,pate_gan,dp_vae --seeds 1 --json benchmarks/results/gradients.json $(FRESH)
 
 bench-families: setup  ## docs/generators/private_evolution.md and those of the other families; needs the public tables
 	$(BIN)/python benchmarks/families.py $(FRESH)
@@ -83,9 +83,6 @@ bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, 
 
 audit-whole: setup  ## docs/audit.md, the whole way: planted faults from file to release, and sound runs; minutes
 	$(BIN)/python benchmarks/audit_whole.py
-
-bench-small: setup  ## 500 rows from 3,000 by every method
-	$(BIN)/python benchmarks/small.py $(FRESH)
 
 bench-quick: setup  ## six methods on one table in minutes; needs the public tables
 	$(BIN)/python benchmarks/peers.py --tables acs --epsilons 1 --seeds 1 --methods independent,mixture,slicing,dp_kernel,mst,aim --json benchmarks/results/quick.json --fresh

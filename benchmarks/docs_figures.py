@@ -19,8 +19,9 @@ import docs_figures_related as related_tables
 import docs_figures_reliability as reliability
 import docs_figures_speed as speed
 import families
+import markdown_tables
 import peers
-from markdown_tables import each, figure, means, scores, table
+from markdown_tables import across, each, figure, means, scores, table
 from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
@@ -35,21 +36,17 @@ LONG = dict.fromkeys(peers.SCORES, 4) | {"seconds": 1}
 SHORT = scores(3, "contsim", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
 BEYOND = {"k_marginal": 1, "triple_tv_err": 4} | scores(3, "pair_tv_err", "c2st_auc", "tstr_auc")
 MAIN = ("acs", "adult", "nist", "credit")
-BESIDE = ("bootstrap of the real rows", "mixture", "aim", "independent")
+BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
+USED_FOR = ("table", "way", "runs", "named", "second", "pairs", "columns", "error")
+REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
     *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
     *("single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture"),
 )
-TIMES = {
-    "rows": 0,
-    "steps_an_epoch": ("steps an epoch", 0),
-    "seconds_an_epoch": ("seconds an epoch", 1),
-    "seconds": ("seconds of 200 epochs, extrapolated", 0),
-}
 
 
 def stored(name: str) -> Any:
@@ -101,11 +98,6 @@ def printed(name: str) -> str:
     return table(list(rows[0]), [[f"{v:g}" if isinstance(v, float | int) else v for v in r.values()] for r in rows])
 
 
-def small() -> str:
-    rows = stored("small")
-    return table([r["method"] for r in rows], [[f"{r['seconds']:.0f} s" for r in rows]])
-
-
 def part(name: str, heading: str, digits: dict[str, int]) -> str:
     """One part of the benchmark of hard tables; columns as they were measured."""
     rows = [r for r in stored("tables") if r["part"] == name]
@@ -129,14 +121,38 @@ def of_families(where: Callable[[dict], bool]) -> str:
     return families.markdown([r for r in stored("families") if where(r)])
 
 
+def priors() -> str:
+    """Errors with and without a public table, an epsilon a column."""
+    rows = [r | {"error": r.get("L1 of 3 columns", r.get("pair_tv_err"))} for r in stored("priors")]
+    return across([r for r in rows if r["error"] is not None], ("table", "prior"), "epsilon", "error", 4)
+
+
+def covered() -> str:
+    """How often intervals of verified answers cover, by kind of question, by table and in all."""
+    return import_module("verified_coverage").covered(stored("verified_coverage"))
+
+
+def verified() -> str:
+    """Errors of coefficients by question and way, an epsilon a column."""
+    module = import_module("verified")
+    ways, asked = [*module.WAYS, *module.INSIDE], list(module.ASKED)
+    rows = [r for r in stored("verified") if r.get("part") == "accuracy" and r["error"] is not None]
+    rows.sort(key=lambda r: (asked.index(r["question"]), ways.index(r["way"]), r["epsilon"]))
+    return across(rows, ("question", "way"), "epsilon", "error", 2)
+
+
 WORDS = re.compile(r"^(a number from|one of) ")
 
 
-def options(name: str) -> str:
-    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them."""
+def options(name: str, like: str = "") -> str:
+    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them.
+
+    ``like``: a method whose options are this one's as well, but for those that differ.
+    """
     ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
-    lines = [[f"`{n}={usual[n]}`", WORDS.sub("", str(r))] for n, r in ranges.items()]
-    return table(("option, by default", "allowed"), lines)
+    lines = {n: f"- `{n}={usual[n]}` ({WORDS.sub('', str(r))})" for n, r in ranges.items()}
+    same = options(like).splitlines() if like else []
+    return "\n".join(line for line in lines.values() if line not in same)
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -147,7 +163,6 @@ def of_script(module: str, name: str = "") -> str:
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
 BEFORE_SEARCH = {
     "peers": "838aad45c850",
-    "small": "e1fbc5f4954f",
     "table1": "37d9c4a9597c",
     "tables": "f7fe557a3baf",
     "columns": "c1e18e2c4e1b",
@@ -157,7 +172,6 @@ BEFORE_SEARCH = {
 }
 USED = {
     **dict.fromkeys(("peers", "peers-at-1"), "peers"),
-    "small": "small",
     "published": "table1",
     "audit-methods": "audit",
     **dict.fromkeys(("unit", "rules", "learnt", "many"), "tables"),
@@ -168,8 +182,8 @@ USED = {
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
-    *("fire", "mbi_fit", "priors", "synmeter", "report_time", "verified"),
-    *("repeated_runs", "priors_beside", "related_floor", "related_priors", "uses"),
+    *("fire", "mbi_fit", "synmeter", "report_time"),
+    *("priors_beside", "related_floor", "related_priors"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -180,7 +194,6 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
     "outside": (("outside", "method epsilon", LONG), {}),
-    "schedule-time": (("slices_time", "device slices", TIMES), {}),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
     "published": (
         ("table1", "method epsilon", SLICED | SECONDS),
@@ -213,7 +226,6 @@ FIGURES: dict[str, Callable[[], str]] = {
         order={"table": MAIN, "method": BESIDE},
     ),
     "aim": aim,
-    "small": small,
     "related": lambda: related_tables.related(stored),
     "persons": lambda: import_module("docs_figures_persons").markdown(stored("persons"), stored("related")),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
@@ -224,18 +236,30 @@ FIGURES: dict[str, Callable[[], str]] = {
     "printed-slicing": partial(printed, "slicing_printed"),
     "printed-dp_kernel": partial(printed, "dp_kernel_printed"),
     "query-errors": partial(of_script, "query_errors"),
+    "query-errors-at-1": lambda: import_module("query_errors").markdown(
+        [r for r in stored("query_errors") if r["epsilon"] == 1]
+    ),
     "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
-    "verified-coverage": lambda: import_module("verified_coverage").covered(stored("verified_coverage")),
+    "verified": verified,
+    "priors": priors,
+    "priors-all": partial(of_script, "priors"),
+    "uses": lambda: markdown_tables.part(of_script("uses"), USED_FOR),
+    "uses-all": partial(of_script, "uses"),
+    "related-alone": lambda: related_tables.alone(stored),
+    "repeated-runs-all": partial(of_script, "repeated_runs"),
+    "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
+    "verified-coverage-all": covered,
+    "verified-coverage": lambda: markdown_tables.part(covered(), without=("acs", "adult", "simulated"), by=1),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),
     "parities-parts": partial(of_script, "high_order", "high_order_parts"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
-    **{f"digits-{m}": partial(embeddings, m, "digits") for m in METHODS},
+    "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
@@ -246,6 +270,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},
     **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},
+    "options-slice_wasserstein": partial(options, "slice_wasserstein", "slicing"),
     **{f"speed-{n}": partial(f, stored) for n, f in speed.TABLES.items()},
 }
 

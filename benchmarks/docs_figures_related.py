@@ -7,19 +7,15 @@ from markdown_tables import figure, table
 
 Stored = Callable[[str], Any]
 CASES = {"hospital": "Patients and stays", "bank": "Accounts and orders"}
-ALIKE = ", each parent counting once"
 RELATED = {
-    "number of children by root column, total variation": "number by parent",
+    "number of children by root column": "number by parent",
     "columns of one child": "child",
     "across the two tables": "across",
-    f"across the two tables{ALIKE}": "across, roots alike",
     "siblings, the same column": "siblings, same column",
-    f"siblings, the same column{ALIKE}": "siblings, same column, roots alike",
     "siblings, any two columns": "siblings",
-    f"siblings, any two columns{ALIKE}": "siblings, roots alike",
     "from one row to the next": "steps",
-    f"from one row to the next{ALIKE}": "steps, roots alike",
 }
+ALIKE = ", roots alike"  # each parent counting once: in brackets
 RIVALS = {"dpsynth": "dpsynth", "SDV's HMA, no privacy": "SDV's HMA"}  # column: how the rival's name begins
 
 
@@ -50,23 +46,33 @@ def _case(runs: list[dict]) -> str:
         )
         return [_mean((e / whole for e in side), 4 if whole == 1.0 else 2) for side in sides]
 
-    def beside(place: int) -> list[str]:
-        pairs = [list(r["alone"].values())[place] for r in runs]
-        return [" and ".join(_mean((p[k] for p in pairs), 4) for k in ("related", "mixture"))] + ["-"] * 4
-
     def quality() -> list[str]:
         ours = [[r[k] for r in runs if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
         others = [[r["sdmetrics"] for r in item if r.get("sdmetrics")] for item in rivals.values()]
         return [*(_mean(v, 3) for v in (*ours, *others)), "-"]
 
-    lines = [[label, *reported(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
-    for place, which in enumerate(("root's table", "child's")):
-        lines.append(
-            [f"pairs of the {which} alone: made together, and by `mixture` with half the budget", *beside(place)]
-        )
-    lines.append(["SDMetrics' multi-table quality, 1 the best", *quality()])
+    def beside_alike(what: str) -> list[str]:
+        if what + ALIKE not in runs[0]["scores"]:
+            return reported(what)
+        return [
+            a if "-" in (a, b) else f"{a} ({b})" for a, b in zip(reported(what), reported(what + ALIKE), strict=True)
+        ]
+
+    lines = [[label, *beside_alike(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
+    lines.append(["SDMetrics' quality", *quality()])
     lines.append(["runs", *(str(len(item)) for item in (runs, columns, *rivals.values())), "-"])
     return table(("what", "synth", "single columns, same budget", *RIVALS, "the population"), lines)
+
+
+def alone(stored: Stored) -> str:
+    """Errors of pairs of one table's own columns: made together, and by `mixture` alone with half the budget."""
+    lines = []
+    for case, title in CASES.items():
+        runs = [r["alone"] for r in stored("related") if r["table"] == case]
+        for place, which in enumerate(("root", "child")):
+            pairs = [list(r.values())[place] for r in runs]
+            lines.append([f"{title}, the {which}", *(_mean((p[k] for p in pairs), 4) for k in ("related", "mixture"))])
+    return table(("pairs of", "made together", "by `mixture`, half the budget"), lines)
 
 
 def _mean(values: Iterable[float], digits: int) -> str:

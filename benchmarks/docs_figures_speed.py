@@ -152,12 +152,6 @@ def spread(stored: Stored) -> str:
     return filled(rows, heads, cells).replace("| - % |", "| - |")
 
 
-def slices(stored: Stored) -> str:
-    """Training on slices by a divergence."""
-    heads = "device|slices|seconds for 1,000 steps|MiB held at most"
-    return filled(stored("slices_time"), heads, "{device}|{slices}|{seconds_1000:,.0f}|{mib:,.0f}")
-
-
 def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
     return lambda stored: sizes(name, heads, cells, stored)
 
@@ -165,7 +159,6 @@ def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
 BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
 TABLES: dict[str, Callable[[Stored], str]] = {
     **roofline_picture.TABLES,
-    "slices": slices,
     "spread": spread,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,

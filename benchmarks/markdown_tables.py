@@ -81,6 +81,25 @@ def means(
     return "\n".join([table(heads, lines), *([""] if failed else []), *failed])
 
 
+def across(rows: Iterable[Row], by: Sequence[str], over: str, column: str, digits: int) -> str:
+    """A line a group of rows that are equal in ``by``, with the mean of ``column`` for each value of ``over``."""
+    groups: dict[tuple, dict[Any, list[Row]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[k] for k in by), {}).setdefault(row[over], []).append(row)
+    values = sorted({v for g in groups.values() for v in g})
+    lines = [
+        [*map(_key, key), *(_mean(g.get(v, []), column, digits, False) for v in values)] for key, g in groups.items()
+    ]
+    return table([*by, *(f"{over} {_key(v)}" for v in values)], lines)
+
+
+def part(made: str, heads: Sequence[str] = (), *, without: Sequence[str] = (), by: int = 0) -> str:
+    """A part of a Markdown table: columns of these headings (all, if none are named), but no line with these keys."""
+    lines = [[c.strip() for c in line.strip("|").split("|")] for line in made.splitlines()]
+    places = [i for i, head in enumerate(lines[0]) if not heads or head in heads]
+    return table([lines[0][i] for i in places], [[r[i] for i in places] for r in lines[2:] if r[by] not in without])
+
+
 def each(rows: Iterable[Row], field: str) -> list[Any]:
     """The values of a field, as they first occur."""
     return list(dict.fromkeys(r.get(field) for r in rows))

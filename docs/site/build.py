@@ -44,6 +44,7 @@ def copied() -> None:
         "docs/**/*.md",
         "docs/**/*.png",
         "docs/**/*.svg",
+        "docs/extending/**/*.py",
         "synth/**/*.md",
         "synth/**/*.json",
     )

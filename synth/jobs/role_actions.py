@@ -143,9 +143,19 @@ def pages(role: str) -> tuple[str, ...]:
 
 
 def table() -> str:
-    """The table as Markdown, for the documentation."""
-    rows = [f"| {a.words} | {' | '.join(a.rights)} |" for a in ACTIONS.values()]
+    """The table as Markdown, for the documentation: a line for all actions with the same rights."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for action in ACTIONS.values():
+        groups.setdefault(action.rights, []).append(action.words)
+    rows = [f"| {_listed(words)} | {' | '.join(rights)} |" for rights, words in groups.items()]
     return "\n".join([f"| action | {' | '.join(ROLES)} |", "|---" * (1 + len(ROLES)) + "|", *rows])
+
+
+def _listed(words: list[str]) -> str:
+    """Actions in words, the pages that can be opened in one."""
+    page = "open the page "
+    opened = [w.removeprefix(page) for w in words if w.startswith(page)]
+    return "; ".join([*([page + ", ".join(opened)] if opened else []), *(w for w in words if not w.startswith(page))])
 
 
 if __name__ == "__main__":

@@ -134,25 +134,31 @@ def _fresh(question: FunctionalQuery, released: "_Path | None") -> np.ndarray:
     return question.points[sorted(new.values())]
 
 
-def sums(question: FunctionalQuery, points: np.ndarray, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+def sums(
+    question: FunctionalQuery,
+    points: np.ndarray,
+    rows: Mapping[str, np.ndarray],
+    *,
+    chunk: tuple[int, int] = (ROWS, POINTS),
+) -> np.ndarray:
     """The exact sum over rows of what each adds at the points, int64 (numbers,), in units of ``TRUNCATED``.
 
     Each row's numbers are truncated towards zero onto the lattice; sums of whole numbers below 2**53 are exact in
-    float64, so neither the order of rows nor the chunks matter.
+    float64, so neither the order of rows nor the ``chunk`` of rows and points evaluated at a time matters.
 
     Privacy: reads rows, exact: they stay with the curator.
     """
-    kernel, each = question.kernel, question.each
+    kernel, each, (some, few) = question.kernel, question.each, chunk
     total = np.zeros(len(points) * each, dtype=np.int64)
-    starts = range(0, len(points), POINTS)
-    released = [kernel.observed(points[at : at + POINTS], gradients=question.gradients) for at in starts]
-    for part in parts(rows, kernel.columns, ROWS):
+    starts = range(0, len(points), few)
+    released = [kernel.observed(points[at : at + few], gradients=question.gradients) for at in starts]
+    for part in parts(rows, kernel.columns, some):
         x = kernel.coded(part)
         for at, see in zip(starts, released, strict=True):
             seen = see(x)
             seen *= 1 / TRUNCATED
             np.trunc(seen, out=seen)
-            total[at * each : (at + POINTS) * each] += seen.sum(0).astype(np.int64)
+            total[at * each : (at + few) * each] += seen.sum(0).astype(np.int64)
     return total
 
 

@@ -56,8 +56,8 @@ def answer(question: Nearest, rows: Mapping[str, np.ndarray], noise: SystemNoise
     )
 
 
-def votes(question: Nearest, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """How many rows are nearest to each candidate, int64 (m,), exact.
+def votes(question: Nearest, rows: Mapping[str, np.ndarray], *, held: int = HELD) -> np.ndarray:
+    """How many rows are nearest to each candidate, int64 (m,), exact; ``held``: most distances held at a time.
 
     Distances are whole numbers, added column by column for each row alone.
 
@@ -69,7 +69,7 @@ def votes(question: Nearest, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         for d, c in zip(question.distances, question.candidates.T, strict=True)
     ]
     total = np.zeros(count, dtype=np.int64)
-    for part in parts(rows, [b.column for b in question.bins], max(HELD // count, 1)):
+    for part in parts(rows, [b.column for b in question.bins], max(held // count, 1)):
         apart = sum(f[codes(b, part[b.column])] for f, b in zip(far, question.bins, strict=True))
         total += np.bincount(np.argmin(apart, axis=1), minlength=count)
     return total

@@ -163,18 +163,18 @@ def _noisy(question: Slices, exact: np.ndarray, directions: np.ndarray | None, n
     return _noised(question, projected, question.pitch * 2.0 ** (LIMB - DIRECTION_BITS), noise)
 
 
-def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> np.ndarray:
+def sums(question: Slices, rows: Mapping[str, np.ndarray], noise: SystemNoise, *, chunk: int = CHUNK) -> np.ndarray:
     """The exact sums of the groups' rows on the lattice, int64 (K, dim), in units of the pitch.
 
     Each row's group is drawn anew, uniformly, whatever the row and wherever it stands; it is never told. Of single
-    records the sums are the table's own, in its order.
+    records the sums are the table's own, in its order. ``chunk``: most rows added at a time.
 
     Privacy: reads rows, exact: they stay with the curator.
     """
     groups = length(rows) if question.groups is None else question.groups
     total = np.zeros((groups, question.encoding.dim), dtype=np.int64)
     tables = _whole(question)
-    for part, held in _parts(question, rows, CHUNK):
+    for part, held in _parts(question, rows, chunk):
         group, first, last = _groups(question, part, noise)
         _add_rows(question, tables, held, group, total[first:last])
     return total

@@ -35,7 +35,8 @@ class Drawn:
     ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
     it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as many rows
     as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that is not so.
-    ``given``: public columns (num_rows,), which the rows have in their order.
+    ``given``: public columns (num_rows,), which the rows have in their order. ``block``: rows drawn at a time
+    (``rows_at_a_time``); ``piece``: of these as text.
     """
 
     def __init__(
@@ -48,11 +49,14 @@ class Drawn:
         where: Mapping[str, np.ndarray] | None = None,
         first: int = 1,
         given: Mapping[str, np.ndarray] | None = None,
+        block: int | None = None,
+        piece: int = PIECE,
     ) -> None:
         self._given = Given(model=model, given=given) if given and isinstance(model, Product) else None
         self._model, self._schema, self._rng, self._where = model, schema, rng, where
         self.num_rows = {ONE: num_rows}
-        self._first = first
+        self._first, self._piece = first, piece
+        self._block = block or rows_at_a_time(schema)
         self._rules = Rules(schema)
         self.retained: list[dict[str, Any]] = []
         totals = None if where or first != 1 else totals_of(schema)
@@ -65,7 +69,7 @@ class Drawn:
         return None if self._agreeing is None else self._agreeing.off
 
     def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
-        """Text columns in schema order of at most ``PIECE`` rows at a time; identifiers run on."""
+        """Text columns in schema order of at most ``piece`` rows at a time; identifiers run on."""
         for part, size, first in self._pieces():
             yield codec.decode(part, self._schema, num_rows=size, first=first)
 
@@ -75,8 +79,8 @@ class Drawn:
             yield codec.decode(part, self._schema, num_rows=size, first=first, listed=True)
 
     def _pieces(self) -> Iterator[tuple[Mapping[str, np.ndarray], int, int]]:
-        """Positions of at most ``PIECE`` rows, how many they are, and the number of the first."""
-        step = rows_at_a_time(self._schema) if self._agreeing is None else self.num_rows[ONE]
+        """Positions of at most ``piece`` rows, how many they are, and the number of the first."""
+        step = self._block if self._agreeing is None else self.num_rows[ONE]
         repair = self._rules.repair if self._agreeing is None else self._agreeing.repair
         for start in range(0, self.num_rows[ONE], step):
             size = min(step, self.num_rows[ONE] - start)
@@ -86,9 +90,9 @@ class Drawn:
                 else self._given.sample(start, size, rng=self._rng, repair=repair)
             )
             self._note(start, size)
-            for at in range(0, size, PIECE):
-                part = {n: p[at : at + PIECE] for n, p in positions.items()}
-                yield part, min(PIECE, size - at), self._first + start + at
+            for at in range(0, size, self._piece):
+                part = {n: p[at : at + self._piece] for n, p in positions.items()}
+                yield part, min(self._piece, size - at), self._first + start + at
             positions = part = {}  # or they would be held while the next block is drawn
 
     def _note(self, before: int, size: int) -> None:

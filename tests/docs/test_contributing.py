@@ -1,20 +1,22 @@
-"""The worked examples of docs/extending.md run, word for word; CONTRIBUTING.md has a map of the rooms."""
+"""The worked examples under docs/extending run; the page names each of them; CONTRIBUTING.md has a map of the rooms."""
 
 import importlib
+import inspect
 import re
 import sys
 import types
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from synth.generators import GENERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, MAP = (ROOT / "docs" / "extending.md").read_text(), (ROOT / "CONTRIBUTING.md").read_text()
-EXAMPLES = re.findall(r"```python\n# ([\w./]+)([^\n]*)\n(.*?)```", PAGE, re.S)
+FOLDER = ROOT / "docs" / "extending"
+EXAMPLES = list(dict.fromkeys(re.findall(r"\]\(extending/([\w/.]+\.py)\)", PAGE)))
+MODULES = [e for e in EXAMPLES if e.startswith("synth/")]
+TESTS = [e for e in EXAMPLES if e.startswith("tests/")]
 
 
 @pytest.fixture
@@ -26,36 +28,39 @@ def as_it_was(monkeypatch):
     GENERATORS.update(before)
 
 
-def add_module(monkeypatch, path: str, text: str) -> None:
-    """The text as a module of the library, under the name that the path gives it."""
+def add_module(monkeypatch, path: str) -> None:
+    """The example as a module of the library, under the name that its path gives it."""
+    assert not (ROOT / path).exists(), f"{path} is there by now; choose another example"
     name = path.removesuffix(".py").replace("/", ".")
     package, _, last = name.rpartition(".")
     made = types.ModuleType(name)
     monkeypatch.setitem(sys.modules, name, made)  # dataclasses look their module up
-    exec(compile(text, path, "exec"), made.__dict__)
+    exec(compile((FOLDER / path).read_text(), path, "exec"), made.__dict__)
     monkeypatch.setattr(importlib.import_module(package), last, made, raising=False)
 
 
-def test_the_examples_run_in_order(as_it_was, tmp_path):
-    names: dict = {"pd": pd, "np": np, "pytest": pytest, "tmp_path": tmp_path, "ledger": tmp_path / "ledger.sqlite"}
-    for path, _, text in EXAMPLES:
-        if path.startswith("synth/"):
-            assert not (ROOT / path).exists(), f"{path} is there by now; choose another example"
-            add_module(as_it_was, path, text)
-        else:
-            exec(compile(text, f"extending.md, {path}", "exec"), names)
+@pytest.mark.parametrize("path", TESTS)
+def test_the_examples_run(as_it_was, tmp_path, path):
+    for module in MODULES:
+        add_module(as_it_was, module)
+    names: dict = {}
+    exec(compile((FOLDER / path).read_text(), path, "exec"), names)
+    tests = [made for name, made in names.items() if name.startswith("test_")]
+    assert tests
+    for number, test in enumerate(tests):
+        given = {"tmp_path": tmp_path, "ledger": tmp_path / f"{number}.sqlite"}
+        test(**{n: given[n] for n in inspect.signature(test).parameters})
 
 
-def test_every_block_of_python_is_run():
-    assert len(EXAMPLES) == PAGE.count("```python")
-    assert {path.split("/")[0] for path, _, _ in EXAMPLES} == {"synth", "tests"}
+def test_the_page_names_every_example():
+    assert sorted(EXAMPLES) == sorted(p.relative_to(FOLDER).as_posix() for p in FOLDER.rglob("*.py"))
 
 
 def test_the_four_ways_to_add_something_are_shown():
     for thing in ("a method", "a check", "a kind of question", "a source"):
         part = PAGE.partition(f"## Add {thing}\n")[2].partition("\n## ")[0]
-        assert "# synth/" in part, thing
-        assert "# tests/" in part, thing
+        assert "(extending/synth/" in part, thing
+        assert "(extending/tests/" in part, thing
 
 
 def test_the_map_names_every_room():

@@ -158,13 +158,11 @@ def test_more_points_than_were_paid_for_are_refused_before_anything_is_spent(mon
         mechanism.events(path(POINTS[:11]), ADD)
 
 
-def test_sums_know_no_order_and_no_chunks(monkeypatch):
+def test_sums_know_no_order_and_no_chunks():
     rng = np.random.default_rng(2)
     rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 400)]
     whole = functional.sums(path(), POINTS, columns(rows))
-    monkeypatch.setattr(functional, "ROWS", 7)
-    monkeypatch.setattr(functional, "POINTS", 5)
-    assert np.array_equal(whole, functional.sums(path(), POINTS, columns(rows[::-1])))
+    assert np.array_equal(whole, functional.sums(path(), POINTS, columns(rows[::-1]), chunk=(7, 5)))
 
 
 def test_whitening_is_exact_where_floats_would_not_be():

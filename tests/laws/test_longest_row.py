@@ -14,15 +14,13 @@ def refused(path, before: int, long: int, *, quoted: bool) -> bool:
     cell = b'"' + b"y\n" * (long // 2 - 1) + b'"' if quoted else b"y" * long
     path.write_bytes(b"a\n" + (b"x" * before + b"\n" if before else b"") + cell + b"\n" + b"z\n" * 300)
     try:
-        return not sum(len(b) for b in csv_records.blocks(path, Dialect()))
+        return not sum(len(b) for b in csv_records.blocks(path, Dialect(), gathered=READ, longest=LONGEST))
     except InputError as error:
         return "a row is longer" in str(error)
 
 
 @pytest.mark.parametrize("quoted", [False, True])
-def test_a_rows_length_is_judged_alone(tmp_path, monkeypatch, quoted):
-    monkeypatch.setattr(csv_records, "LONGEST_ROW", LONGEST)
-    monkeypatch.setattr(csv_records, "GATHERED", READ)
+def test_a_rows_length_is_judged_alone(tmp_path, quoted):
     for long in (LONGEST - 2, LONGEST, LONGEST + 2, LONGEST + READ // 2, LONGEST + READ - 4, LONGEST + 2 * READ):
         reported = {refused(tmp_path / "t.csv", before, long, quoted=quoted) for before in range(0, 2 * READ, 53)}
         assert reported == {long > LONGEST}, long

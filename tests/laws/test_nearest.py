@@ -39,9 +39,8 @@ def test_a_row_votes_for_the_first_of_the_nearest():
     assert nearest.votes(question(((1, 1), (0, 0))), columns([(1, 0)])).tolist() == [1, 0]
 
 
-def test_votes_are_those_of_a_plain_search(monkeypatch):
+def test_votes_are_those_of_a_plain_search():
     """Rows read a few at a time, distances of many sizes: as by a loop over rows and candidates."""
-    monkeypatch.setattr(nearest, "HELD", 40)
     rng = np.random.default_rng(0)
     bins = Bins.each("a", 7), Bins(column="b", cells=5, starts=np.arange(5), groups=np.array([0, 1, -1, 2, 2]))
     distances = tuple(rng.integers(0, 1000, (b.size, b.size)) for b in bins)
@@ -52,7 +51,7 @@ def test_votes_are_those_of_a_plain_search(monkeypatch):
     for a, b in zip(rows["a"], bins[1].groups[rows["b"]], strict=True):
         far = [distances[0][a, c] + (distances[1][b, d] if b >= 0 else 0) for c, d in candidates]
         wanted[int(np.argmin(far))] += 1
-    assert nearest.votes(asked, rows).tolist() == wanted.tolist()
+    assert nearest.votes(asked, rows, held=40).tolist() == wanted.tolist()
 
 
 def test_an_answer_comes_back_from_disk():

@@ -128,7 +128,7 @@ def test_the_order_of_rows_does_not_matter(encoding):
 
 @pytest.mark.parametrize("count", [None, 3, 400])
 @pytest.mark.parametrize("encoding", [POSITIVE, SIGNED], ids=["positive", "signed"])
-def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
+def test_sums_are_the_rows_own_numbers(encoding, count):
     """Against one row at a time, in Python; chunks and the two ways of adding make no difference."""
     rows, asked = random_rows(300), question(encoding, count)
     groups = np.arange(300) if count is None else np.random.default_rng(2).integers(0, count, 300)
@@ -147,8 +147,7 @@ def test_sums_are_the_rows_own_numbers(encoding, count, monkeypatch):
             first, self.groups = self.groups[:size], self.groups[size:]
             return first
 
-    monkeypatch.setattr(slices, "CHUNK", 7)
-    assert np.array_equal(slices.sums(asked, rows, Feed(groups)) * asked.pitch, wanted)
+    assert np.array_equal(slices.sums(asked, rows, Feed(groups), chunk=7) * asked.pitch, wanted)
 
 
 @pytest.mark.parametrize("encoding", [POSITIVE, SIGNED], ids=["positive", "signed"])

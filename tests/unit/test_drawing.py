@@ -27,26 +27,24 @@ class Uniform:
         return {n: rng.integers(0, c.cells, num_rows) for n, c in SCHEMA.measured().items()}
 
 
-def reported(monkeypatch, *, block: int, piece: int) -> list[dict[str, list[str]]]:
-    monkeypatch.setattr(draw_rows, "ROWS_AT_A_TIME", block)
-    monkeypatch.setattr(draw_rows, "PIECE", piece)
-    drawn = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5))
+def reported(*, block: int, piece: int) -> list[dict[str, list[str]]]:
+    drawn = Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5), block=block, piece=piece)
     return [{n: a.to_pylist() for n, a in part.items()} for part in drawn.blocks()]
 
 
 @pytest.mark.parametrize(("block", "piece"), [(400, 400), (400, 70), (2_000, 128), (400, 1), (2_000, 1_000)])
-def test_pieces_are_short_and_join_to_the_same_rows(monkeypatch, block, piece):
-    whole = reported(monkeypatch, block=block, piece=10**6)
-    parts = reported(monkeypatch, block=block, piece=piece)
+def test_pieces_are_short_and_join_to_the_same_rows(block, piece):
+    whole = reported(block=block, piece=10**6)
+    parts = reported(block=block, piece=piece)
     assert max(len(p["AGE"]) for p in parts) == piece
     for name in SCHEMA.columns:
         assert [x for p in parts for x in p[name]] == [x for p in whole for x in p[name]]
     assert [x for p in parts for x in p["ID"]] == [str(i) for i in range(1, ROWS + 1)]
 
 
-def test_a_whole_table_has_the_rows_of_its_pieces(monkeypatch):
-    parts = reported(monkeypatch, block=400, piece=70)
-    result = draw_rows.whole(Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5)).blocks())
+def test_a_whole_table_has_the_rows_of_its_pieces():
+    parts = reported(block=400, piece=70)
+    result = draw_rows.whole(Drawn(Uniform(), SCHEMA, ROWS, rng=np.random.default_rng(5), block=400).blocks())
     assert {n: a.to_pylist() for n, a in result.items()} == {n: [x for p in parts for x in p[n]] for n in result}
 
 

@@ -50,12 +50,14 @@ def draw_many(
     *,
     rng: np.random.Generator,
     least: float,
+    most: int = JOINED,
 ) -> None:
     """Draws the conditionals' columns of ``codes`` (n, J) in place, each given those before it; on all processors.
 
-    ``probs``: each conditional's axis and probabilities (B, C) by component, taken to be at least ``least``.
+    ``probs``: each conditional's axis and probabilities (B, C) by component, taken to be at least ``least``;
+    ``most``: as of ``lay``.
     """
-    laws = side_by_side(lambda conditional: lay(conditional, probs[conditional.column][1], least=least), conditionals)
+    laws = side_by_side(lambda c: lay(c, probs[c.column][1], least=least, most=most), conditionals)
     laid = [(probs[conditional.column][0], law) for conditional, law in zip(conditionals, laws, strict=True)]
 
     def block(given: tuple[slice, np.random.Generator]) -> None:
@@ -67,17 +69,17 @@ def draw_many(
     side_by_side(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 
-def lay(conditional: Logit, own: np.ndarray, *, least: float) -> Listed | Odds | Sums:
+def lay(conditional: Logit, own: np.ndarray, *, least: float, most: int = JOINED) -> Listed | Odds | Sums:
     """The conditional's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
 
-    ``own`` (B, C): the components' probabilities, taken to be at least ``least``.
+    ``own`` (B, C): the components' probabilities, taken to be at least ``least``; ``most``: numbers in a joined table.
     """
     tables = {axis: np.asarray(pull, dtype=float) for axis, pull in conditional.pulls.items()}
     tables[COMPONENT] = conditional.base * np.log(np.maximum(own, least)) + conditional.start
     if len(conditional.start) == 2:
-        parts, joined = _joined({axis: table[:, 1] - table[:, 0] for axis, table in tables.items()}, JOINED)
+        parts, joined = _joined({axis: table[:, 1] - table[:, 0] for axis, table in tables.items()}, most)
         return Odds(parts=parts, values=[table.astype(FLOAT) for table in joined])
-    parts, joined = _joined(tables, JOINED // len(conditional.start))
+    parts, joined = _joined(tables, most // len(conditional.start))
     return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
 
 

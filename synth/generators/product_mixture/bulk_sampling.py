@@ -32,19 +32,21 @@ def codes(
     rng: np.random.Generator,
     *,
     later: Collection[int] = (),
+    block: int = ROWS_AT_A_TIME,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Components (num_rows,), and groups (num_rows, J) of few bytes each, in random order; 0 in the columns ``later``.
 
     A component's rows take, in every column, the groups of its sorted share one after the other, at places that a
     multiplication spreads over that share: x -> A x + C, A and C drawn anew for each component and column. C is
-    uniform, so that each row alone follows the model; counts are even as those of a lattice are.
+    uniform, so that each row alone follows the model; counts are even as those of a lattice are. Nothing depends on
+    the ``block``, how many rows are laid out at a time.
     **Source**: shifted lattice rules (Cranley and Patterson 1976).
     """
     edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random()).astype(np.int64)
     edges[0], edges[-1] = 0, num_rows
     rows = np.diff(edges)
     order = rng.permutation(num_rows)
-    runs = _runs(edges)
+    runs = _runs(edges, block)
     kind = np.int16 if max((p.shape[1] for p in probs), default=0) < 1 << 15 else np.int32
     drawn = np.zeros((len(probs), num_rows), dtype=kind)
     wanted = [j for j in range(len(probs)) if j not in later]
@@ -88,11 +90,11 @@ class _Run:
         return np.repeat(values[self.components], self.counts)
 
 
-def _runs(edges: np.ndarray) -> list[_Run]:
+def _runs(edges: np.ndarray, block: int) -> list[_Run]:
     """All rows of components from ``edges`` (B + 1,), so few at a time that a column's work stays cached."""
     out = []
-    for low in range(0, int(edges[-1]), ROWS_AT_A_TIME):
-        high = min(low + ROWS_AT_A_TIME, int(edges[-1]))
+    for low in range(0, int(edges[-1]), block):
+        high = min(low + block, int(edges[-1]))
         some = slice(int(np.searchsorted(edges, low, side="right")) - 1, int(np.searchsorted(edges, high)))
         whole = edges[some.start : some.stop + 1]
         counts = np.diff(np.clip(whole, low, high))

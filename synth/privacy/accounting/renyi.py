@@ -53,21 +53,21 @@ def curve_of(event: Event) -> np.ndarray | None:  # noqa: ARG001
 
 @curve_of.register
 def _(event: PureDpEvent) -> np.ndarray:
-    return event.count * _told(event.ratio)
+    return event.count * _reported(event.ratio)
 
 
 @curve_of.register
 def _(event: LaplaceDpEvent) -> np.ndarray:
-    return event.count * _moved(event.ratio, event.pitch / event.sigma)
+    return event.count * _shifted(event.ratio, event.pitch / event.sigma)
 
 
 @lru_cache(maxsize=256)  # a session's events are alike, and all of them are composed again at each of its questions
-def _told(ratio: float) -> np.ndarray:
+def _reported(ratio: float) -> np.ndarray:
     return _constant(pure.randomised_response(ratio, zcdp.ORDERS))
 
 
 @lru_cache(maxsize=256)
-def _moved(ratio: float, step: float) -> np.ndarray:
+def _shifted(ratio: float, step: float) -> np.ndarray:
     return _constant(pure.laplace(ratio, zcdp.ORDERS, step=step))
 
 

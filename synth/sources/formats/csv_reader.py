@@ -16,6 +16,7 @@ from synth.errors import EmptyTableError, InputError
 from synth.schema import csv_injection
 from synth.schema.dialect import DELIMITERS, ENCODINGS, Dialect
 from synth.sources.formats.csv_records import BYTES_AT_A_TIME, LONGEST_ROW, LOST, PLAIN, STATED, Bytes, blocks, repaired
+from synth.sources.formats.csv_records import GATHERED as PIECE
 from synth.sources.formats.text_table import check_names
 
 GATHERED = 1 << 25  # bytes of cells handed on at a time
@@ -85,25 +86,30 @@ def _first_record(lines: io.TextIOWrapper, form: Dialect) -> Header:
     )
 
 
-def check(path: Path, dialect: Dialect | None = None) -> None:
-    """One pass over all rows; keeps none. Errors: InputError for every fault of form."""
+def check(path: Path, dialect: Dialect | None = None, *, piece: int = PIECE) -> None:
+    """One pass over all rows, so many bytes at a time; keeps none. Errors: InputError for every fault of form."""
     result = header(path, dialect)
-    if not sum(table.num_rows for table in _tables(path, result, result.names, pa.string(), dialect)):
+    if not sum(table.num_rows for table in _tables(path, result, result.names, pa.string(), dialect, piece)):
         raise EmptyTableError(f"{path}: it has a header and no rows; at least one row is needed")
 
 
-def read(path: Path, wanted: list[str], dialect: Dialect | None = None) -> pa.Table:
+def read(path: Path, wanted: list[str], dialect: Dialect | None = None, *, piece: int = PIECE) -> pa.Table:
     """The wanted columns, each a dictionary of texts. Errors: InputError."""
     kind = pa.dictionary(pa.int32(), pa.string())
-    return pa.concat_tables(list(_tables(path, header(path, dialect), wanted, kind, dialect)))
+    return pa.concat_tables(list(_tables(path, header(path, dialect), wanted, kind, dialect, piece)))
 
 
 def stream(
-    path: Path, wanted: list[str], dialect: Dialect | None = None, *, gathered: int = GATHERED
+    path: Path,
+    wanted: list[str],
+    dialect: Dialect | None = None,
+    *,
+    gathered: int = GATHERED,
+    piece: int = PIECE,
 ) -> Iterator[pa.Table]:
     """The wanted columns as text, some rows at a time, in bounded memory. Errors: InputError."""
     waiting: list[pa.Table] = []
-    for table in _tables(path, header(path, dialect), wanted, pa.string(), dialect):
+    for table in _tables(path, header(path, dialect), wanted, pa.string(), dialect, piece):
         waiting.append(table)
         if sum(t.nbytes for t in waiting) >= gathered:
             yield pa.concat_tables(waiting)
@@ -113,12 +119,12 @@ def stream(
 
 
 def _tables(
-    path: Path, result: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None
+    path: Path, result: Header, wanted: list[str], kind: pa.DataType, dialect: Dialect | None, piece: int
 ) -> Iterator[pa.Table]:
     """The wanted columns of each block of records."""
     form = dialect or PLAIN
     with _Faults(path, result) as faults:
-        for number, data in enumerate(blocks(path, form)):
+        for number, data in enumerate(blocks(path, form, gathered=piece)):
             if number and len(result.names) > 1 and not data.strip(b"\r\n"):
                 continue  # blank lines alone are no rows, and nothing to parse
             if number and data.startswith(BOM):

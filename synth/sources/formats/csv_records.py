@@ -150,22 +150,26 @@ def open_bytes(path: Path) -> IO[bytes]:
         raise InputError(f"{path}: it cannot be opened ({error.strerror}); {remedy}") from None
 
 
-def blocks(path: Path, dialect: Dialect = PLAIN) -> Iterator[bytes]:
+def blocks(
+    path: Path, dialect: Dialect = PLAIN, *, gathered: int = GATHERED, longest: int = LONGEST_ROW
+) -> Iterator[bytes]:
     """The file's bytes, header included, cut where records end; the last record gets a line end where it has none.
 
-    Errors: InputError when a record is longer than ``LONGEST_ROW`` bytes or opens a quote that is never closed.
+    ``gathered``: bytes read at a time.
+
+    Errors: InputError when a record is longer than ``longest`` bytes or opens a quote that is never closed.
     """
     left = b""
     with Bytes(path, dialect) as source:
-        while data := source.read(GATHERED):
+        while data := source.read(gathered):
             while data.endswith(b"\r") and (more := source.read(1)):  # it may be half a line end
                 data += more
             data = left + data
             end = whole_records(data, dialect)
             # What is left of before begins a record: how long that one may be must not hang on where others end.
-            long = len(data) > LONGEST_ROW and not whole_records(data[: LONGEST_ROW + 1], dialect)
-            if long or len(data) - end > LONGEST_ROW:
-                raise InputError(f"{path}: a row is longer than {LONGEST_ROW >> 20} MiB; is a closing quote missing?")
+            long = len(data) > longest and not whole_records(data[: longest + 1], dialect)
+            if long or len(data) - end > longest:
+                raise InputError(f"{path}: a row is longer than {longest >> 20} MiB; is a closing quote missing?")
             if end:
                 yield data[:end]
             left = data[end:]

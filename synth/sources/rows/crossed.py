@@ -23,12 +23,12 @@ class Crossed:
     [[0, 2], [0, 0], [1, 0]]
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], *, held: int = HELD) -> None:
         self._ends = np.cumsum(sizes).tolist()
         self._starts = [0, *self._ends[:-1]]
         side = self._ends[-1]
         self._counts = np.zeros((side, side), dtype=np.int64)
-        self._rows = max(HELD // side, 1)
+        self._rows = max(held // side, 1)
 
     @staticmethod
     def holds(axes: tuple[int, ...]) -> bool:
@@ -52,8 +52,10 @@ class Crossed:
         return self._counts[row : row + shape[0], col : col + shape[1]].reshape(-1)
 
 
-def crossed(axes: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> Crossed | None:
+def crossed(
+    axes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, many: int = MANY, side: int = SIDE, held: int = HELD
+) -> Crossed | None:
     """A counter of every two groupings, where so many tables are asked that it pays."""
-    if len(axes) < MANY or sum(sizes) > SIDE:
+    if len(axes) < many or sum(sizes) > side:
         return None
-    return Crossed(sizes) if len({a for a in axes if Crossed.holds(a)}) >= MANY else None
+    return Crossed(sizes, held=held) if len({a for a in axes if Crossed.holds(a)}) >= many else None

@@ -23,7 +23,7 @@ AXES = 32  # most groupings of a block: arrays have no more axes, and groupings 
 
 
 class MarginalCounter:
-    """Counts of ``tables``, filled batch by batch.
+    """Counts of ``tables``, filled batch by batch; ``crossing``: limits of ``crossed``, by name.
 
     >>> from synth.questions import Bins
     >>> counter = MarginalCounter([[Bins.each("A", 2), Bins.each("B", 2)], [Bins.each("B", 2)]])
@@ -32,11 +32,11 @@ class MarginalCounter:
     [[0, 1, 1, 1], [1, 2]]
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, **crossing: int) -> None:
         self.groupings, self._axes = distinct(tables)
         self._bins = [Binner(g) for g in self.groupings]
         sizes = [b.size for b in self._bins]
-        self._crossed = crossed(self._axes, sizes)
+        self._crossed = crossed(self._axes, sizes, **crossing)
         self._by_block = [a for a in self._axes if not self._crossed.holds(a)] if self._crossed else self._axes
         self._blocks = cover(self._by_block, sizes)
         self._shapes = [tuple(sizes[i] for i in block) for block in self._blocks]

@@ -41,9 +41,9 @@ class Spill(EncodedRows):
     ([299, 0], 2)
     """
 
-    def __init__(self, cells: Mapping[str, int], *, held: int = HELD) -> None:
+    def __init__(self, cells: Mapping[str, int], *, held: int = HELD, chunk: int = CHUNK) -> None:
         self._kinds = {n: np.min_scalar_type(max(c - 1, 0)) for n, c in cells.items()}
-        self._held, self._bytes, self._end = held, 0, 0
+        self._held, self._chunk, self._bytes, self._end = held, chunk, 0, 0
         self._chunks: list[_Chunk] = []
         self._waiting: list[dict[str, np.ndarray]] = []
         self._waits = 0
@@ -75,11 +75,11 @@ class Spill(EncodedRows):
         """Stores more rows: positions (n,) of every column. Errors: InputError when the disk is full."""
         batch = {n: np.asarray(positions[n]).astype(kind) for n, kind in self._kinds.items()}
         size = len(next(iter(batch.values()))) if batch else 0
-        for start in range(0, size, CHUNK):
-            piece = {n: a[start : start + CHUNK] for n, a in batch.items()}
+        for start in range(0, size, self._chunk):
+            piece = {n: a[start : start + self._chunk] for n, a in batch.items()}
             self._waiting.append(piece)
-            self._waits += min(CHUNK, size - start)
-            if self._waits >= CHUNK:
+            self._waits += min(self._chunk, size - start)
+            if self._waits >= self._chunk:
                 self._flush()
 
     def keep(self, retained: np.ndarray) -> None:

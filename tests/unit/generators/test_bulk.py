@@ -71,12 +71,11 @@ def test_a_single_row_follows_the_mixture():
 
 
 @pytest.mark.parametrize("weights", [[1.0], [0.5, 0.0, 0.5], [0.0, 0.999, 0.001]])
-def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights, monkeypatch):
+def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights):
     """Blocks that end inside a component, hold several or none: the rows are those of one block."""
     probs, results = [a.probs[: len(weights)] for a in model().axes], []
     for block in (1 << 16, 1000, 17):
-        monkeypatch.setattr(bulk_sampling, "ROWS_AT_A_TIME", block)
-        results.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7)))
+        results.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7), block=block))
     for component, codes in results[1:]:
         assert np.array_equal(component, results[0][0])
         assert np.array_equal(codes, results[0][1])

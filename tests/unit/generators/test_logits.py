@@ -30,12 +30,12 @@ def tables():
     return {column: (axis, rng.dirichlet(np.ones(SIZES[axis]), 2)) for column, axis in (("c", 2), ("a", 0), ("b", 1))}
 
 
-def drawn(made, probs):
+def drawn(made, probs, most):
     """Rows before and after all conditionals; their components."""
     rng = np.random.default_rng(5)
     before = np.column_stack([rng.integers(0, size, ROWS) for size in SIZES])
     component, after = rng.integers(0, 2, ROWS), before.copy()
-    draw_many(made, probs, component, after, rng=rng, least=LEAST_PROBABILITY)
+    draw_many(made, probs, component, after, rng=rng, least=LEAST_PROBABILITY, most=most)
     return before, after, component
 
 
@@ -57,18 +57,19 @@ def worst(conditional, codes, classes, table, component) -> float:
 
 @pytest.mark.parametrize(("joined", "kinds"), [(1 << 16, [Listed, Listed, Odds]), (8, [Sums, Sums, Odds])])
 @pytest.mark.parametrize("scale", [0.7, 40.0], ids=["tame", "beyond"])
-def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined, kinds, monkeypatch):
+def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined, kinds):
     """Within 5.5 deviations in each of at most 96 groups' classes; logits of 40 and more would overflow as they are.
 
     Whether one table tells a conditional's law or the sum of several does: the same law.
     """
-    monkeypatch.setattr(bulk_logits, "JOINED", joined)
     made, probs = conditionals(scale), tables()
-    laid = [lay(conditional, probs[conditional.column][1], least=LEAST_PROBABILITY) for conditional in made]
+    laid = [
+        lay(conditional, probs[conditional.column][1], least=LEAST_PROBABILITY, most=joined) for conditional in made
+    ]
     assert [type(law) for law in laid] == kinds
     assert all(law.tame == (scale < 1) for law in laid if isinstance(law, Sums))
     assert [len(law.parts) for law in laid if isinstance(law, Odds)] == [1 if joined > 8 else 2]
-    before, after, component = drawn(made, probs)
+    before, after, component = drawn(made, probs, joined)
     none = np.zeros(ROWS, dtype=np.int64)  # its own old class tells nothing
     read = ([*before.T[:2], none], [none, before[:, 1], after[:, 2]], [after[:, 0], none, after[:, 2]])
     for conditional, seen in zip(made, read, strict=True):
@@ -91,14 +92,11 @@ def test_tables_joined_hold_the_sum_of_theirs_at_each_combination():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("classes", "joined", "kind"), [(3, 1 << 16, Listed), (3, 1, Sums), (2, 1 << 16, Odds)])
-def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_right(
-    classes, joined, kind, monkeypatch
-):
+def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_right(classes, joined, kind):
     """Three thousand: the class that is pulled there is drawn always, never a NaN's or the last one.
 
     Where all are pulled as far up or down, each is drawn as often, within six deviations.
     """
-    monkeypatch.setattr(bulk_logits, "JOINED", joined)
     far = [[3000.0, 0.0, -3000.0], [-3000.0, 3000.0, 0.0], [3000.0] * 3, [-3000.0] * 3]
     pull, each = np.array(far, dtype=np.float32)[:, :classes], 3000
     assert np.abs(pull).max() > TAME
@@ -106,7 +104,7 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
         ConditionalLogit(column="a", start=np.zeros(classes), pulls={1: pull}),
         np.full((1, classes), 1 / classes),
     )
-    assert isinstance(lay(conditional, own, least=LEAST_PROBABILITY), kind)
+    assert isinstance(lay(conditional, own, least=LEAST_PROBABILITY, most=joined), kind)
     codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
     draw_many(
         [conditional],
@@ -115,6 +113,7 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
         codes,
         rng=np.random.default_rng(0),
         least=LEAST_PROBABILITY,
+        most=joined,
     )
     for group in (0, 1):
         assert (codes[codes[:, 1] == group, 0] == group).all()

@@ -66,21 +66,19 @@ def test_the_two_ways_to_find_the_last_record_agree(text: str) -> None:
     )
 )
 def test_a_file_read_in_small_pieces_is_the_file(cells: list[tuple[str, str]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         lines = ["x,y"] + ['"' + x.replace('"', '""') + '",' + y for x, y in cells]
         path.write_text("\n".join(lines), encoding="utf-8", newline="")
-        patch.setattr(csv_records, "GATHERED", 5)
-        csv_reader.check(path)
-        rows = pa.concat_tables(list(csv_reader.stream(path, ["y", "x"], gathered=1))).to_pylist()
+        csv_reader.check(path, piece=5)
+        rows = pa.concat_tables(list(csv_reader.stream(path, ["y", "x"], gathered=1, piece=5))).to_pylist()
     assert [(row["x"], row["y"]) for row in rows] == cells
 
 
-def test_a_fault_names_its_row_in_a_later_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_records, "GATHERED", 64)
+def test_a_fault_names_its_row_in_a_later_piece(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n\na,b\n" + "1,2\n" * 40 + "1,2,3\n" + "1,2\n" * 40)
     with pytest.raises(InputError, match=r"row 42 .the header is row 1. has 3 fields where the header has 2"):
-        csv_reader.check(tmp_path / "t.csv")
+        csv_reader.check(tmp_path / "t.csv", piece=64)
 
 
 @pytest.mark.parametrize("ending", ["", "\n", '\nx,"', "\r\n"])
@@ -132,13 +130,10 @@ def test_readers_that_stop_midway_never_wait_for_themselves(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("size", [9, 10, 11, 12, 13, 1 << 20])
-def test_blank_lines_mean_the_same_wherever_the_file_is_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_blank_lines_mean_the_same_wherever_the_file_is_cut(tmp_path: Path, size: int) -> None:
     """Between rows of two columns they are nothing; in one column each is an empty cell."""
-    monkeypatch.setattr(csv_records, "GATHERED", size)
     path = tmp_path / "t.csv"
     path.write_bytes(b"\n\na,b\r\n1,2\r\n\r\n\n\n\n3,4")
-    assert csv_reader.read(path, ["a"]).column("a").to_pylist() == ["1", "3"]
+    assert csv_reader.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "3"]
     path.write_bytes(b"a\r\n1\r\n\r\n\r\n\r\n3")
-    assert csv_reader.read(path, ["a"]).column("a").to_pylist() == ["1", "", "", "", "3"]
+    assert csv_reader.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "", "", "", "3"]

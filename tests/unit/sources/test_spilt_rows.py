@@ -3,15 +3,13 @@
 import numpy as np
 
 from synth.questions import Bins
-from synth.sources.rows import spill as spool_module
 from synth.sources.rows.spill import Spill
 
 
 def test_a_table_beyond_memory_lies_in_a_file_without_a_name(tmp_path, monkeypatch):
     """Rows appended in odd parts come back in order, and the folder for temporary files shows nothing."""
-    monkeypatch.setattr(spool_module, "CHUNK", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    spill, rng = Spill({"a": 300, "b": 2}, held=500), np.random.default_rng(0)
+    spill, rng = Spill({"a": 300, "b": 2}, held=500, chunk=100), np.random.default_rng(0)
     parts = [{"a": rng.integers(0, 300, n), "b": rng.integers(0, 2, n)} for n in (1, 250, 99, 1000, 7)]
     for part in parts:
         spill.append(part)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from synth.questions import Bins
-from synth.sources.rows import crossed
 from synth.sources.rows.marginals import AXES, MarginalCounter, count
 
 
@@ -23,7 +22,7 @@ def test_tables_of_single_bins_are_counted_however_many_columns_they_join():
     assert max(len(b) for b in counter._blocks) == AXES
 
 
-def test_the_product_of_marks_counts_as_joint_tables_do(monkeypatch):
+def test_the_product_of_marks_counts_as_joint_tables_do():
     """Pairs, one-ways, a table of three, equal groupings under two names, rows left out, batches of odd sizes."""
     rng = np.random.default_rng(0)
     sizes = (2, 5, 3, 7)
@@ -38,17 +37,15 @@ def test_the_product_of_marks_counts_as_joint_tables_do(monkeypatch):
         [again],
     ]
 
-    def counted():
+    def counted(**limits):
         batches = [{n: p[at : at + 300] for n, p in rows.items()} for at in range(0, 1000, 300)]
-        return count(batches, MarginalCounter(tables))
+        return count(batches, MarginalCounter(tables, **limits))
 
     plain = counted()
     assert not MarginalCounter(tables)._crossed
-    monkeypatch.setattr(crossed, "MANY", 5)
-    monkeypatch.setattr(crossed, "HELD", 700)  # some tens of rows at a time
-    assert MarginalCounter(tables)._crossed
-    for one, two in zip(plain, counted(), strict=True):
+    few = {"many": 5, "held": 700}  # some tens of rows at a time
+    assert MarginalCounter(tables, **few)._crossed
+    for one, two in zip(plain, counted(**few), strict=True):
         assert one.tolist() == two.tolist()
-    assert plain[0].dtype == counted()[1].dtype == np.int64
-    monkeypatch.setattr(crossed, "SIDE", 10)  # too many bins for a square of counts
-    assert not MarginalCounter(tables)._crossed
+    assert plain[0].dtype == counted(**few)[1].dtype == np.int64
+    assert not MarginalCounter(tables, **few, side=10)._crossed  # too many bins for a square of counts
