@@ -143,14 +143,14 @@ def problems(columns: Mapping[str, Column], constraints: tuple[Constraint, ...],
 
     Privacy: public only.
     """
-    found = False
+    faulty = False
     for name, column in columns.items():
         if column.within is None:
             continue
         for problem in _own_problems(name, column, columns):
-            found = True
+            faulty = True
             yield f"column {name}: within {column.within.column!r}: {problem}"
-    if found or not (inner := set(above(columns))):
+    if faulty or not (inner := set(above(columns))):
         return
     for name in inner:
         if len(inside := [n for n, c in columns.items() if c.within is not None and c.within.column == name]) > 1:

@@ -113,9 +113,9 @@ def test_every_level_is_paid_for_and_counts_a_row_once(method):
 
 def test_neighbours_differ_by_one_row_in_every_level():
     frame = sound()
-    moved = frame.copy()
-    moved.loc[0, ["region", "district", "block"]] = ["1", "11", "225"]  # and its cells above contradict the tree
-    (_, one, _), (_, other, _) = asked(frame), asked(moved)
+    shifted = frame.copy()
+    shifted.loc[0, ["region", "district", "block"]] = ["1", "11", "225"]  # and its cells above contradict the tree
+    (_, one, _), (_, other, _) = asked(frame), asked(shifted)
     levels = [areas.released(r) for r in (one, other)]
     for a, b in zip(levels[0][0].values, levels[1][0].values, strict=True):
         assert np.abs(a - b).sum() <= 2

@@ -244,7 +244,9 @@ class Mixture(Method):
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
         believed = prior.believed(tables, targets) if tables else tables
         target = setting.workload.target(setting.schema.target)
-        return with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits)
+        return with_conditionals(
+            made, groups, believed, target, rng=rng, limits=self.limits, first=areas.of(setting.schema)
+        )
 
 
 def said(
