@@ -169,7 +169,7 @@ OLDER = "*`mixture` in this table is from before its private search for tables o
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
     *("fire", "mbi_fit", "priors", "synmeter", "report_time", "verified"),
-    *("repeated_runs", "priors_beside", "related_floor", "related_priors", "uses"),
+    *("repeated_runs", "priors_beside", "related_floor", "related_priors", "uses", "areas"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
