@@ -141,3 +141,26 @@ def test_bins_of_areas_follow_the_tree():
             assert len(inside) == 1 or not held[inside].any()
         assert len(np.unique(np.stack([before, groups]), axis=1).T) == before.max() + 1  # each earlier bin in one
         before = groups
+
+
+def test_persons_who_keep_their_rows_keep_their_areas():
+    """Of a person's own areas and of those of each row, which are in two tables inside."""
+    columns = {n: {**c, "of": "unit"} if n in ("region", "town") else c for n, c in PLAIN["columns"].items()}
+    seen = {
+        "ward": {"type": "categorical", "categories": ["a", "b"]},
+        "bed": {"type": "categorical", "categories": ["a1", "a2", "b1"], "within": "ward"},
+    }
+    plain = {"unit": "id", "max_rows": 3, "columns": {"id": {"type": "identifier"}, **columns, **seen}}
+    table = frame(300).assign(id=[f"p{i // 2}" for i in range(300)], ward="b", bed=["a1", "a2", "b1"] * 100)
+    schema = Schema.parse(plain)
+    result = synth.run(table, schema=schema, epsilon=3.0, delta=1e-5, method="mixture", dataset="d", seed=1)
+    made = pd.DataFrame({n: a.to_pandas() for n, a in result.texts.items()})
+    assert (made["town"].str[:1] == made["region"]).all()
+    assert (made["bed"].str[:1] == made["ward"]).all()
+    assert {(i["column"], i["within"]) for i in result.card["areas"]} == {("town", "region"), ("bed", "ward")}
+
+
+def test_a_persons_town_in_a_rows_region_is_refused():
+    columns = {n: {**c, "of": "unit"} if n == "town" else c for n, c in PLAIN["columns"].items()}
+    with pytest.raises(SynthError, match="column town: within 'region': both need the same \"of\""):
+        Schema.parse({"unit": "id", "max_rows": 3, "columns": {"id": {"type": "identifier"}, **columns}})

@@ -18,6 +18,7 @@ from synth.generators.base import Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.merging import merge, merge_bins
+from synth.generators.product_mixture.strata import Strata
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 from synth.schema.areas import trees
 from synth.schema.table import Schema
@@ -26,6 +27,8 @@ PURPOSE = "one-way, areas"
 WEIGHT = 8.0  # of an area column's own counts, against 1 of any other column
 FINE = 0.25  # part of the rows that a bin of other columns holds: what little noise leaves of areas the fit shares out
 BRANCHES = 2.0  # areas below one of a level, on average, from which on that level is counted by itself
+
+STRATUM, STRATA = 500, 200  # rows of areas that are drawn by themselves, at least, and how many of these at most
 
 Levels = Sequence[np.ndarray]  # of a column, from the lowest up: the area (cells,) of each position
 
@@ -71,6 +74,16 @@ def estimated(releases: Sequence[Any], setting: Setting) -> tuple[float, dict[st
     """As ``histogram.estimate``, columns of areas agreeing with what every level says."""
     total, histograms = estimate(releases, setting)
     return total, sharpen(histograms, released(releases), total)
+
+
+def strata(histograms: Mapping[str, Histogram], schema: Schema, total: float) -> Strata | None:
+    """Areas that are drawn by themselves, light ones together along the tree; of the first tree, where it tells any."""
+    for name, levels in of(schema).items():
+        if name in histograms:
+            mass = histograms[name].mass
+            groups = merged(mass, np.arange(len(mass)), least=max(STRATUM, total / STRATA), levels=levels)
+            return Strata(column=name, groups=groups) if groups.max() > 0 else None
+    return None
 
 
 def merged(mass: np.ndarray, groups: np.ndarray, *, least: float, levels: Levels = ()) -> np.ndarray:

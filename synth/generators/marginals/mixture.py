@@ -244,9 +244,9 @@ class Mixture(Method):
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
         believed = prior.believed(tables, targets) if tables else tables
         target = setting.workload.target(setting.schema.target)
-        return with_conditionals(
-            made, groups, believed, target, rng=rng, limits=self.limits, first=areas.of(setting.schema)
-        )
+        first = areas.of(setting.schema)
+        made = with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits, first=first)
+        return replace(made, strata=areas.strata(histograms, setting.schema, total))
 
 
 def said(
