@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from synth.report.result_page import render as result_page
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
+    from synth.schema.areas import lines as area_lines
+    from synth.schema.areas import listed as areas_listed
     from synth.schema.coarsening import coarser_plain as grouped
     from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
@@ -105,6 +107,8 @@ _HOME = {
     "answer_picture": "report.answer_page:framed",
     "answers_of": "report.answer_page:answers",
     "appraise": "evaluate.examination",
+    "area_lines": "schema.areas:lines",
+    "areas_listed": "schema.areas:listed",
     "appraise_related": "evaluate.related_fidelity",
     "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",

@@ -177,6 +177,8 @@ def effective_own(w: Wizard) -> dict[str, Any]:
 
 def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     columns = {n: c for n, c in plain.get("columns", {}).items() if n not in left_out}
+    if left_out:
+        columns = {n: _without_tree(c) if _above(c) in left_out else c for n, c in columns.items()}
     out = {**plain, "columns": columns}
     if left_out and plain.get("constraints"):
         out["constraints"] = [r for r in plain["constraints"] if not named(r) & set(left_out)]
@@ -185,6 +187,16 @@ def _retained(plain: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
     if left_out and plain.get("totals"):
         out["totals"] = [t for t in plain["totals"] if not set(t["columns"]) & set(left_out)] or None
     return out
+
+
+def _above(column: dict[str, Any]) -> str | None:
+    """The column in whose areas those of a column lie, as JSON data."""
+    within = column.get("within")
+    return within if within is None or isinstance(within, str) else within["column"]
+
+
+def _without_tree(column: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in column.items() if k != "within"}
 
 
 def used(use: dict[str, Any], names: Collection[str]) -> bool:

@@ -21,6 +21,7 @@ from app.session.state import (
 )
 from app.session.state import facts as checked
 from app.table import (
+    areas,
     checklist,
     codes,
     constraints,
@@ -100,6 +101,7 @@ def _alone() -> None:
     _vouchers()
     _values()
     constraints.section()
+    areas.section()
     uses.section()
     totals.section()
     prior.section()
@@ -133,6 +135,7 @@ def _belonging() -> None:
     _vouchers()
     _values()
     constraints.section()
+    areas.section()
     if w.place is not None:
         related.draft_again()
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import UsageError, meant
-from synth.evaluate import named_uses, plugin_scores
+from synth.evaluate import area_levels, named_uses, plugin_scores
 from synth.evaluate import risks as attack
+from synth.evaluate.area_levels import AreaLevel
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
 from synth.evaluate.figure import Figure
@@ -75,6 +76,7 @@ class Examination:
     own_scores: tuple[plugin_scores.PluginScore, ...] = field(repr=False, default=())
     risks: attack.Risks | None = field(repr=False, default=None)
     shadows: "tuple[Shadow, ...]" = field(repr=False, default=())
+    areas: Mapping[str, tuple[AreaLevel, ...]] = field(repr=False, default_factory=dict)
     verdict: Verdict = field(repr=False)
     marking: str = STEWARD_ONLY
 
@@ -225,6 +227,7 @@ def examine(
         limits=limits,
         weighted_floor=base.weighted,
         own_scores=scored,
+        areas=area_levels.of_samples(schema.columns, ours, theirs),
         test_rows=None if held is None else held.rows,
         risks=attack.measure(
             ours,
@@ -373,6 +376,7 @@ def plain(examination: Examination) -> dict[str, Any]:
         "nearness": vars(examination.nearness),
         "risks": None if examination.risks is None else examination.risks.plain(),
         "shadows": [s.plain() for s in examination.shadows],
+        "areas": {n: [level.plain() for level in up] for n, up in examination.areas.items()},
         "own_scores": [{**vars(s), "values": dict(s.values)} for s in examination.own_scores],
         "sdmetrics": None if q is None else {**vars(q), "by_column": dict(q.by_column)},
     }

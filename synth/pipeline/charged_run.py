@@ -31,6 +31,7 @@ from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release import folder
+from synth.release.card import areas
 from synth.release.card.card import card, together
 from synth.release.card.priors import earlier
 from synth.release.card.statements import complete
@@ -145,6 +146,7 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
+        about |= areas.on_card(self.schema)
         about |= on_card(self.schema) if isinstance(self.schema, Schema) else {}
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events

@@ -123,7 +123,7 @@ def texts(
         model = folder.load_model(release).model
         if not isinstance(model, Product):
             raise InputError(f"{release}: its model is none of mixture; use another copy")
-        repair = Rules(schema).repair if schema.constraints else None
+        repair = Rules(schema).repair if schema.constraints or schema.given else None
         tilted = Tilted.of(model, stored.releases, schema, tuple(columns or reported), repair)
     if tilted is None and columns:
         raise UsageError(f"`columns={','.join(columns)}`: too many to be followed together; name those of one analysis")

@@ -69,6 +69,7 @@ class Agreeing:
     def repair(self, rows: Positions, redraw: Redraw) -> None:
         """As ``Rules.repair``, and agreeing."""
         self.off = agree(self.totals, rows, redraw, rules=self._rules, rng=self._rng)
+        self._rules.follow(rows)
 
 
 def _of_roots(schema: Dataset) -> Schema:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from synth.evaluate.area_levels import AreaLevel
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.languages import Texts, _, prose
 from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
-from synth.report import card_page, first_page, html, svg_charts, words
+from synth.report import area_pages, card_page, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.statistics_section import section
@@ -75,6 +76,7 @@ class Publishable:
     kinds: tuple[str, ...]
     larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
     named: Mapping[str, tuple[tuple[ComparedTable, ...], int]] = field(default_factory=dict)
+    areas: Mapping[str, tuple[AreaLevel, ...]] = field(default_factory=dict)
 
 
 def interval() -> str:
@@ -122,6 +124,7 @@ def gather(
     }
     return Publishable(
         named=named,
+        areas={} if schema is None else area_pages.of_releases(releases, synthetic, schema.columns, rows),
         rows=rows,
         rows_public=public_rows is not None,
         one_way=one_way,
@@ -171,6 +174,9 @@ def render(
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
         known=known,
+        areas=area_pages.sections(publishable.areas, exact=False),
+        area_levels=area_pages.head(exact=False),
+        area_head=area_pages.area_head(exact=False),
     )
 
 
@@ -284,5 +290,6 @@ def plain(publishable: Publishable) -> dict[str, Any]:
             for n, s in publishable.one_way.items()
         },
         "two_way": [{"columns": list(pair), **one(s)} for pair, s in publishable.two_way.items()],
+        "areas": {n: [level.plain() for level in up] for n, up in publishable.areas.items()},
         "larger": [{"columns": list(columns), **one(s)} for columns, s in publishable.larger.items()],
     }

@@ -5,9 +5,9 @@ import math
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from synth.schema import key_pattern
 from synth.schema.dialect import format_problem
@@ -68,6 +68,21 @@ class Grouping(BaseModel):
     other: str | None = None
 
 
+class WithinColumn(BaseModel):
+    """In which other ``column`` a column's areas lie (areas.py). ``areas``: by category there those of this column;
+    without, an area's code begins with that of the one that it lies in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    column: str
+    areas: dict[str, tuple[str, ...]] | None = None
+
+
+def _named(plain: object) -> object:
+    """A column's name alone as what it stands for."""
+    return {"column": plain} if isinstance(plain, str) else plain
+
+
 class Column(BaseModel):
     """The public facts of one column; a fact that does not apply is left out."""
 
@@ -77,6 +92,7 @@ class Column(BaseModel):
     categories: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
     grouping: Grouping | None = None
+    within: Annotated[WithinColumn | None, BeforeValidator(_named)] = None
     min: int | float | str | None = Field(default=None, union_mode="left_to_right")
     max: int | float | str | None = Field(default=None, union_mode="left_to_right")
     decimals: int | None = Field(default=None, ge=0, le=15)

@@ -83,10 +83,18 @@ class Missing(_Rule):
     only: bool = False
 
 
+class Within(_Rule):
+    """A column that follows from the areas below it (areas.py): made of columns, not stated among constraints."""
+
+    kind: Literal["within"]
+    child: str
+    parent: str
+
+
 Constraint = Annotated[Impossible | Fixed | Function | Order | Missing, Field(discriminator="kind")]
 
 
-def columns_of(rule: Constraint) -> tuple[str, ...]:
+def columns_of(rule: Constraint | Within) -> tuple[str, ...]:
     """Every column that a rule names; the last is the one drawn again where the rule is broken."""
     match rule:
         case Impossible():
@@ -99,11 +107,14 @@ def columns_of(rule: Constraint) -> tuple[str, ...]:
             return (rule.low, rule.high)
         case Missing():
             return (*rule.when, rule.column)
+        case Within():
+            return (rule.child, rule.parent)
 
 
-def derived(rules: Sequence[Constraint]) -> list[str]:
+def derived(rules: Sequence[Constraint | Within]) -> list[str]:
     """Columns that rules give for every row, so that nothing about them needs to be asked."""
-    return [r.column for r in rules if isinstance(r, Function) and r.otherwise is not None]
+    functions = [r.column for r in rules if isinstance(r, Function) and r.otherwise is not None]
+    return functions + [r.parent for r in rules if isinstance(r, Within)]
 
 
 class Redraw(Protocol):
@@ -121,7 +132,7 @@ class Redraw(Protocol):
 class Compiled:
     """A rule in positions. ``broken`` says which rows break it; ``repair`` draws them again in place."""
 
-    rule: Constraint
+    rule: Constraint | Within
     broken: Callable[[Mapping[str, np.ndarray]], np.ndarray]
     repair: Callable[[dict[str, np.ndarray], Redraw], None]
 

@@ -82,7 +82,8 @@ class Dataset(Tree):
             number_of(k.child): Column(type="integer", min=0, max=k.most_children, source="public")
             for k in self.keys_below(table)
         }
-        return schema.model_copy(update={"columns": {**schema.measured(), **numbers}, "constraints": None})
+        plain = {n: c.model_copy(update={"within": None}) for n, c in schema.measured().items()}
+        return schema.model_copy(update={"columns": {**plain, **numbers}, "constraints": None})
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""

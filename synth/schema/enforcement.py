@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError
-from synth.schema import codec
+from synth.schema import areas, codec
 from synth.schema.constraints import Compiled, Redraw, columns_of, compiled, derived, repair_all, shares
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
@@ -26,12 +26,14 @@ class Rules:
                 if schema.learnt is None:
                     raise
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
+        self._rules += [areas.compiled(r, schema.columns) for r in areas.rules(schema.columns)]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that a rule names, but for those that a rule gives for every row."""
         given = derived([r.rule for r in self._rules])
-        return tuple(dict.fromkeys(c for r in self._rules for c in columns_of(r.rule) if c not in given))
+        stated = [r.rule for r in self._rules if r.rule.kind != "within"]
+        return tuple(dict.fromkeys(c for r in stated for c in columns_of(r) if c not in given))
 
     def broken(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Which rows (n,) break a rule; ``rows`` need the rules' columns, but for those that a rule gives."""
@@ -42,12 +44,19 @@ class Rules:
                 out |= one.broken(rows)
         return out
 
+    def follow(self, rows: dict[str, np.ndarray]) -> None:
+        """Writes the areas above others once more, in place: for whoever changes rows after they were mended."""
+        for rule in (r for r in self._rules if r.rule.kind == "within"):
+            rule.repair(rows, lambda column, *_, **__: rows[column])
+
     def repair(self, rows: dict[str, np.ndarray], redraw: Redraw) -> None:
         """Mends rows in place; ``kept`` then tells, for each rule, the share of rows that keep it."""
         repair_all(self._rules, rows, redraw)
         reported = zip(self._rules, shares(self._rules, rows), strict=True)
         self.retained = [
-            {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share} for r, share in reported
+            {"kind": r.rule.kind, "columns": list(columns_of(r.rule)), "kept": share}
+            for r, share in reported
+            if r.rule.kind != "within"  # nothing is mended by it
         ]
 
 

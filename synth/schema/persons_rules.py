@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from synth.schema.column import UNREAD, Column
-from synth.schema.constraints import Constraint, columns_of, derived
+from synth.schema.constraints import Constraint, columns_of
 
 MOST_CHILDREN = 50  # rows of one person, or of one parent under one key
 
@@ -26,6 +26,10 @@ class Stated(Protocol):
     @property
     def person(self) -> str | None:
         """The column that names a person."""
+
+    @property
+    def given(self) -> set[str]:
+        """Columns that follow from others."""
 
     def measured(self) -> dict[str, Column]:
         """The columns that are counted."""
@@ -64,8 +68,10 @@ def _order_problems(schema: Stated, name: str) -> Iterator[str]:
         yield f"order {name!r} must be a number, date, ordinal, or an identifier of rising numbers"
     elif column.of == "unit":
         yield f'order {name!r} is one value in all rows of a person ("of": "unit"), which orders nothing'
-    elif name in derived(schema.constraints or ()):
-        yield f"order {name!r} is given by a constraint; name a column that is read"
+    elif column.within is not None:
+        yield f"order {name!r} is an area within others, which orders nothing; name another column"
+    elif name in schema.given:
+        yield f"order {name!r} follows from other columns; name a column that is read"
 
 
 def refused(schema: Stated) -> Iterator[str]:

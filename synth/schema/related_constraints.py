@@ -23,6 +23,10 @@ def _broken(schema: Tree, rule: Across) -> Iterator[str]:
         if table not in schema.tables or column not in schema.tables[table].measured():
             yield f"{name} is not a measured column; write TABLE.COLUMN"
             return
+    writes = placed(rule_writes(schema, rule))
+    if schema.tables[writes[0]].columns[writes[1]].within is not None:
+        yield f"{'.'.join(writes)} lies within other areas, and is not changed after these follow from it"
+        return
     if rule.kind == "count" and rule.child not in {k.child for k in schema.keys_below(placed(rule.parent)[0])}:
         yield f"{rule.child} is no table of children of {placed(rule.parent)[0]}"
         return

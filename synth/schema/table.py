@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import persons_rules, survey_weight
+from synth.schema import areas, persons_rules, survey_weight
 from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
@@ -110,8 +110,13 @@ class Schema(BaseModel):
 
     def measured(self) -> dict[str, Column]:
         """The columns that a generator learns: not identifiers, those left out, or those that a constraint gives."""
-        given = derived(self.constraints or ())
+        given = self.given
         return {n: c for n, c in self.columns.items() if c.type not in UNREAD and n not in given}
+
+    @property
+    def given(self) -> set[str]:
+        """Columns that follow from others, by a constraint or as areas above others: nothing of them is asked."""
+        return {*derived(self.constraints or ()), *areas.above(self.columns)}
 
     @property
     def public_columns(self) -> tuple[str, ...]:
@@ -318,7 +323,8 @@ def _problems(schema: Schema, complete: bool):
         for problem in _rule_problems(schema, rule):
             yield f"constraint {number} ({rule.kind}): {problem}"
     yield from uses_of.problems(schema.uses or (), schema.columns, schema.measured())
-    yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
+    yield from areas.problems(schema.columns, schema.constraints or (), schema.target)
+    yield from form_problems(schema.totals or (), schema.columns, schema.given)
 
 
 def _half_characters(schema: Schema):

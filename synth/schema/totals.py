@@ -4,7 +4,7 @@ A table of totals counts the rows by one to four columns. It is printed somewher
 Conditions of a line are those of rules: a value, ``a|b``, or ``low..high``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,7 +38,7 @@ class Totals(BaseModel):
         return " x ".join(self.columns)
 
 
-def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given: Sequence[str]) -> Iterator[str]:
+def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given: Collection[str]) -> Iterator[str]:
     """A sentence for each rule of form that tables of totals break; ``given``: columns that a rule gives."""
     if len(totals) > MOST_TABLES:
         yield f"it has {len(totals)} tables of totals, at most {MOST_TABLES} are read"
@@ -47,7 +47,7 @@ def form_problems(totals: Sequence[Totals], columns: Mapping[str, Column], given
             yield f"totals {number} ({one.name}): {problem}"
 
 
-def _form_problems(one: Totals, columns: Mapping[str, Column], given: Sequence[str]) -> Iterator[str]:
+def _form_problems(one: Totals, columns: Mapping[str, Column], given: Collection[str]) -> Iterator[str]:
     if not (one.published or "").strip():
         yield 'say where it is printed, as "published": a count that is printed nowhere is no public fact'
     if len(set(one.columns)) < len(one.columns):

@@ -56,6 +56,8 @@ WAYS = {
     "drop_use_",
     "add_totals",
     "drop_totals_",
+    "add_within",
+    "drop_within_",
     "add_across",
     "drop_across_",
     "worst_",

@@ -27,11 +27,13 @@ TOTALS = {
     "columns": {"x": FLAG, "y": FLAG, "t": NUMBER},
     "totals": [{"columns": ["x"], "counts": [["0", "30"], ["1", "20"]], "published": "a yearbook"}],
 }
+AREAS = {"columns": {"x": FLAG, "y": {**FLAG, "within": "x"}, "t": NUMBER}}
 FORMS = {
     "persons": (PERSONS, {}),
     "persons replaced": (PERSONS, {"relation": "replace_one"}),
     "public columns": (PUBLIC, {"relation": "replace_one"}),
     "totals": (TOTALS, {}),
+    "areas": (AREAS, {}),
 }
 ROWS = 40
 SOUND = pd.DataFrame(

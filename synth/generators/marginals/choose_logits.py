@@ -1,6 +1,6 @@
 """Which columns of a mixture are drawn again by a logit: the target, and those whose tables the mixture misses."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,13 +54,15 @@ def with_conditionals(
     *,
     rng: np.random.Generator,
     limits: Limits = USUAL,
+    first: Collection[str] = (),
 ) -> Product:
     """The model, its target drawn from a logit of all other columns that has the target's tables, and before it the
     columns of tables that the mixture misses, each from a logit with these tables.
 
     A mixture has few components; two columns that nearly determine each other, or a few rare cells, ask for more of
     them than noise lets it learn. A logit needs none. And where components are few rows each, a mixture's own
-    conditional of the target follows noise; the logit adds up what each column tells of the target.
+    conditional of the target follows noise; the logit adds up what each column tells of the target. ``first``: columns
+    that are not drawn again, so that their own counts stay as they were estimated.
     """
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
@@ -76,7 +78,7 @@ def with_conditionals(
         *broken(answers, made, ruled, model.total, beyond=limits.broken),
         *misses(answers, made, model.total, sure=limits.sure),
     ]
-    turns = _turns(missed, groups, goal, limits)
+    turns = _turns(missed, groups, goal, limits, first)
     if goal is not None:
         turns[goal] = []
     if not turns:
@@ -216,19 +218,24 @@ def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np
     return probs.astype(float) @ member
 
 
-def _turns(missed: Sequence[Miss], groups: Groups, goal: str | None, limits: Limits) -> dict[str, list[str]]:
+def _turns(
+    missed: Sequence[Miss], groups: Groups, goal: str | None, limits: Limits, first: Collection[str]
+) -> dict[str, list[str]]:
     """Columns to draw again, in turn, and the partners of each one's missed tables; ``goal`` has its own turn.
 
-    Of a table's two columns the one with fewer groups is drawn given the other, which has had its turn by then.
+    Of a table's two columns the one with fewer groups is drawn given the other, which has had its turn by then; those
+    of ``first`` have had theirs.
     """
     size = {n: int(g.max()) + 1 for n, g in groups.items()}
-    order = sorted((n for n in groups if n != goal), key=lambda n: -size[n]) + ([goal] if goal else [])
+    order = sorted((n for n in groups if n != goal), key=lambda n: (n not in first, -size[n])) + (
+        [goal] if goal else []
+    )
     turn = {n: i for i, n in enumerate(order)}
     partners: dict[str, list[str]] = {}
     for miss in missed:
         parent, child = sorted(miss.columns, key=turn.__getitem__)
         full = child not in partners and len(partners) == limits.children
-        if child == goal or size[child] > limits.groups or full:
+        if child == goal or child in first or size[child] > limits.groups or full:
             continue
         if parent not in partners.setdefault(child, []):
             partners[child].append(parent)

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.histogram import estimate
+from synth.generators.marginals import areas, oneway_queries
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.method import Method
 from synth.generators.product_mixture.model import Product
@@ -47,7 +46,7 @@ class Independent(Method):
         progress: Progress,
     ) -> Product:
         """The product of the columns' estimated distributions; ``rng`` and ``device`` are not needed."""
-        total, histograms = estimate(releases, setting)
+        total, histograms = areas.estimated(releases, setting)
         axes = []
         for histogram in histograms.values():
             leaves = np.arange(len(histogram.mass))

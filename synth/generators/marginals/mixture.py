@@ -9,6 +9,7 @@ import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.marginals import (
+    areas,
     calendar,
     dependence,
     higher_order,
@@ -95,12 +96,12 @@ class Mixture(Method):
         share = SAFE if alone else SAFE * self.oneway_share * (1 - SURER)
         releases: list[Any] = oneway_queries.measure(ask, setting, share=share, whole=alone)
         progress(0.3)
-        total, histograms = estimate(releases, setting)
+        total, histograms = areas.estimated(releases, setting)
         if not alone and setting.sigma(1.0) > NOISY * total:
             releases += oneway_queries.once_more(ask, setting, share=SAFE * self.oneway_share * SURER)
-            total, histograms = estimate(releases, setting)
+            total, histograms = areas.estimated(releases, setting)
         releases += prior.of_columns(setting.priors, histograms)
-        total, histograms = estimate(releases, setting)
+        total, histograms = areas.estimated(releases, setting)
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
         only = wide_queries.named(histograms, setting, self.plan)
         if wide_queries.many(histograms, self.plan) and not only:
@@ -134,7 +135,7 @@ class Mixture(Method):
         fitted: bool,
     ) -> list[Any]:
         """A first look at faint tables of pairs; then tables and single columns, by what was seen."""
-        total, histograms = estimate(releases, setting)
+        total, histograms = areas.estimated(releases, setting)
         look = ask(second_round.again(question, setting, share * SCOUT))
         part, rest = dependence.worth(look, histograms, total, SCOUT), share * (1 - SCOUT)
         made = [look]
@@ -160,7 +161,7 @@ class Mixture(Method):
     ) -> list[Any]:
         """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again. ``first``: the
         share by which the question's groupings were chosen, which those of later tables fit."""
-        total, histograms = estimate(releases, setting)
+        total, histograms = areas.estimated(releases, setting)
         publics: list[PublicCounts] = []
         ask = prior.beside(ask, setting.priors, publics, histograms)
         beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
@@ -243,7 +244,9 @@ class Mixture(Method):
         made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
         believed = prior.believed(tables, targets) if tables else tables
         target = setting.workload.target(setting.schema.target)
-        return with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits)
+        first = areas.of(setting.schema)
+        made = with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits, first=first)
+        return replace(made, strata=areas.strata(histograms, setting.schema, total))
 
 
 def said(
@@ -252,7 +255,7 @@ def said(
     """What a fit is made of: rows, the columns' histograms, the tables of more columns, what public tables add."""
     total, histograms = estimate(releases, setting)
     tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == pair_queries.PURPOSE]
-    histograms = sharpen(histograms, tables, total)
+    histograms = sharpen(histograms, [*tables, *areas.released(releases)], total)
     publics = [r for r in releases if isinstance(r, PublicCounts)]
     tables, targets = prior.pooled(tables, prior.targets(tables, publics, histograms, total))
     totals = stated_totals(setting.schema, rules=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Ask, Setting
-from synth.generators.marginals import calendar, heaping
+from synth.generators.marginals import areas, calendar, heaping
 from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPING, PURPOSE, Histogram, cut_purpose, estimate
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.schema.table import Column
@@ -34,7 +34,9 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     dates weekdays and months are counted too.
     """
     columns = _varying(setting)
-    shares = _shares(columns, share)
+    shares = _shares(columns, setting, share)
+    levels = {n: shares[n] / (1 + len(areas.counted(up))) for n, up in areas.of(setting.schema).items() if n in shares}
+    shares |= levels
     dates = [n for n, c in columns.items() if is_tree(c) and calendar.has_calendar(c)]
     parts = {n: shares[n] * calendar.SHARE for n in dates}
     rounds = [n for n, c in columns.items() if is_tree(c) and heaping.has_heaping(c)]
@@ -42,6 +44,8 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     shares |= {n: shares[n] - p for n, p in parts.items()}
     first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
     releases = [ask(Counts(purpose=PURPOSE, marginals=first))]
+    if (above := areas.question(setting, levels)) is not None:
+        releases.append(ask(above))
     trees = {n: c for n, c in columns.items() if is_tree(c)}
     level = 2
     while trees:
@@ -70,7 +74,7 @@ def once_more(ask: Ask, setting: Setting, *, share: float) -> list[CountsRelease
     """Columns that are counted position by position, counted again: trees, whose first levels find where to look, are
     served better by tables. ``share``: of the budget, for all columns together; trees leave theirs."""
     columns = _varying(setting)
-    shares = _shares(columns, share)
+    shares = _shares(columns, setting, share)
     flat = tuple(_first(n, c, setting.sigma(shares[n])) for n, c in columns.items() if not is_tree(c))
     return [ask(Counts(purpose=AGAIN, marginals=flat))] if flat else []
 
@@ -113,12 +117,14 @@ def again(
 
 def shares(setting: Setting, share: float) -> dict[str, float]:
     """Each column's part of ``share`` of the budget."""
-    return _shares(_varying(setting), share)
+    return _shares(_varying(setting), setting, share)
 
 
-def _shares(columns: dict[str, Column], share: float) -> dict[str, float]:
-    """Parts of the budget that make the mean L1 error over columns least: sigma goes with cells^(-1/3)."""
+def _shares(columns: dict[str, Column], setting: Setting, share: float) -> dict[str, float]:
+    """Parts of the budget that make the mean L1 error over columns least: sigma goes with cells^(-1/3); more for those
+    by whose areas everything else is counted."""
     weight = {n: (TREE_CELLS if is_tree(c) else c.cells) ** (2 / 3) for n, c in columns.items()}
+    weight |= {n: weight[n] * areas.WEIGHT for n in areas.of(setting.schema) if n in weight}
     return {n: share * w / sum(weight.values()) for n, w in weight.items()}
 
 

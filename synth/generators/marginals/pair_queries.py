@@ -7,8 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from synth.generators.base import Setting
+from synth.generators.marginals import areas
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.merging import merge, merge_bins, split
+from synth.generators.marginals.merging import split
 from synth.questions import Bins, Counts, Marginal
 
 PURPOSE = "tables"
@@ -22,7 +23,8 @@ class PairPlan:
 
     ``target``: weight of the tables that hold the target, against 1, ``beside`` where uses are named and no target is
     among them; ``named``: of those without a number or date,
-    since what neighbouring bins tell each other makes up for some of the noise in the others. ``least``: a bin
+    since what neighbouring bins tell each other makes up for some of the noise in the others; ``areas``: of those by
+    areas of a declared tree. ``least``: a bin
     holds this many times the noise of the cells it adds to a table. ``ratio``, ``levels``: step and number of the
     nested groupings tried for each column; ``rounds``: of the search for bins that fit the noise. ``spare``: share
     kept for a finer table of a pair that hides more than the part ``hidden`` of the rows and depends by ``sure`` of
@@ -41,6 +43,7 @@ class PairPlan:
     target: float = 8.0
     beside: float = 4.0
     named: float = 2.0
+    areas: float = 4.0
     least: float = 1.5
     ratio: float = 2.5
     levels: int = 5
@@ -66,11 +69,15 @@ class PairPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """Nested groupings of one column's leaves, finest first: ``groups[i]`` with bins of ``least[i]`` rows."""
+    """Nested groupings of one column's leaves, finest first: ``groups[i]`` with bins of ``least[i]`` rows.
+
+    ``levels``: of areas, whose bins follow the tree and are finer.
+    """
 
     least: np.ndarray
     groups: Sequence[np.ndarray]
     sizes: np.ndarray
+    levels: areas.Levels = ()
 
 
 def question(
@@ -93,12 +100,14 @@ def question(
     names = [n for n in names if any(n in p for p in pairs)]
     numeric = {n for n in names if setting.schema.columns[n].is_numeric}
     workload, target = setting.workload, setting.schema.target
+    placed = areas.of(setting.schema).keys()
     predicted = {*workload.targets} if workload.targets else {target}
     most = plan.beside if workload.tables and not workload.targets else plan.target
     boost = np.array(
         [
             max(most if predicted & set(p) else 1.0, workload.pair_weight(p))
             * (1.0 if numeric & set(p) else plan.named)
+            * (plan.areas if placed & set(p) else 1.0)
             for p in pairs
         ]
     )
@@ -132,22 +141,23 @@ def ladders_of(
     steps = np.arange(-1.0 - plan.finer, plan.levels - 1 + (plan.finer if wide else 0))
     by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
     by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
-    out = {}
+    out, trees = {}, areas.of(setting.schema)
     for name, histogram in estimates.items():
         numeric = setting.schema.columns[name].is_numeric
         least, middle = (by_halves, 0) if numeric else (by_noise, plan.finer)
-        out[name] = _ladder(histogram.mass, least, middle=middle)
+        out[name] = _ladder(histogram.mass, least, middle=middle, levels=trees.get(name, ()))
     return out
 
 
-def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int) -> Ladder:
+def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int, levels: areas.Levels) -> Ladder:
     """From the ``middle`` on a grouping's bins are merged of those before; the earlier ones split those after them."""
-    groups = [merge(mass, least=least[middle])]
-    for bound in least[middle + 1 :]:
-        groups.append(merge_bins(mass, groups[-1], least=bound))
-    for bound in least[:middle][::-1]:
-        groups.insert(0, split(groups[0], merge(mass, least=bound)))
-    return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
+    each, held = np.arange(len(mass)), least * (areas.FINE if levels else 1.0)
+    groups = [areas.merged(mass, each, least=held[middle], levels=levels)]
+    for bound in held[middle + 1 :]:
+        groups.append(areas.merged(mass, groups[-1], least=bound, levels=levels))
+    for bound in held[:middle][::-1]:
+        groups.insert(0, split(groups[0], areas.merged(mass, each, least=bound, levels=levels)))
+    return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]), levels=levels)
 
 
 def coarser(ladders: Mapping[str, Ladder], estimates, plan: PairPlan) -> dict[str, Ladder]:
@@ -157,9 +167,9 @@ def coarser(ladders: Mapping[str, Ladder], estimates, plan: PairPlan) -> dict[st
         mass, groups = estimates[name].mass, list(ladder.groups)
         more = np.minimum(ladder.least[-1] * plan.ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
         for bound in more:
-            groups.append(merge_bins(mass, groups[-1], least=bound))
+            groups.append(areas.merged(mass, groups[-1], least=bound, levels=ladder.levels))
         sizes = np.array([g.max() + 1.0 for g in groups])
-        out[name] = Ladder(least=np.append(ladder.least, more), groups=groups, sizes=sizes)
+        out[name] = Ladder(least=np.append(ladder.least, more), groups=groups, sizes=sizes, levels=ladder.levels)
     return out
 
 

@@ -12,6 +12,7 @@ from synth.generators.product_mixture import bulk_sampling
 from synth.generators.product_mixture.column import Axis, View, condition, rows_to_one
 from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw_in_turn
 from synth.generators.product_mixture.resample import redraw
+from synth.generators.product_mixture.strata import Strata
 from synth.generators.product_mixture.systematic_sampling import Inside, cumulative, even_codes, even_pairs
 from synth.schema.intervals import Intervals
 
@@ -25,6 +26,7 @@ class Product:
     """Rows fall into a component with probability ``weights`` (B,); inside it columns are independent.
 
     ``misfit``: how far the model is from the answers that it was fitted to, where its fit tells; not stored with it.
+    ``strata``: parts of a column that are drawn by themselves, where nothing is asked of the rows.
 
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
@@ -34,6 +36,7 @@ class Product:
     axes: tuple[Axis, ...]
     conditionals: tuple[ConditionalLogit, ...] = ()
     misfit: Mapping[str, float] | None = None
+    strata: Strata | None = None
 
     def sample(
         self,
@@ -55,6 +58,8 @@ class Product:
         condition.
         """
         where = where or {}
+        if self.strata is not None and not where and num_rows < bulk_sampling.FEWEST_ROWS:
+            return self._by_part(self.strata, num_rows, rng, repair)
         if self._redrawn & where.keys():
             component, codes, views = self._retained(num_rows, where, rng)
         else:
@@ -65,6 +70,23 @@ class Product:
             repair(rows_of, self.redrawing(component, rng, where))
         if num_rows >= bulk_sampling.FEWEST_ROWS:  # in random order already
             return rows_of
+        order = rng.permutation(num_rows)
+        return {column: places[order] for column, places in rows_of.items()}
+
+    def _by_part(self, strata: Strata, num_rows: int, rng: np.random.Generator, repair: Repair | None) -> Positions:
+        """As ``sample``, a part after the other."""
+        axis = self._axis(strata.column)
+        leaves = (self.weights.astype(float) @ axis.probs.astype(float))[axis.groups] * axis.within
+        shares = np.repeat(leaves / axis.widths, axis.widths)
+        components, made = [], list[Positions]()
+        for size, positions in strata.parts(shares, num_rows, rng):
+            component, codes, views = self.codes(size, rng=rng, where={strata.column: positions}, later=self._later)
+            draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
+            made.append(self._positions(codes, views, rng))
+            components.append(component)
+        rows_of = {a.column: np.concatenate([m[a.column] for m in made]) for a in self.axes}
+        if repair is not None:
+            repair(rows_of, self.redrawing(np.concatenate(components), rng))
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
 
@@ -200,6 +222,9 @@ class Product:
         for i, axis in enumerate(self.axes):
             for part in ("starts", "groups", "within", "probs"):
                 arrays[f"{i}.{part}"] = getattr(axis, part)
+        if self.strata is not None:
+            about["strata"] = self.strata.column
+            arrays["strata"] = self.strata.groups
         about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.conditionals]
         for k, conditional in enumerate(self.conditionals):
             arrays[f"conditional{k}"] = conditional.start
@@ -227,8 +252,13 @@ class Product:
             )
             for k, h in enumerate(about.get("heads", ()))
         )
+        column = about.get("strata")
         return Product(
-            total=float(about["total"]), weights=np.asarray(arrays["weights"]), axes=axes, conditionals=conditionals
+            total=float(about["total"]),
+            weights=np.asarray(arrays["weights"]),
+            axes=axes,
+            conditionals=conditionals,
+            strata=None if column is None else Strata(column=column, groups=np.asarray(arrays["strata"])),
         )
 
     def _axis(self, column: str) -> Axis:

@@ -140,6 +140,17 @@ class TotalsStated(Part):
     cells_off: int = Field(ge=0)
 
 
+class AreasStated(Part):
+    """A level of a declared tree: each area of a column lies within one of another's."""
+
+    table: str | None = None
+    column: str
+    within: str
+    areas: int = Field(ge=1)
+    areas_above: int = Field(ge=1)
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
 class Earlier(Part):
     """An earlier release that this one rests on, by the hash of the ledger line that paid for it."""
 
@@ -198,6 +209,7 @@ class Card(Part):
     fit: Fit | None = None
     priors: list[Prior] | None = None
     totals: list[TotalsStated] | None = None
+    areas: list[AreasStated] | None = None
     earlier_releases: list[Earlier] | None = None
     in_all_releases: InAll | None = None
 

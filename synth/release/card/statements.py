@@ -9,7 +9,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
-from synth.release.card import papers, priors, totals
+from synth.release.card import areas, papers, priors, totals
 
 CHOICES = {
     "unstated": "not stated",
@@ -102,7 +102,7 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     if card.get("constraints"):
         rules = len(card["constraints"])
         out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
-    return out + totals.invariants(card) + priors.invariants(card)
+    return out + areas.invariants(card) + totals.invariants(card) + priors.invariants(card)
 
 
 def registry(card: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from synth.files import regular_files
 from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
-from synth.release.card import choice, totals
+from synth.release.card import areas, choice, totals
 from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
@@ -84,7 +84,8 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
     for problem in problems(about):
         raise InputError(f"the card does not hold: {problem}")
     if not isinstance(card, Mapping):
-        for problem in totals.problems_beside(about, Path(card) if Path(card).is_dir() else Path(card).parent):
+        place = Path(card) if Path(card).is_dir() else Path(card).parent
+        for problem in (*areas.problems_beside(about, place), *totals.problems_beside(about, place)):
             raise InputError(f"the card does not hold: {problem}")
     return Checked(
         epsilon=about["epsilon"],

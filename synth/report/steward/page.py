@@ -11,7 +11,7 @@ from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.evaluate.verdict import of_column
 from synth.languages import _, prose
-from synth.report import first_page, html, svg_charts, words
+from synth.report import area_pages, first_page, html, svg_charts, words
 from synth.report.html import figure, percent
 from synth.report.steward import pairs, risks, subgroups, verdict
 
@@ -69,6 +69,9 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         own_scores=_own_scores(examination),
         weighting=_weighting(examination),
         shapes=_shapes(examination),
+        areas=area_pages.sections(examination.areas, exact=True),
+        area_levels=area_pages.head(exact=True),
+        area_head=area_pages.area_head(exact=True),
         **subgroups.data(examination),
         **risks.data(examination, about),
     )

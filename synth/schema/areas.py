@@ -1,0 +1,299 @@
+"""Areas as a tree: columns of which each area lies within one of another column, as districts lie within regions.
+
+A column says ``within`` which other its areas lie; no row is asked. The column below is read and counted, all above it
+follow from it: a row keeps its lowest area, and what stands in its cells above is never looked at. So no row can
+contradict the tree, and counts of a level are the sums of those below.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from synth.errors import InputError
+from synth.schema.column import CATEGORICAL, Column, canonical, repeated
+from synth.schema.constraints import Compiled, Constraint, Redraw, Within, columns_of, derived
+
+MOST_LEVELS = 10
+
+
+class Stated(Protocol):
+    """A table's schema."""
+
+    columns: dict[str, Column]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Level:
+    """The areas of ``column`` in the tree: ``of`` (cells,) the position there of each position of the lowest column."""
+
+    column: str
+    of: np.ndarray
+    cells: int
+
+
+def above(columns: Mapping[str, Column]) -> list[str]:
+    """The columns in which others lie: they follow from these, and are not read.
+
+    Privacy: public only.
+    """
+    return list(dict.fromkeys(c.within.column for c in columns.values() if c.within is not None))
+
+
+def lowest(columns: Mapping[str, Column], name: str) -> str:
+    """The column at the foot of the tree in which ``name`` stands; itself where it stands in none.
+
+    Privacy: public only.
+    """
+    below = {c.within.column: n for n, c in columns.items() if c.within is not None}
+    while name in below:
+        name = below[name]
+    return name
+
+
+def trees(columns: Mapping[str, Column]) -> dict[str, list[Level]]:
+    """By lowest column the levels above it, from its own parent up.
+
+    Privacy: public only.
+
+    >>> two = {"region": Column(type="categorical", categories=("1", "2")),
+    ...        "town": Column(type="categorical", categories=("11", "12", "21"), within={"column": "region"})}
+    >>> [(n, [(level.column, level.of.tolist()) for level in up]) for n, up in trees(two).items()]
+    [('town', [('region', [0, 0, 1])])]
+    """
+    inner = set(above(columns))
+    out: dict[str, list[Level]] = {}
+    for name, column in columns.items():
+        if column.within is None or name in inner:
+            continue
+        at, of, here = column.within, np.arange(column.cells), column
+        levels: list[Level] = []
+        while at is not None:
+            parent = columns[at.column]
+            of = parents(here, parent)[of]
+            levels.append(Level(column=at.column, of=of, cells=parent.cells))
+            here, at = parent, parent.within
+        out[name] = levels
+    return out
+
+
+def as_lowest(columns: Mapping[str, Column], name: str, positions: np.ndarray) -> tuple[str, np.ndarray]:
+    """A condition on any level as one on the lowest: that column, and its positions that lie in these of ``name``.
+
+    Privacy: public only.
+    """
+    own = lowest(columns, name)
+    for level in trees(columns).get(own, ()) if own != name else ():
+        if level.column == name:
+            return own, np.flatnonzero(np.isin(level.of, positions))
+    return name, positions
+
+
+def parents(child: Column, parent: Column) -> np.ndarray:
+    """The parent's position of each position of a child that has no fault, (cells,); a missing area has none."""
+    owners = _owners(child, parent)
+    valid = [next(iter(owners[canonical(c)])) for c in child.categories or ()]
+    return np.array(valid + [parent.size] * (child.cells - child.size), dtype=np.int64)
+
+
+def _owners(child: Column, parent: Column) -> dict[str, list[int]]:
+    """By the text of each area the positions of those that it is said to lie in."""
+    assert child.within is not None
+    upper = {canonical(c): i for i, c in enumerate(parent.categories or ())}
+    areas = [canonical(c) for c in child.categories or ()]
+    if child.within.areas is None:
+        longest = max(map(len, upper), default=0)
+        return {a: [upper[a[:n]] for n in range(1, min(longest, len(a)) + 1) if a[:n] in upper] for a in areas}
+    owners: dict[str, list[int]] = {a: [] for a in areas}
+    for name, inside in child.within.areas.items():
+        for area in dict.fromkeys(map(canonical, inside)):
+            owners.setdefault(area, []).append(upper[canonical(name)])
+    return owners
+
+
+def rules(columns: Mapping[str, Column]) -> list[Within]:
+    """The rules by which columns follow, each after that of the column below it."""
+    out = []
+    for name, levels in trees(columns).items():
+        for level in levels:
+            out.append(Within(kind="within", child=name, parent=level.column))
+            name = level.column
+    return out
+
+
+def compiled(rule: Within, columns: Mapping[str, Column]) -> Compiled:
+    """A rule in positions."""
+    of, child, parent = parents(columns[rule.child], columns[rule.parent]), rule.child, rule.parent
+
+    def broken(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        must = of[rows[child]]
+        return rows[parent] != must if parent in rows else np.ones(len(must), dtype=bool)
+
+    def repair(rows: dict[str, np.ndarray], _: Redraw) -> None:
+        rows[parent] = of[rows[child]]
+
+    return Compiled(rule, broken, repair)
+
+
+def problems(columns: Mapping[str, Column], constraints: tuple[Constraint, ...], target: str | None) -> Iterator[str]:
+    """A sentence for each rule that columns within others break: column, rule, remedy.
+
+    Privacy: public only.
+    """
+    faulty = False
+    for name, column in columns.items():
+        if column.within is None:
+            continue
+        for problem in _own_problems(name, column, columns):
+            faulty = True
+            yield f"column {name}: within {column.within.column!r}: {problem}"
+    if faulty or not (inner := set(above(columns))):
+        return
+    for name in inner:
+        if len(inside := [n for n, c in columns.items() if c.within is not None and c.within.column == name]) > 1:
+            yield (
+                f"column {name}: {', '.join(inside)} all lie within it, and could tell of two of its areas in one row; "
+                'declare one of them, and say that the others lie within that: "within"'
+            )
+    for number, rule in enumerate(constraints, start=1):
+        for name in (n for n in columns_of(rule) if n in inner):
+            yield (
+                f"constraint {number} ({rule.kind}): {name} follows from {lowest(columns, name)}, which lies within "
+                f"it; name {lowest(columns, name)} and its areas, as a|b, instead"
+            )
+    if target in inner:
+        yield f"target {target!r} follows from {lowest(columns, str(target))}, which lies within it; choose that one"
+    for name in (n for n in derived(constraints) if columns[n].within is not None):
+        yield f"column {name}: a constraint gives it, and so nothing can follow from it; take out one of both"
+
+
+def _own_problems(name: str, column: Column, columns: Mapping[str, Column]) -> Iterator[str]:
+    assert column.within is not None
+    parent = columns.get(column.within.column)
+    if parent is None:
+        yield "no such column; name one of the schema, or take `within` out"
+        return
+    for one, called in ((column, name), (parent, column.within.column)):
+        if one.type not in CATEGORICAL:
+            yield f"{called} is {one.type}, and areas are categories; make it categorical, or take `within` out"
+            return
+        if not one.categories:
+            yield f"{called} has no categories yet, and a tree of areas is a public fact; list them"
+            return
+    chain = _chain(name, columns)
+    if chain is None or len(chain) > MOST_LEVELS:
+        yield (
+            "it comes back to itself; say of one of the columns that it lies within no other"
+            if chain is None
+            else f"more than {MOST_LEVELS} levels; leave some out"
+        )
+        return
+    for fact in ("of", "role"):
+        if getattr(column, fact) != getattr(parent, fact):
+            yield f'both need the same "{fact}", for the one follows from the other; state it of both or of none'
+    if column.missing_codes and not parent.missing_codes:
+        yield (
+            f"an area that is missing lies in none, and {column.within.column} is never missing; let it be (nullable), "
+            f"or list what is unknown as an area of {name}"
+        )
+    yield from _area_problems(name, column, parent)
+
+
+def _chain(name: str, columns: Mapping[str, Column]) -> list[str] | None:
+    """The column and those it lies within, upwards; None where it comes back to itself."""
+    chain = [name]
+    while (column := columns.get(chain[-1])) is not None and column.within is not None:
+        if column.within.column in chain:
+            return None
+        chain.append(column.within.column)
+    return chain
+
+
+def _area_problems(name: str, column: Column, parent: Column) -> Iterator[str]:
+    assert column.within is not None
+    above_it, listed = column.within.column, column.within.areas
+    areas, upper = [canonical(c) for c in column.categories or ()], [canonical(c) for c in parent.categories or ()]
+    if listed is not None:
+        if unknown := [a for a in listed if canonical(a) not in upper]:
+            yield f"{unknown[0]!r} is no category of {above_it}; correct it, or add it there"
+            return
+        if twice := repeated(map(canonical, listed)):
+            yield f"{twice!r} of {above_it} is listed twice; put its areas into one list"
+            return
+        strange = [a for inside in listed.values() for a in inside if canonical(a) not in areas]
+        if strange:
+            yield f"{strange[0]!r} is no category of {name}; correct it, or add it there"
+            return
+    owners = _owners(column, parent)
+    for area in areas:
+        if len(owners[area]) != 1:
+            yield _fault_of(area, [upper[i] for i in owners[area]], name, above_it, begins=listed is None)
+            return
+    held = {i for o in owners.values() for i in o}
+    if empty := [a for i, a in enumerate(upper) if i not in held]:
+        yield f"no area of {name} lies within {empty[0]!r}; list one, or take it out of the categories of {above_it}"
+
+
+def _fault_of(area: str, owners: list[str], name: str, above_it: str, *, begins: bool) -> str:
+    if not owners:
+        return (
+            f"{area!r} begins with no category of {above_it}; say which areas lie in which, as "
+            f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
+            if begins
+            else f"{area!r} of {name} lies in none of {above_it}; list it under one"
+        )
+    named = " and ".join(repr(o) for o in owners)
+    return (
+        f"{area!r} begins with {named} of {above_it}; say which areas lie in which, as "
+        f'"within": {{"column": "{above_it}", "areas": {{...}}}}'
+        if begins
+        else f"{area!r} lies in {named} of {above_it}, and an area lies in one; keep it under one"
+    )
+
+
+def lines(schema: Stated) -> dict[str, list[tuple[int, str]]]:
+    """By lowest column its tree from the top down: how deep an area lies, and what it is called.
+
+    Privacy: public only.
+    """
+    out = {}
+    for name, levels in trees(schema.columns).items():
+        path = [
+            *((level.column, level.of) for level in reversed(levels)),
+            (name, np.arange(schema.columns[name].cells)),
+        ]
+        made: list[tuple[int, str]] = []
+        before = [-1] * len(path)
+        order = np.lexsort([of for _, of in reversed(path)])
+        for at in order[order < schema.columns[name].size].tolist():
+            for depth, (column, of) in enumerate(path):
+                if of[at] != before[depth]:
+                    known = schema.columns[column]
+                    made.append((depth, (known.labels or known.categories or ())[of[at]]))
+                    before[depth:] = [int(of[at])] + [-1] * (len(path) - depth - 1)
+        out[name] = made
+    return out
+
+
+def listed(text: str, *, name: str) -> dict[str, list[str]]:
+    """By area those that lie in it, of a CSV's text with two columns, the smaller area first. Errors: InputError.
+
+    Privacy: public only.
+
+    >>> listed("town,region\\n11,1\\n12,1\\n21,2\\n", name="towns.csv")
+    {'1': ['11', '12'], '2': ['21']}
+    """
+    mark = max(",;\t", key=text.split("\n", 1)[0].count)
+    try:
+        rows = [r for r in csv.reader(io.StringIO(text), delimiter=mark) if any(c.strip() for c in r)]
+    except csv.Error:
+        rows = []
+    if len(rows) < 2 or any(len(r) != 2 for r in rows):
+        raise InputError(f"areas {name}: not a CSV table of two columns, the smaller area first; save it as such")
+    out: dict[str, list[str]] = {}
+    for area, above_it in rows[1:]:
+        out.setdefault(above_it.strip(), []).append(area.strip())
+    return out
