@@ -84,7 +84,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     again = synth.app_api.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
     assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
-    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
+    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().store)
     assert code == 0, stderr
 
 
@@ -157,9 +157,9 @@ def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_pat
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert code == 0, stderr
-    note = comparison_notes.notes(Ledger().path)[0]
+    note = comparison_notes.notes(Ledger().store)[0]
     assert (note.what, note.dataset) == ("look", "club")
-    assert oct(comparison_notes.place(Ledger().path).stat().st_mode)[-3:] == "600"
+    assert oct(comparison_notes.place(Ledger().store).stat().st_mode)[-3:] == "600"
     assert not [p for p in (at / "c").iterdir() if "look" in p.name]
     assert chosen_release.settle(at / "c", "before")["epsilon"] == 2.0
     code, _, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip")
@@ -172,7 +172,7 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 
 
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
-    comparison_notes.place(Ledger().path).mkdir()
+    comparison_notes.place(Ledger().store).mkdir()
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert (code, "cannot be recorded" in stderr) == (2, True)
     assert not list(tmp_path.glob("r*"))
@@ -231,7 +231,7 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
     card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
     verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
-    code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)
+    code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().store)
     assert (code, "line 2 of this ledger" in stderr) == (2, True)
 
 

@@ -10,6 +10,7 @@ import pytest
 from synth.errors import BudgetError, UsageError
 from synth.privacy.ledger import accounts, entries, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.ledger.transactions import writing
 from synth.schema import names
 
 OLD = Path(__file__).parents[2] / "data" / "ledgers" / "before_accounts.sqlite"
@@ -96,7 +97,7 @@ def test_lines_that_an_older_program_adds_are_counted(ledger):
     original = accounts.follow
     try:
         accounts.follow = lambda _: None
-        with sqlite.connection(ledger.path) as db, sqlite.locked(db):
+        with sqlite.connection(ledger.path) as db, db.locked():
             line = {"run": "old", "dataset": "Census", "relation": "add_remove", "unit": "row", "actor": "a"}
             entries.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
     finally:
@@ -114,7 +115,7 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
     for number in (20, 2000):
         book = Ledger(tmp_path / f"{number}.sqlite")
         book.set_policy("census", max_epsilon=1e6, max_delta=0.5)
-        with sqlite.writing(book.path) as db:
+        with writing(book.store) as db:
             for i in range(number):
                 entries.append(
                     db,
