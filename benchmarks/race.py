@@ -1,12 +1,14 @@
-"""Many requests at once for one budget: processes times threads, all released by one signal, one ledger file.
+"""Many requests at once for one budget: processes times threads, all released by one signal, one ledger.
 
     .venv/bin/python benchmarks/race.py --processes 20 --threads 50
+    .venv/bin/python benchmarks/race.py --processes 4 --threads 250 --server      (on a PostgreSQL of its own)
 
 Half of the requests fit the cap. Prints how many were granted and refused, how long the crowd took, and whether the
 ledger holds exactly the spends that were reported.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -52,13 +54,13 @@ def worker(path: str, threads: int) -> None:
     print(json.dumps(said))
 
 
-def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
-    """One race; its figures as JSON data."""
-    ledger, requests = Ledger(folder / "ledger.sqlite"), processes * threads
+def race(place: str | Path, *, processes: int, threads: int) -> dict[str, Any]:
+    """One race for a ledger; its figures as JSON data."""
+    ledger, requests = Ledger(place), processes * threads
     fit = requests // 2
     cap = round(fit * COST, 6)
     ledger.set_policy("census", max_epsilon=cap)
-    command = [sys.executable, __file__, "--worker", str(ledger.path), "--threads", str(threads)]
+    command = [sys.executable, __file__, "--worker", str(place), "--threads", str(threads)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     crowd = [subprocess.Popen(command, **pipes) for _ in range(processes)]
     for one in crowd:
@@ -87,9 +89,18 @@ def main(given) -> None:
     if given.worker:
         worker(given.worker, given.threads)
         return
+    crowd = {"processes": given.processes, "threads": given.threads}
     with TemporaryDirectory() as name:
-        tell(given.json, race(Path(name), processes=given.processes, threads=given.threads))
+        if not given.server:
+            tell(given.json, race(Path(name) / "ledger.sqlite", **crowd))
+            return
+        from tests.ledgers import PASSWORD, started
+
+        (Path(name) / "password").write_text(PASSWORD)
+        os.environ |= {"SYNTH_HOME": name, "SYNTH_LEDGER_PASSWORD_FILE": f"{name}/password"}
+        with started() as cluster:
+            tell(given.json, {"server": "PostgreSQL, fsync on, its files in memory"} | race(cluster.new(), **crowd))
 
 
 if __name__ == "__main__":
-    start(main, processes=20, threads=50, worker="")
+    start(main, processes=20, threads=50, worker="", server=False)

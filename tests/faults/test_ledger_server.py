@@ -108,9 +108,19 @@ def steps(book, monkeypatch):
     return met
 
 
-def test_a_client_killed_at_any_statement_leaves_all_or_nothing(book, monkeypatch, steps):
-    ends = Counter()
-    for number in range(1, len(steps) + 1):
+STRIDE = pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
+
+
+def struck(steps: list[str], stride: int) -> list[int]:
+    """Every n-th statement, and those on both sides of the commit."""
+    end = steps.index("COMMIT") + 1
+    return sorted({*range(1, len(steps) + 1, stride), end - 1, end, end + 1})
+
+
+@STRIDE
+def test_a_client_killed_at_any_statement_leaves_all_or_nothing(book, monkeypatch, steps, stride):
+    ends, strikes = Counter(), struck(steps, stride)
+    for number in strikes:
         before = runs(book)
         if (child := os.fork()) == 0:
             statements(monkeypatch, lambda n, *_, k=number: n == k and os.kill(os.getpid(), signal.SIGKILL))
@@ -122,13 +132,14 @@ def test_a_client_killed_at_any_statement_leaves_all_or_nothing(book, monkeypatc
         ends[len(after) - len(before)] += 1
         assert spend(book)[3:] == runs(book)[-1], "the next needs no repair"
     assert ends.keys() == {0, 1}
-    assert ends[1] == len(steps) - steps.index("COMMIT") - 1, "from the commit on it is there"
+    assert ends[1] == sum(n > steps.index("COMMIT") + 1 for n in strikes), "from the commit on it is there"
 
 
+@STRIDE
 @pytest.mark.parametrize("how", ["ended by the server", "cut off"])
-def test_a_connection_lost_at_any_statement_reports_what_is_true(book, monkeypatch, steps, how):
+def test_a_connection_lost_at_any_statement_reports_what_is_true(book, monkeypatch, steps, how, stride):
     ends = Counter()
-    for number in range(1, len(steps) + 1):
+    for number in struck(steps, stride):
 
         def lose(n, plain, _, k=number):
             if n == k and how == "cut off":
