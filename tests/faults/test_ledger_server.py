@@ -20,7 +20,7 @@ from tests.faults.deeds import charge, said
 from tests.ledgers import strike
 
 pytestmark = pytest.mark.xdist_group("ledgers")
-SERVERS, THREADS = 4, 50
+SERVERS, THREADS = 4, 25
 
 
 CROWD = """
@@ -212,12 +212,14 @@ def test_a_server_lost_at_the_commit_for_good_counts_as_spent(book, monkeypatch,
         "synth.pipeline.charged_run.RowReader", lambda **_: reads.append(1)
     )  # whoever reads the rows after the spend
 
-    def commit(self, sql, run=server.ServerConnection.run):
-        if sql == "COMMIT":
-            down()
-        return run(self, sql)
+    met: list[str] = []
 
-    monkeypatch.setattr(server.ServerConnection, "run", commit)
+    def strike_at(_, __, sql):
+        if sql == "COMMIT" and [s for s in met if s.startswith("INSERT INTO ledger ")]:
+            down()
+        met.append(sql)
+
+    statements(monkeypatch, strike_at)
     code, _, message = command(*run(book, table, tmp_path))
     assert code == 5, message
     assert "counts as spent" in message

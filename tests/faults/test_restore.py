@@ -231,6 +231,8 @@ def test_the_mark_can_lie_elsewhere(place, monkeypatch):
     shutil.rmtree(place / "no", ignore_errors=True)
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     assert "far.mark" in Ledger(place / "ledger.sqlite").verify().problem
+    assert restore(place / "ledger.sqlite", place / "backup.sqlite").charged.keys() == {"census", "other"}
+    assert sums(place) == {"census": 0.6, "other": 0.8}
 
 
 def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command):

@@ -21,16 +21,18 @@ class Verification:
     problem: str | None
 
 
-def verify(store: Store, *, head: str | None = None) -> Verification:
+def verify(store: Store, *, head: str | None = None, marked: bool = True) -> Verification:
     """Checks every line, the guards of the table, the mark beside it and, where given, an exported ``head``.
 
+    ``marked``: with the mark; a backup has none, and the one that the environment names is the ledger's own.
     A ledger that has grown since the head was exported passes; one that lost a line written before fails.
     Errors: InputError when it cannot be opened.
     """
     with reading(store) as db:
         try:
             number, last, problem = _walk(db)
-            problem = problem or db.guard_problem() or checkpoint.problem(db, store) or accounts.problem(db)
+            problem = problem or db.guard_problem() or (checkpoint.problem(db, store) if marked else None)
+            problem = problem or accounts.problem(db)
             met = head is None or head == START or count(db, hash=head) > 0
         except (sqlite3.DatabaseError, LookupError, UnicodeDecodeError) as error:  # or the table lost a column
             problem = f"the table cannot be read ({type(error).__name__})"

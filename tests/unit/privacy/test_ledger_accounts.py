@@ -23,7 +23,11 @@ def charge(epsilon=0.3, dataset="census", **changed):
 
 @pytest.fixture
 def ledger(tmp_path):
-    book = Ledger(tmp_path / "ledger.sqlite")
+    return filled(tmp_path / "ledger.sqlite")
+
+
+def filled(place):
+    book = Ledger(place)
     book.set_policy("census", max_epsilon=1.0)
     for _ in range(3):
         book.spend(charge())
@@ -158,7 +162,9 @@ def steps(book, act) -> int:
     return taken[0]
 
 
-def test_pages_are_the_lines_newest_first(ledger):
+@pytest.mark.xdist_group("ledgers")
+def test_pages_are_the_lines_newest_first(anywhere):
+    ledger = filled(anywhere)
     lines = ledger.entries()
     results = [ledger.page(size=2, number=n) for n in (1, 2, 3, 4)]
     assert [e for page, _ in results for e in page] == lines[::-1]
@@ -184,7 +190,9 @@ def test_pages_are_the_lines_newest_first(ledger):
             ledger.page(**wrong)
 
 
-def test_a_run_is_found_by_its_id_and_charged_once(ledger):
+@pytest.mark.xdist_group("ledgers")
+def test_a_run_is_found_by_its_id_and_charged_once(anywhere):
+    ledger = filled(anywhere)
     mine = ledger.spend(charge(0.05, run="job-1"))
     same = ledger.spend(charge(0.05))
     assert ledger.charge("job-1") == mine != same
