@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, urlsplit
@@ -48,6 +47,8 @@ WRITER = (
 )
 READER = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SETTINGS}"
 NOW = """SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS') || '+00:00'"""
+AGE = """SELECT extract(epoch FROM clock_timestamp() - CAST(time AS timestamptz)) FROM ledger
+    ORDER BY number DESC LIMIT 1"""
 CROWDED = ("too many", "connection slots", "starting up")
 # What libpq says where there is no connection, and what we say; its own words name host, user and database.
 UNREACHED = {
@@ -134,10 +135,10 @@ class Server(Store):
         """Nothing: a server has one name, whichever address it is reached by."""
 
     def changed(self) -> float:
-        """The time of the last line."""
+        """When the last line was added, by this machine's clock: its age is told by the server's."""
         with self._opened() as db, db.snapshot():
-            last = db.execute("SELECT time FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
-        return datetime.fromisoformat(last["time"]).timestamp() if last else 0.0
+            last = db.execute(AGE).fetchone()
+        return time.time() - float(last[0]) if last else 0.0
 
     def _empty(self, db: "ServerConnection") -> bool:
         with db.snapshot():

@@ -4,7 +4,6 @@
 ledger's name; where that is not known, the error is an UnsettledError, and whoever charged must count it as spent.
 """
 
-import contextlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ def writing(store: Store) -> Iterator[Connection]:
     the transaction was under way: then what was added is lost, and nothing may be read on its account. InputError where
     the connection was lost and the line is not there; UnsettledError where nobody can say whether it is.
     """
-    added, settled = None, True
+    added, answered = None, True
     try:
         with store.connection() as db, db.locked():
             store.check()
@@ -33,9 +32,11 @@ def writing(store: Store) -> Iterator[Connection]:
             yield db
             added = checkpoint.last(db)
     except UnsettledError:
-        settled = False
-    if settled or _settled(store, added):
-        _seal(store, added)
+        if added is None:
+            raise
+        answered = False
+    if added is not None:
+        _seal(store, added, answered)
 
 
 @contextmanager
@@ -45,24 +46,26 @@ def reading(store: Store) -> Iterator[Connection]:
         yield db
 
 
-def _settled(store: Store, added: tuple[int, str] | None) -> bool:
-    """Whether what was added is there although its connection was lost at the commit.
+def _seal(store: Store, added: tuple[int, str], answered: bool) -> None:
+    """After the commit: sees by a new connection that the place holds what was added, and moves the mark.
 
-    Asked under the lock, which the lost transaction holds until it has ended either way. Errors: InputError where it is
-    not there; UnsettledError where the server cannot be asked.
+    ``answered``: whether the commit was. Looked at under the lock, which a lost transaction holds until it has ended
+    either way. On a server nobody goes on until it was seen: another one may have taken the place of the one that
+    answered.
     """
-    if added is None:
-        return True
-    for seconds in PATIENCE:
+    result: bool | None = None
+    for seconds in (0.0, *PATIENCE) if store.shares else (0.0,):
         time.sleep(seconds)
-        result: bool | None = None
-        with contextlib.suppress(InputError), store.connection() as db, db.locked():
-            result = _holds(db, added)
-        if result is False:
-            raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
-        if result:
-            return True
-    raise UnsettledError(UNSETTLED.format(store.shown))
+        if (result := _seen(store, added)) is not None:
+            break
+    if result is None and store.shares:
+        raise UnsettledError(UNSETTLED.format(store.shown))
+    if result is False and not answered:
+        raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
+    if result is False:
+        raise LedgerLostError(
+            f"ledger {store.shown}: it was replaced while a line was added, and the line is lost; run again"
+        )
 
 
 UNSETTLED = (
@@ -71,23 +74,14 @@ UNSETTLED = (
 )
 
 
-def _holds(db: Connection, line: tuple[int, str]) -> bool:
-    row = db.execute("SELECT hash FROM ledger WHERE number = ?", (line[0],)).fetchone()
-    return row is not None and row["hash"] == line[1]
-
-
-def _seal(store: Store, added: tuple[int, str] | None) -> None:
-    """After the commit: sees by a new connection that the place holds what was added, and moves the mark."""
-    if added is None:
-        return
+def _seen(store: Store, line: tuple[int, str]) -> bool | None:
+    """Whether the place holds the line; None where that cannot be found out now: held for long, a full disk."""
     try:
         with store.connection() as here, here.locked():
-            if _holds(here, added):
-                checkpoint.advance(here, store)
-                return
+            row = here.execute("SELECT hash FROM ledger WHERE number = ?", (line[0],)).fetchone()
+            if row is None or row["hash"] != line[1]:
+                return False
+            checkpoint.advance(here, store)
+            return True
     except InputError:
-        if store.there():  # held by others for long, or a full disk: the commit stands
-            return
-    raise LedgerLostError(
-        f"ledger {store.shown}: it was replaced while a line was added, and the line is lost; run again"
-    )
+        return None if store.there() else False
