@@ -8,15 +8,14 @@ ledger holds exactly the spends that were reported.
 """
 
 import json
-import os
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from ledger import placed
 from runner import start, tell
 
 from synth.errors import BudgetError
@@ -89,17 +88,9 @@ def main(given) -> None:
     if given.worker:
         worker(given.worker, given.threads)
         return
-    crowd = {"processes": given.processes, "threads": given.threads}
-    with TemporaryDirectory() as name:
-        if not given.server:
-            tell(given.json, race(Path(name) / "ledger.sqlite", **crowd))
-            return
-        from tests.ledgers import PASSWORD, started
-
-        (Path(name) / "password").write_text(PASSWORD)
-        os.environ |= {"SYNTH_HOME": name, "SYNTH_LEDGER_PASSWORD_FILE": f"{name}/password"}
-        with started() as cluster:
-            tell(given.json, {"server": "PostgreSQL, fsync on, its files in memory"} | race(cluster.new(), **crowd))
+    with placed(given.server) as place:
+        about = {"server": "PostgreSQL, fsync on, its files in memory"} if given.server else {}
+        tell(given.json, about | race(place, processes=given.processes, threads=given.threads))
 
 
 if __name__ == "__main__":

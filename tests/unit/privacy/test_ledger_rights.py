@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -242,6 +244,17 @@ def test_one_server_has_one_mark_however_its_address_is_written():
     assert len(stems) == 1
     assert places.at("postgresql://localhost/other").stem not in stems
     assert places.at("postgresql://a:1,b:2/db").stem not in stems
+
+
+def test_lines_have_the_servers_clock(address, ledger_server, monkeypatch):
+    monkeypatch.setattr("synth.privacy.ledger.sqlite.datetime", None)  # ours, which files use
+    with ledger_server.door(address) as db:
+        before = db.execute("SELECT clock_timestamp()").fetchone()[0]
+        line = Ledger(address).spend(charge(0.1))
+        after = db.execute("SELECT clock_timestamp()").fetchone()[0]
+    assert before - timedelta(milliseconds=1) <= datetime.fromisoformat(line.time) <= after
+    assert line.time.endswith("+00:00")
+    assert abs(Ledger(address).changed() - time.time()) < 60
 
 
 # -- the key and the notes are one for all machines
