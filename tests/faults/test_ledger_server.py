@@ -15,6 +15,7 @@ import synth
 from synth.errors import COMMITTED, InputError, LedgerLostError, UnsettledError
 from synth.privacy.ledger import server, transactions
 from synth.privacy.ledger.ledger import Ledger
+from synth.release import comparison_notes
 from tests.conftest import SMALL, small_frame
 from tests.faults.deeds import charge, said
 from tests.ledgers import strike
@@ -295,9 +296,9 @@ def test_a_lost_database_is_filled_from_a_backup_in_another(book, on_server, tmp
     assert (code, "nothing to restore" in message) == (2, True)
 
 
-def test_a_spend_by_the_library_is_a_spend_on_the_server(book, table):
+def test_a_run_its_card_its_looks_and_its_bundle_rest_on_a_server_as_on_a_file(book, table, tmp_path, command):
     before = len(runs(book))
-    frame, schema = table
+    (frame, schema), address, out = table, book.store._address, tmp_path / "out"
     result = synth.run(
         frame,
         schema=synth.Schema.load(schema),
@@ -305,12 +306,26 @@ def test_a_spend_by_the_library_is_a_spend_on_the_server(book, table):
         delta=1e-6,
         method="independent",
         dataset="census",
-        ledger=book.store._address,
+        ledger=address,
+        out=out,
     )
     lines = book.entries()
     assert result.card["ledger_entry"]["hash"] in {e.hash for e in lines}
     assert [e.kind for e in lines[-3:]] == ["spend", "fingerprint", "outcome"]
     assert len(runs(book)) == before + 1
+    assert command("card", "check", out, "--ledger", address)[0] == 0
+    synth.app_api.note_look(out, ledger=address)
+    (note,) = comparison_notes.notes(book.store)
+    assert (note.what, note.dataset) == ("look", "census")
+    code, said, message = command("bundle", out, "--out", tmp_path / "r.zip", "--ledger", address, "--json")
+    assert code == 0, message
+    assert (json.loads(said)["how"], round(json.loads(said)["epsilon"], 9)) == ("unstated", 0.6), (
+        "with the earlier spend"
+    )
+    code, said, _ = command("ledger", "composition", "--ledger", address, "--json")
+    assert json.loads(said)["ledger"] == "on PostgreSQL"
+    files = [p.read_bytes() for p in out.rglob("*") if p.is_file()]
+    assert not [t for t in files for s in (b"secret_place", b"127.0.0.1", b"steward@") if s in t]
 
 
 def test_an_error_of_a_lost_commit_is_one_that_denies_nothing():

@@ -84,7 +84,7 @@ def test_the_card_of_a_paid_choice_states_the_sum_everywhere(at, command, tmp_pa
     again = synth.app_api.refit(tmp_path / "open", num_rows=20, out=tmp_path / "again")
     assert again.card["epsilon"] == 22.5, "who fits again from the bundle finds the same claim"
     assert verify.check(verify.load(tmp_path / "again")).epsilon == 22.5
-    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().store)
+    code, _, stderr = command("card", "check", tmp_path / "open", "--ledger", Ledger().path)
     assert code == 0, stderr
 
 
@@ -231,7 +231,7 @@ def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command
     card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
     verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
-    code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().store)
+    code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)
     assert (code, "line 2 of this ledger" in stderr) == (2, True)
 
 
