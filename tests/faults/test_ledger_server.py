@@ -319,9 +319,7 @@ def test_a_run_its_card_its_looks_and_its_bundle_rest_on_a_server_as_on_a_file(b
     assert (note.what, note.dataset) == ("look", "census")
     code, said, message = command("bundle", out, "--out", tmp_path / "r.zip", "--ledger", address, "--json")
     assert code == 0, message
-    assert (json.loads(said)["how"], round(json.loads(said)["epsilon"], 9)) == ("unstated", 0.6), (
-        "with the earlier spend"
-    )
+    assert round(json.loads(said)["epsilon"], 9) == 0.6, "with the earlier spend"
     code, said, _ = command("ledger", "composition", "--ledger", address, "--json")
     assert json.loads(said)["ledger"] == "on PostgreSQL"
     files = [p.read_bytes() for p in out.rglob("*") if p.is_file()]
