@@ -39,7 +39,10 @@ WAIT = 120  # seconds to wait for other writers, or for one of the server's conn
 TOGETHER = threading.BoundedSemaphore(8)  # connections of a process at once: servers have a hundred for everybody
 LASTING = {"connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3"}
 LASTING |= {"tcp_user_timeout": "30000", "application_name": "facsimile ledger"}
-SETTINGS = f"SET LOCAL search_path = {SCHEMA}, pg_temp; SET LOCAL lock_timeout = '{WAIT}s'; SET LOCAL timezone = 'UTC'"
+SETTINGS = (
+    f"SET LOCAL search_path = {SCHEMA}, pg_temp; SET LOCAL lock_timeout = '{WAIT}s'; SET LOCAL statement_timeout = 0;"
+    " SET LOCAL timezone = 'UTC'"
+)
 # Of a writer: the commit waits for the disk (and for standbys that must have it), and whoever stands still lets go.
 WRITER = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SETTINGS}; SET LOCAL synchronous_commit = on;"
@@ -349,7 +352,7 @@ FAULTS = {  # by SQLSTATE or its class
     "42501": DENIED,
     "53": "the server has no room for more (disk, memory or connections), so nothing was recorded; make room",
     "55P03": "held by another process for too long; try again when that has ended",
-    "57": "the server is being stopped, so nothing was recorded; run again when it is back",
+    "57": "the server ended the connection, so nothing was recorded; run again when it is back",
 }
 GONE = ("42P01", "42703", "3F000", "42883", "XX001", "XX002")  # tables, columns, schema, guards; damaged pages
 
