@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu race-server kubernetes-check
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -134,6 +134,18 @@ faults: setup  ## a fault at every system call of a spend, a first start, a bund
 
 race: setup  ## a thousand requests at once for one budget
 	$(BIN)/python benchmarks/race.py --processes 20 --threads 50
+
+race-server: setup  ## the same from four servers, for a ledger on PostgreSQL
+	$(BIN)/python benchmarks/race.py --processes 4 --threads 250 --server --json benchmarks/results/race-server.json
+
+kubernetes-check: setup build/kubernetes/ready  ## the manifests by Kubernetes' schemas; their parts, started by hand
+	build/kubernetes/bin/python container/kubernetes_check.py
+	build/kubernetes/bin/python container/kubernetes_check.py --render | $(BIN)/python container/kubernetes_check.py --start
+
+build/kubernetes/ready:
+	$(PYTHON) -m venv build/kubernetes
+	build/kubernetes/bin/pip install -q kubernetes-validate==1.37.0
+	touch $@
 
 attacks: setup  ## precision attacks on our noise and on naive noise
 	$(BIN)/python benchmarks/attacks.py --json benchmarks/results/attacks.json

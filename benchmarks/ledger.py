@@ -1,11 +1,14 @@
 """How long a check, a spend and a look take on a long ledger, and how verification grows.
 
 python benchmarks/ledger.py [--lines 10000,100000] [--json FILE]
+python benchmarks/ledger.py --lines 10000 --server --json benchmarks/results/ledger-server.json      (on PostgreSQL)
 """
 
+import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import shake_256
 from operator import eq
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 
 from runner import grid, start, tell
 
-from synth.privacy.ledger import accounts, entries, row_marks, secret_key, sqlite
+from synth.privacy.ledger import accounts, entries, row_marks, secret_key, transactions
 from synth.privacy.ledger.ledger import Ledger, Spend
 
 QUESTION = {"method": "mixture", "columns": ["AGE", "SEX"], "mu": 0.1, "sensitivity": 1.0, "max_rows": 1}
@@ -31,15 +34,15 @@ def mark(number: int) -> bytes:
     return shake_256(str(number).encode()).digest(40 + 8 * 128 + 8 * 10)
 
 
-def filled(path: Path, lines: int, datasets: int) -> Ledger:
+def filled(place: str | Path, lines: int, datasets: int) -> Ledger:
     """A ledger of so many lines: spends of unlike sizes, and a tenth of marks of rows that change now and then.
 
     The accounts are made once, at the end.
     """
-    book = Ledger(path)
+    book = Ledger(place)
     book.set_policy("dataset-0", max_epsilon=1e9, max_delta=0.5)
-    follow, key = accounts.follow, secret_key.key(path)
-    with sqlite.writing(path) as db:
+    follow, key = accounts.follow, secret_key.key(book.store)
+    with transactions.writing(book.store) as db:
         accounts.follow = lambda _: None
         try:
             for i in range(lines - 1):
@@ -68,10 +71,25 @@ def timed(act: Callable[[], object], times: int = 15) -> list[float]:
     return [round(x, 1) for x in (sorted(worked)[times // 2], sorted(taken)[times // 2], max(taken))]
 
 
-def measured(lines: int, datasets: int) -> dict[str, Any]:
-    """All acts on one ledger. Seconds of processor time for the verification, which reads every line."""
+@contextmanager
+def placed(server: bool) -> Iterator[str | Path]:
+    """A place for a new ledger: a file, or a database of a server of its own."""
     with TemporaryDirectory() as folder:
-        book = filled(Path(folder) / "ledger.sqlite", lines, datasets)
+        if not server:
+            yield Path(folder) / "ledger.sqlite"
+            return
+        from tests.ledgers import PASSWORD, started
+
+        (Path(folder) / "password").write_text(PASSWORD)
+        os.environ |= {"SYNTH_HOME": folder, "SYNTH_LEDGER_PASSWORD_FILE": f"{folder}/password"}
+        with started() as cluster:
+            yield cluster.new()
+
+
+def measured(lines: int, datasets: int, *, server: bool) -> dict[str, Any]:
+    """All acts on one ledger. Seconds of processor time for the verification, which reads every line."""
+    with placed(server) as place:
+        book = filled(place, lines, datasets)
         half, whole = [f"dataset-{i}" for i in range(datasets // 2)], book.marked()
         acts: dict[str, Callable[[], object]] = {
             "check": lambda: book.check(charge("dataset-0")),
@@ -97,9 +115,9 @@ def measured(lines: int, datasets: int) -> dict[str, Any]:
 
 
 def main(given) -> None:
-    results = [measured(**size) for size in grid(lines=given.lines, datasets=[1, 100])]
+    results = [measured(**size, server=given.server) for size in grid(lines=given.lines, datasets=[1, 100])]
     tell(given.json, {"python": platform.python_version(), "measured": results})
 
 
 if __name__ == "__main__":
-    start(main, json="ledger", lines=[10_000, 100_000])
+    start(main, json="ledger", lines=[10_000, 100_000], server=False)

@@ -1,6 +1,7 @@
-"""Many requests at once for one budget: processes times threads, all released by one signal, one ledger file.
+"""Many requests at once for one budget: processes times threads, all released by one signal, one ledger.
 
     .venv/bin/python benchmarks/race.py --processes 20 --threads 50
+    .venv/bin/python benchmarks/race.py --processes 4 --threads 250 --server      (on a PostgreSQL of its own)
 
 Half of the requests fit the cap. Prints how many were granted and refused, how long the crowd took, and whether the
 ledger holds exactly the spends that were reported.
@@ -12,9 +13,9 @@ import sys
 import threading
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from ledger import placed
 from runner import start, tell
 
 from synth.errors import BudgetError
@@ -52,13 +53,13 @@ def worker(path: str, threads: int) -> None:
     print(json.dumps(said))
 
 
-def race(folder: Path, *, processes: int, threads: int) -> dict[str, Any]:
-    """One race; its figures as JSON data."""
-    ledger, requests = Ledger(folder / "ledger.sqlite"), processes * threads
+def race(place: str | Path, *, processes: int, threads: int) -> dict[str, Any]:
+    """One race for a ledger; its figures as JSON data."""
+    ledger, requests = Ledger(place), processes * threads
     fit = requests // 2
     cap = round(fit * COST, 6)
     ledger.set_policy("census", max_epsilon=cap)
-    command = [sys.executable, __file__, "--worker", str(ledger.path), "--threads", str(threads)]
+    command = [sys.executable, __file__, "--worker", str(place), "--threads", str(threads)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     crowd = [subprocess.Popen(command, **pipes) for _ in range(processes)]
     for one in crowd:
@@ -87,9 +88,10 @@ def main(given) -> None:
     if given.worker:
         worker(given.worker, given.threads)
         return
-    with TemporaryDirectory() as name:
-        tell(given.json, race(Path(name), processes=given.processes, threads=given.threads))
+    with placed(given.server) as place:
+        about = {"server": "PostgreSQL, fsync on, its files in memory"} if given.server else {}
+        tell(given.json, about | race(place, processes=given.processes, threads=given.threads))
 
 
 if __name__ == "__main__":
-    start(main, processes=20, threads=50, worker="")
+    start(main, processes=20, threads=50, worker="", server=False)

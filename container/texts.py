@@ -49,7 +49,14 @@ SPEAKING = (
 )
 KINDS = ("InputError", "UsageError", "BudgetError", "SpentError")  # what a visitor can be told; others are faults
 # Of the command line and of Python alone: no page reaches them, and they stay English.
-ELSEWHERE = ("cli/", "evaluate/audit/", "pipeline/synthesizer.py", "schema/census", "generators/marginals/mixtures.py")
+ELSEWHERE = (
+    "cli/",
+    "evaluate/audit/",
+    "pipeline/synthesizer.py",
+    "privacy/ledger/moving.py",
+    "schema/census",
+    "generators/marginals/mixtures.py",
+)
 FOLD = re.compile(r"\W")
 
 

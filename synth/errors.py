@@ -132,6 +132,15 @@ class LedgerLostError(InputError):
     exit_code = MACHINE
 
 
+class UnsettledError(LedgerLostError):
+    """The ledger's server was lost while it wrote a line, so that nobody can say whether the line is there.
+
+    A spend that ends so counts as spent.
+
+    Privacy: public only.
+    """
+
+
 class BudgetError(SynthError):
     """The dataset's policy does not allow this spend; nothing was read or spent.
 

@@ -203,6 +203,33 @@ def cluster(server):
     engine.close()
 
 
+@pytest.fixture(scope="session")
+def ledger_server():
+    """One PostgreSQL for all ledgers of this process, whose disk is waited for."""
+    from tests.ledgers import started
+
+    with started() as server:
+        yield server
+
+
+@pytest.fixture
+def on_server(ledger_server, monkeypatch, own_state):
+    """Makes the address of a new database of that server; its password is where a ledger looks for it."""
+    from tests.ledgers import PASSWORD
+
+    (own_state / "password").write_text(PASSWORD)
+    monkeypatch.setenv("SYNTH_LEDGER_PASSWORD_FILE", str(own_state / "password"))
+    return ledger_server.new
+
+
+@pytest.fixture(params=["file", "server"])
+def anywhere(request, tmp_path):
+    """A place for a new ledger: each law holds in a file and on a server."""
+    if request.param == "file":
+        return tmp_path / "ledger.sqlite"
+    return request.getfixturevalue("on_server")()
+
+
 @pytest.fixture
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,8 +43,15 @@ def user() -> list[str]:
 def postgres() -> Iterator[Engine]:
     """A server of its own on a free port, asked for a password; gone at the end. Tests ask for ``cluster``."""
     pytest.importorskip("ibis", reason="the extra `databases` is not installed")
+    with postgres_server(Path("/tmp") / f"facsimile-pg-{os.getpid()}", "-c fsync=off") as (port, _):
+        yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres", writing=True)
+
+
+@contextmanager
+def postgres_server(folder: Path, settings: str) -> Iterator[tuple[int, Callable[..., None]]]:
+    """A server in a new folder: its port, and ``pg_ctl`` for it. The user postgres may not enter pytest's folders."""
+    pytest.importorskip("psycopg", reason="the extra `databases` is not installed")
     home, run = programs(), user()
-    folder = Path("/tmp") / f"facsimile-pg-{os.getpid()}"  # the user postgres may not enter pytest's folders
     folder.mkdir()
     (folder / "pw").write_text(PASSWORD)
     if run:
@@ -54,7 +61,7 @@ def postgres() -> Iterator[Engine]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     data = str(folder / "data")
-    options = f"-k {folder} -p {port} -c listen_addresses=127.0.0.1 -c fsync=off"
+    options = f"-k {folder} -p {port} -c listen_addresses=127.0.0.1 {settings}"
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     try:
         subprocess.run(
@@ -75,11 +82,16 @@ def postgres() -> Iterator[Engine]:
             ],
             **quiet,
         )
-        subprocess.run([*run, home / "pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start"], **quiet)
+
+        def control(*words: str) -> None:
+            more = ["-o", options, "-l", folder / "log"] if words[0] == "start" else []
+            subprocess.run([*run, home / "pg_ctl", "-D", data, "-w", *more, *words], **quiet)
+
+        control("start")
         try:
-            yield Engine(f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres", writing=True)
+            yield port, control
         finally:
-            subprocess.run([*run, home / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **quiet)
+            control("stop", "-m", "immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -156,8 +156,7 @@ def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
 def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
     """When anything last changed that a bundle is made of."""
     newest = max(papers.changed(job), *(p.stat().st_mtime for p in place.iterdir()))
-    ledger = synth.Ledger().path
-    return newest if how in FIXED or not ledger.exists() else max(newest, ledger.stat().st_mtime)
+    return newest if how in FIXED else max(newest, synth.Ledger().changed())
 
 
 def _said(job: jobs.Job, how: str | None) -> list[str]:

@@ -44,7 +44,7 @@ from synth.cli.options import (
 )
 from synth.cli.preview import preview
 from synth.cli.report import report
-from synth.cli.restore import ledger_backup, ledger_restore
+from synth.cli.restore import ledger_backup, ledger_grant, ledger_import, ledger_restore
 from synth.cli.run import run
 from synth.cli.schema import schema_app
 from synth.cli.series import series_app
@@ -73,6 +73,8 @@ app.command()(estimate)
 ledger_app.command("composition")(ledger_composition)
 ledger_app.command("backup")(ledger_backup)
 ledger_app.command("restore")(ledger_restore)
+ledger_app.command("import")(ledger_import)
+ledger_app.command("grant")(ledger_grant)
 app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(card_app, name="card")

@@ -19,7 +19,7 @@ FolderArg = Annotated[Path, typer.Argument(help="Release: the folder that a run 
 def verify(
     card: Annotated[Path, typer.Argument(help="card.json, or the folder that holds it.")],
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Also compare the card with the lines of this ledger.")
+        str | None, typer.Option("--ledger", help="Also compare the card with the lines of this ledger.")
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:

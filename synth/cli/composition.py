@@ -35,7 +35,7 @@ def ledger_composition(
     names = [wanted] if wanted else [t.dataset for t in book.summary() if t.runs]
     results = [compare_runs.ledger_composition(lines, name, at=delta) for name in names]
     if as_json:
-        say({"ledger": str(book.path), "datasets": results})
+        say({"ledger": book.store.shown, "datasets": results})
         return
     for one in results:
         _tell(one)

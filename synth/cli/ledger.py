@@ -10,6 +10,7 @@ from synth.cli.answer import say
 from synth.cli.guide import helped
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
+from synth.privacy.ledger import places
 from synth.privacy.ledger.ledger import Ledger, Policy, Total
 
 ledger_app = typer.Typer(callback=helped, invoke_without_command=True, help="Show, cap and verify what has been spent.")
@@ -25,10 +26,11 @@ def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Led
     return dataset_name(table, declared, book=book)
 
 
-def _there(ledger: Path | None) -> None:
+def _there(ledger: str | None) -> None:
     """Who asks to see a ledger by name means one that is there: a new, empty one would tell that nothing was spent."""
-    if ledger is not None and not ledger.exists():
-        raise InputError(f"ledger {ledger}: no such file; name the ledger that runs are charged to")
+    if ledger is not None and not (store := places.at(ledger)).there():
+        what = "has no ledger yet" if store.shares else "no such file"
+        raise InputError(f"ledger {store.shown}: {what}; name the ledger that runs are charged to")
 
 
 def _beside(table: str) -> Path | None:
@@ -119,7 +121,7 @@ def ledger_show(
         plain = [{**asdict(t), "epsilon_exact": exact[t.dataset]} for t in totals]
         say(
             {
-                "ledger": str(book.path),
+                "ledger": book.store.shown,
                 "datasets": plain,
                 "lines": count,
                 "page": page,

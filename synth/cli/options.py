@@ -14,7 +14,11 @@ from synth.schema.column import MOST_PREFIX
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
 LedgerOpt = Annotated[
-    Path | None, typer.Option("--ledger", help="Ledger file [default: $SYNTH_LEDGER, else the user's own].")
+    str | None,
+    typer.Option(
+        "--ledger",
+        help="Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file].",
+    ),
 ]
 
 

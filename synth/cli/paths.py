@@ -17,6 +17,7 @@ REMEDIES = {  # by the parameter's name; every one that names what must be there
     "from_release": RELEASE,
     "metadata": "name a JSON file of metadata",
     "model": RELEASE,
+    "old": "name the file of the ledger that is to be moved",
     "paid": "name the file that `synth statistics` wrote",
     "papers": "`synth card papers` writes an empty form",
     "real": "name the real table",

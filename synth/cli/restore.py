@@ -1,4 +1,4 @@
-"""`synth ledger backup` and `restore`: a copy; a backup in a lost ledger's place, with what was lost charged."""
+"""`synth ledger backup`, `restore`, `import`, `grant`: copies of ledgers, and a ledger's way onto a server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +18,10 @@ def ledger_backup(
 
     Keep the copy elsewhere, encrypted.
     """
+    from synth.privacy.ledger import places
     from synth.privacy.ledger.backup import backup
-    from synth.privacy.ledger.ledger import default_path
 
-    lines = backup(ledger or default_path(), out)
+    lines = backup(places.at(ledger), out)
     if as_json:
         say({"lines": lines, "ledger": str(out), "key": f"{out}.key"})
         return
@@ -39,13 +39,53 @@ def ledger_restore(
     """
     from dataclasses import asdict
 
-    from synth.privacy.ledger.ledger import default_path
+    from synth.privacy.ledger import places
     from synth.privacy.ledger.restore import restore
 
-    made = restore(ledger or default_path(), backup)
+    made = restore(places.at(ledger), backup)
     if as_json:
         say(asdict(made))
         return
     print(f"{made.lines} lines restored" + (f"; the damaged file is {made.aside}" if made.aside else ""))
     for name, (epsilon, delta) in made.charged.items():
         print(f"{name}: epsilon {epsilon:g}, delta {delta:g} charged for runs that the backup does not hold")
+
+
+def ledger_import(
+    old: Annotated[Path, typer.Argument(help="The ledger's file; it takes no spend afterwards.")],
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Move a ledger's file onto a server.
+
+    Lines, hashes, key and notes stay as they are. The file is renamed, so that no budget is there twice.
+    """
+    from dataclasses import asdict
+
+    from synth.privacy.ledger import places
+    from synth.privacy.ledger.moving import take_over
+
+    made = take_over(places.at(ledger), old)
+    if as_json:
+        say(asdict(made))
+        return
+    print(f"{made.lines} lines are on the server; the file is now {made.aside}")
+
+
+def ledger_grant(
+    role: Annotated[str, typer.Argument(help="The server's role for runs and the application.")],
+    ledger: LedgerOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Make a ledger on a server, and let a role add lines and read them.
+
+    Asked by the role that is to own the tables. The other one can then neither alter nor remove a line.
+    """
+    from synth.privacy.ledger.ledger import Ledger
+
+    book = Ledger(ledger)
+    book.grant(role)
+    if as_json:
+        say({"role": role, "lines": book.page(size=1)[1]})
+        return
+    print(f"{role} may add lines to the ledger and read them")

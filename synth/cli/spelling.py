@@ -23,6 +23,7 @@ FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name
 }
 ARGUMENTS = {"table": "TABLE"}  # what a command takes without a flag
 COMMANDS = {
+    "Ledger.grant": "ledger grant",
     "Ledger.rebuild": "ledger verify --rebuild",
     "Ledger.set_policy": "ledger policy",
     "Ledger.summary": "ledger show",

@@ -9,7 +9,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UsageError
+from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UnsettledError, UsageError
 from synth.generators.base import Ask, Questions, Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
@@ -120,6 +120,9 @@ class ChargedRun:
             for session in self._sessions:
                 session.close()
             if self.line is None and not self._recorded_after_all(error):
+                if isinstance(error, UnsettledError):  # it may be there: who cannot know has spent
+                    self._tell()
+                    raise SpentError(f"{error}; epsilon {self.plan.grant.epsilon:g} counts as spent") from error
                 raise
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from synth.errors import InputError, UsageError, likely
 from synth.privacy.accounting.guarantee import check_promise
+from synth.privacy.ledger import places
 from synth.release import dialect_copy
 from synth.schema.table import MAX_CATEGORIES, is_text
 from synth.sources import named_databases
@@ -124,6 +125,7 @@ class RunRequest(BaseModel):
         check_num_rows(self.num_rows)
         check_seed(self.seed)
         dialect_copy.check_choice(self.dialect)
+        places.check_bare(self.ledger)
         for name in TEXTS:
             reported = getattr(self, name)
             for text in (reported,) if isinstance(reported, str) else reported or ():

@@ -1,12 +1,14 @@
 """Who compared which release with the real rows: a steward's note beside the ledger, never in a release's folder.
 
+A ledger on a server has the notes in a table of its own, so that all machines see them.
+
 A look leaves no trace in what may leave, and a release is known by the ledger's line that paid for it and by the hash
 of its table, both of which its card names.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 
 from synth.errors import InputError
 from synth.files import regular_files
+from synth.privacy.ledger.moving import NOTES
+from synth.privacy.ledger.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +35,24 @@ class Note:
     time: str = ""
 
 
-def place(ledger: Path) -> Path:
-    """The file of notes beside a ledger."""
-    return ledger.with_name(ledger.name + ".looks")
+def place(ledger: Store) -> Path:
+    """The file of notes beside a ledger's file."""
+    return ledger.beside(NOTES)
 
 
-def add(ledger: Path, note: Note) -> None:
+def add(ledger: Store, note: Note) -> None:
     """Adds a note. Errors: InputError where it cannot be written: then nothing may be looked at."""
     stamped = asdict(note) | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
-    line = (json.dumps(stamped, ensure_ascii=False) + "\n").encode()
+    line = json.dumps(stamped, ensure_ascii=False)
+    if ledger.shares:
+        with ledger.connection() as db, db.locked():
+            db.execute("INSERT INTO ledger_note (note) VALUES (?)", (line,))
+        return
     try:
         place(ledger).parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(place(ledger), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb", buffering=0) as file:
-            file.write(line)
+            file.write(f"{line}\n".encode())
             os.fsync(file.fileno())
     except OSError as error:
         reason = error.strerror or "refused"
@@ -53,18 +61,26 @@ def add(ledger: Path, note: Note) -> None:
         ) from None
 
 
-def notes(ledger: Path) -> list[Note]:
+def notes(ledger: Store) -> list[Note]:
     """All notes, oldest first. Errors: InputError for a damaged file, which must not read as no look at all."""
+    if ledger.shares:
+        with ledger.connection() as db, db.snapshot():
+            lines = [str(row["note"]) for row in db.execute("SELECT note FROM ledger_note ORDER BY number")]
+        return _read(lines, f"ledger {ledger.shown}: its notes")
     try:
         lines = regular_files.text(place(ledger), most=regular_files.ENDLESS).splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{place(ledger)}: cannot be read; restore it from a backup") from None
+    return _read(lines, str(place(ledger)))
+
+
+def _read(lines: Sequence[str], whose: str) -> list[Note]:
     try:
         return [_note(json.loads(line)) for line in lines if line.strip()]
     except (ValueError, TypeError, RecursionError):
-        raise InputError(f"{place(ledger)}: damaged; restore it from a backup") from None
+        raise InputError(f"{whose}: damaged; restore it from a backup") from None
 
 
 def _note(plain: Mapping[str, Any]) -> Note:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger, default_path
+from synth.privacy.ledger import places
+from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
+from synth.privacy.ledger.store import Store
 from synth.release import comparison_notes
 from synth.release.card import choice, verify
 from synth.release.card.choice import CHOICE, Charge
@@ -58,8 +60,8 @@ class ChoiceLedger:
     """
 
     def __init__(self, ledger: str | Path | None) -> None:
-        self.path = _place(ledger)
-        lines = Ledger(self.path).entries() if self.path.exists() else []
+        self.store = places.at(ledger)
+        lines = Ledger(self.store).entries() if self.store.there() else []
         ends = [e for e in lines if e.kind == "outcome"]
         unanswered = {e.run for e in ends if _left_nothing(e)} - {e.run for e in ends if not _left_nothing(e)}
         self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
@@ -95,8 +97,8 @@ class ChoiceLedger:
 
     def _strange(self, one: Candidate, what: str) -> UsageError:
         return UsageError(
-            f"{one.folder}: {what} is not in the ledger {self.path}, so that what was charged cannot be added up; "
-            "name the ledger that paid for it with `ledger=`"
+            f"{one.folder}: {what} is not in the ledger {self.store.shown}, so that what was charged cannot be added "
+            "up; name the ledger that paid for it with `ledger=`"
         )
 
 
@@ -109,10 +111,6 @@ def _left_nothing(outcome: Entry) -> bool:
     )
 
 
-def _place(ledger: str | Path | None) -> Path:
-    return Path(ledger if ledger is not None else default_path()).expanduser().absolute()
-
-
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     """Notes that somebody compared a release with the real rows.
 
@@ -123,7 +121,7 @@ def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     """
     one, book = Candidate.at(release), ChoiceLedger(ledger)
     comparison_notes.add(
-        book.path, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
+        book.store, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
     )
 
 
@@ -139,7 +137,7 @@ def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: 
     book, ours = ChoiceLedger(ledger), [Candidate.at(one) for one in releases]
     for one in ours:
         book.dataset(one)
-    results, known = _looks(book.path, dataset, but=set()), {(one.line, one.table) for one in ours}
+    results, known = _looks(book.store, dataset, but=set()), {(one.line, one.table) for one in ours}
     return len({(n.line, n.table) for n in results} - known)
 
 
@@ -242,13 +240,13 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
         raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
     among = tuple(sorted({one.table, *(o.table for o in others)}))
     before = [
-        n for n in comparison_notes.notes(book.path) if n.how == "private" and n.among == among and n.paid != seal
+        n for n in comparison_notes.notes(book.store) if n.how == "private" and n.among == among and n.paid != seal
     ]
     if before:
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
     if book.line(number, seal) is None:
         raise UsageError(
-            f"{paid}: line {number} is not in the ledger {book.path}; name the one that paid with `ledger=`"
+            f"{paid}: line {number} is not in the ledger {book.store.shown}; name the one that paid with `ledger=`"
         )
     gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
@@ -260,10 +258,10 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
 def _compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
     """Looks at other releases of the same dataset, each release once."""
     dataset = book.dataset(one)
-    return _looks(book.path, dataset, but={(one.line, one.table)})
+    return _looks(book.store, dataset, but={(one.line, one.table)})
 
 
-def _looks(ledger: Path, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
+def _looks(ledger: Store, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
     """Looks at the dataset's releases but these (by line and table), each release once."""
     result = {
         (n.line, n.table): n for n in comparison_notes.notes(ledger) if n.what == "look" and _same(n.dataset, dataset)
@@ -300,7 +298,7 @@ def _note(one: Candidate, how: str, book: ChoiceLedger, charges: list[Charge], o
         among=among,
     )
     try:
-        comparison_notes.add(book.path, note)
+        comparison_notes.add(book.store, note)
     except InputError:
         if how == "private":  # or whoever asks again until his favourite wins would choose by what he saw
             raise

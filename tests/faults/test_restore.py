@@ -16,6 +16,8 @@ from synth.privacy.ledger import checkpoint, entries, secret_key, sqlite
 from synth.privacy.ledger.backup import backup
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.restore import restore
+from synth.privacy.ledger.sqlite import File
+from synth.privacy.ledger.transactions import writing
 from tests.faults.deeds import charge
 
 
@@ -57,7 +59,7 @@ LOSSES = {
     "emptied": lambda p: (p / "ledger.sqlite").write_bytes(b""),
     "overwritten": lambda p: (p / "ledger.sqlite").write_bytes(b"no ledger at all" * 999),
     "half": lambda p: (p / "ledger.sqlite").write_bytes((p / "ledger.sqlite").read_bytes()[:5000]),
-    "the mark lost too": lambda p: (checkpoint.place(p / "ledger.sqlite").unlink(), altered(p)),
+    "the mark lost too": lambda p: (checkpoint.place(File(p / "ledger.sqlite")).unlink(), altered(p)),
 }
 
 
@@ -142,7 +144,7 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
     ledger = Ledger(place / "ledger.sqlite")
 
     def replaced() -> None:
-        with sqlite.writing(ledger.path) as db:
+        with writing(ledger.store) as db:
             entries.append(db, kind="spend", question={}, run="r", dataset="census", epsilon=0.1)
             os.replace(place / "backup.sqlite", ledger.path)
 
@@ -162,7 +164,7 @@ def test_a_ledger_replaced_while_a_line_is_added_does_not_let_rows_be_read(place
     ],
 )
 def test_a_damaged_mark_is_a_damaged_ledger_until_a_restore(place, content):
-    mark = checkpoint.place(place / "ledger.sqlite")
+    mark = checkpoint.place(File(place / "ledger.sqlite"))
     mark.write_text(content)
     ledger = Ledger(place / "ledger.sqlite")
     assert "damaged" in ledger.verify().problem
@@ -185,7 +187,7 @@ def test_a_garbled_mark_does_not_let_an_older_copy_spend_again(tmp_path):
     shutil.copy(ledger.path, tmp_path / "older.sqlite")
     ledger.spend(charge(epsilon=0.8))
     shutil.copy(tmp_path / "older.sqlite", ledger.path)
-    mark = checkpoint.place(ledger.path)
+    mark = checkpoint.place(ledger.store)
     reported = bytearray(mark.read_bytes())
     reported[len(reported) // 2] ^= 0xFF
     mark.write_bytes(reported)
@@ -204,7 +206,9 @@ def test_an_alias_by_symbolic_link_is_the_same_ledger_with_the_same_mark(place, 
         alias.parent.symlink_to(place, target_is_directory=True)
     Ledger(alias).spend(charge(epsilon=0.4))
     assert sums(place)["census"] == 1.0
-    assert json.loads(checkpoint.place(place / "ledger.sqlite").read_text())["spent"]["census"]["epsilon"] == "1.0"
+    assert (
+        json.loads(checkpoint.place(File(place / "ledger.sqlite")).read_text())["spent"]["census"]["epsilon"] == "1.0"
+    )
     assert not list((place / "elsewhere").glob("*.mark"))
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     with pytest.raises(LedgerLostError, match="older copy"):
@@ -227,12 +231,14 @@ def test_the_mark_can_lie_elsewhere(place, monkeypatch):
     shutil.rmtree(place / "no", ignore_errors=True)
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     assert "far.mark" in Ledger(place / "ledger.sqlite").verify().problem
+    assert restore(place / "ledger.sqlite", place / "backup.sqlite").charged.keys() == {"census", "other"}
+    assert sums(place) == {"census": 0.6, "other": 0.8}
 
 
 def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command):
     """Taken while a writer holds the lock; with the key; readable by its owner alone; never over another file."""
     path, out = place / "ledger.sqlite", place / "copies.sqlite"
-    secret_key.key(path)
+    secret_key.key(File(path))
     with sqlite.connection(path) as db:
         db.execute("BEGIN IMMEDIATE")
         assert backup(path, out) == len(list(Ledger(path).entries()))

@@ -157,9 +157,9 @@ def test_a_single_run_is_the_only_one_and_states_its_own(small, command, tmp_pat
 def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks(at, command, tmp_path):
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert code == 0, stderr
-    note = comparison_notes.notes(Ledger().path)[0]
+    note = comparison_notes.notes(Ledger().store)[0]
     assert (note.what, note.dataset) == ("look", "club")
-    assert oct(comparison_notes.place(Ledger().path).stat().st_mode)[-3:] == "600"
+    assert oct(comparison_notes.place(Ledger().store).stat().st_mode)[-3:] == "600"
     assert not [p for p in (at / "c").iterdir() if "look" in p.name]
     assert chosen_release.settle(at / "c", "before")["epsilon"] == 2.0
     code, _, stderr = command("bundle", at / "a", "--out", tmp_path / "z.zip")
@@ -172,7 +172,7 @@ def test_a_report_on_real_rows_leaves_a_note_beside_the_ledger_and_bundling_asks
 
 
 def test_a_look_that_cannot_be_noted_is_not_taken(at, command, tmp_path):
-    comparison_notes.place(Ledger().path).mkdir()
+    comparison_notes.place(Ledger().store).mkdir()
     code, _, stderr = command("report", at / "c", "--real", at / "real.csv", "--out", tmp_path / "r.html")
     assert (code, "cannot be recorded" in stderr) == (2, True)
     assert not list(tmp_path.glob("r*"))

@@ -20,6 +20,7 @@ from typing import Any
 
 from synth.errors import InputError, LedgerLostError
 from synth.privacy.ledger.checkpoint import EXACT, LAST
+from synth.privacy.ledger.store import Connection
 from synth.schema import names
 
 DAMAGED = "ledger: a line was damaged or altered; check it with `synth.Ledger.verify`"
@@ -35,6 +36,10 @@ INDEXES = {
     "ledger_by_run": "CREATE INDEX ledger_by_run ON ledger (run)",
 }
 COLUMNS = ("name", "spellings", "lines", "runs", "policies", "epsilon", "delta", "mu2", "relation", "unit", "last")
+SAVE = (
+    f"INSERT INTO account VALUES ({', '.join('?' * (len(COLUMNS) + 1))}) ON CONFLICT (name) DO UPDATE SET "
+    + ", ".join(f"{c} = excluded.{c}" for c in (*COLUMNS[1:], "seal"))
+)
 LINES = (
     "SELECT number, dataset, kind, epsilon, delta, relation, unit, question FROM ledger NOT INDEXED WHERE number > ?"
     " ORDER BY number"
@@ -69,7 +74,7 @@ class Account:
         """Whether anything was charged to it, or a policy was set."""
         return self.runs + self.policies > 0
 
-    def take(self, line: sqlite3.Row | dict[str, Any]) -> None:
+    def take(self, line: Any) -> None:
         """Adds a line. Errors: InputError for a figure that no line may carry."""
         if line["dataset"] not in self.spellings:
             self.spellings = (*self.spellings, line["dataset"])
@@ -103,7 +108,7 @@ def _mu(question: object) -> float | None:
 
 
 def derive(
-    db: sqlite3.Connection, *, since: int = 0, before: Callable[[str], Account | None] | None = None
+    db: Connection, *, since: int = 0, before: Callable[[str], Account | None] | None = None
 ) -> dict[str, Account]:
     """The accounts of all datasets with a line after number ``since``, added to what each was ``before``.
 
@@ -127,12 +132,12 @@ def derive(
     return result
 
 
-def follow(db: sqlite3.Connection) -> None:
+def follow(db: Connection) -> None:
     """Brings the accounts up to the last line; makes them in a ledger that has none. Inside a writer's transaction.
 
     Errors: LedgerLostError where lines that were accounted for are gone.
     """
-    if not _there(db):
+    if not db.has_accounts():
         rebuild(db)
         return
     end, last = _end(db), _last(db)
@@ -149,12 +154,9 @@ def follow(db: sqlite3.Connection) -> None:
         rebuild(db)
 
 
-def rebuild(db: sqlite3.Connection) -> None:
+def rebuild(db: Connection) -> None:
     """Makes accounts and indexes anew from the lines. Inside a writer's transaction."""
-    for kind, made in (("TABLE", TABLES), ("INDEX", INDEXES)):
-        for name, statement in made.items():
-            db.execute(f"DROP {kind} IF EXISTS {name}")
-            db.execute(statement)
+    db.remake_accounts()
     _save(db, derive(db).values())
     _mark_end(db)
 
@@ -162,9 +164,9 @@ def rebuild(db: sqlite3.Connection) -> None:
 CUT = "ledger: lines that were written are not there; bring the whole file back, or run `synth ledger restore`"
 
 
-def problem(db: sqlite3.Connection) -> str | None:
+def problem(db: Connection) -> str | None:
     """How the accounts differ from the lines, in a few words; None where they agree or there are none."""
-    if not _there(db):
+    if not db.has_accounts():
         return None
     end = _end(db)
     if end is None or not _holds(db, end):
@@ -172,16 +174,10 @@ def problem(db: sqlite3.Connection) -> str | None:
     retained = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
     if not _complete(db) or (end == _last(db) and retained != derive(db)):
         return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
-    present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
-    for name, sql in {**TABLES, **INDEXES}.items():
-        if present.get(name) != sql:
-            fate = "altered" if name in present else "removed"
-            return f"the index {name} was {fate}; `synth.Ledger.rebuild` makes it again"
-    whole = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    return None if whole == "ok" else "the file's pages do not agree with one another"
+    return db.account_problem()
 
 
-def of(db: sqlite3.Connection, dataset: str) -> Account:
+def of(db: Connection, dataset: str) -> Account:
     """The dataset's account, an empty one where it has no line. Errors: InputError for altered lines."""
     form = names.canonical(dataset)
     if _current(db) and (retained := _stored(db, form)) is not None:
@@ -189,40 +185,35 @@ def of(db: sqlite3.Connection, dataset: str) -> Account:
     return derive(db).get(form, Account(name=form))
 
 
-def every(db: sqlite3.Connection) -> list[Account]:
+def every(db: Connection) -> list[Account]:
     """All accounts, by name. Errors: InputError for altered lines."""
     retained = [_row(db, row) for row in db.execute("SELECT * FROM account").fetchall()] if _current(db) else [None]
     sound = [account for account in retained if account is not None]
     return sorted(sound if len(sound) == len(retained) else derive(db).values(), key=lambda a: a.name)
 
 
-def spellings(db: sqlite3.Connection) -> list[str]:
+def spellings(db: Connection) -> list[str]:
     """The first spelling of every name in the ledger."""
     return [account.spellings[0] for account in every(db)]
 
 
-def _there(db: sqlite3.Connection) -> bool:
-    sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('account', 'account_end')"
-    return bool(db.execute(sql).fetchone()[0] == len(TABLES))
-
-
-def _current(db: sqlite3.Connection) -> bool:
+def _current(db: Connection) -> bool:
     """Whether the accounts were brought up to the last line, and none is missing."""
     try:
-        if not _there(db) or (end := _end(db)) is None or end != _last(db):
+        if not db.has_accounts() or (end := _end(db)) is None or end != _last(db):
             return False
         return _complete(db)
     except (sqlite3.OperationalError, IndexError):  # a table of the accounts was removed or changed
         return False
 
 
-def _complete(db: sqlite3.Connection) -> bool:
+def _complete(db: Connection) -> bool:
     """Whether no account was removed or put in."""
     reported = db.execute("SELECT accounts FROM account_end").fetchone()[0]
     return bool(reported == db.execute("SELECT count(*) FROM account").fetchone()[0])
 
 
-def _stored(db: sqlite3.Connection, form: str, *, end: int = 1 << 62) -> Account | None:
+def _stored(db: Connection, form: str, *, end: int = 1 << 62) -> Account | None:
     """The account of that form up to line ``end``, an empty one for a new name; None where it cannot be trusted."""
     row = db.execute("SELECT * FROM account WHERE name = ?", (form,)).fetchone()
     if row is not None:
@@ -231,7 +222,7 @@ def _stored(db: sqlite3.Connection, form: str, *, end: int = 1 << 62) -> Account
     return None if _latest(db, spelt, end) else Account(name=form)
 
 
-def _row(db: sqlite3.Connection, row: sqlite3.Row, *, end: int = 1 << 62) -> Account | None:
+def _row(db: Connection, row: Any, *, end: int = 1 << 62) -> Account | None:
     """An account as it was kept; None where its seal is broken, or where its dataset has a later line."""
     try:
         plain = {name: row[name] for name in COLUMNS}
@@ -244,42 +235,41 @@ def _row(db: sqlite3.Connection, row: sqlite3.Row, *, end: int = 1 << 62) -> Acc
         return None
 
 
-def _latest(db: sqlite3.Connection, spelt: tuple[str, ...], end: int) -> int:
+def _latest(db: Connection, spelt: tuple[str, ...], end: int) -> int:
     sql = "SELECT max(number) FROM ledger WHERE dataset = ? AND number <= ?"
     result = (db.execute(sql, (one, end)).fetchone()[0] for one in spelt)
     return max((number for number in result if number is not None), default=0)
 
 
-def _seal(db: sqlite3.Connection, plain: dict[str, Any]) -> str:
+def _seal(db: Connection, plain: dict[str, Any]) -> str:
     line = db.execute("SELECT hash FROM ledger WHERE number = ?", (plain["last"],)).fetchone()
     text = json.dumps([*plain.values(), None if line is None else line["hash"]], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _save(db: sqlite3.Connection, accounts: Iterable[Account]) -> None:
+def _save(db: Connection, accounts: Iterable[Account]) -> None:
     for account in accounts:
         plain = {name: getattr(account, name) for name in COLUMNS}
         plain |= {"spellings": json.dumps(account.spellings), "epsilon": str(account.epsilon)}
         plain["delta"] = str(account.delta)
-        values = (*plain.values(), _seal(db, plain))
-        db.execute(f"INSERT OR REPLACE INTO account VALUES ({', '.join('?' * len(values))})", values)
+        db.execute(SAVE, (*plain.values(), _seal(db, plain)))
 
 
-def _mark_end(db: sqlite3.Connection) -> None:
+def _mark_end(db: Connection) -> None:
     db.execute("DELETE FROM account_end")
     db.execute("INSERT INTO account_end SELECT ?, ?, count(*) FROM account", _last(db))
 
 
-def _end(db: sqlite3.Connection) -> tuple[int, str] | None:
+def _end(db: Connection) -> tuple[int, str] | None:
     row = db.execute("SELECT number, hash FROM account_end").fetchone()
     return None if row is None else (row["number"], row["hash"])
 
 
-def _last(db: sqlite3.Connection) -> tuple[int, str]:
+def _last(db: Connection) -> tuple[int, str]:
     row = db.execute(LAST).fetchone()
     return (0, "") if row is None else (row["number"], row["hash"])
 
 
-def _holds(db: sqlite3.Connection, end: tuple[int, str]) -> bool:
+def _holds(db: Connection, end: tuple[int, str]) -> bool:
     row = db.execute("SELECT hash FROM ledger WHERE number = ?", (end[0],)).fetchone()
     return end == (0, "") or (row is not None and row["hash"] == end[1])

@@ -9,7 +9,6 @@ was exported does more. ``SYNTH_LEDGER_MARK`` puts it elsewhere, so that one res
 import contextlib
 import json
 import os
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact
@@ -18,6 +17,7 @@ from typing import Any
 
 from synth.errors import LedgerLostError
 from synth.files import regular_files, whole_files
+from synth.privacy.ledger.store import Connection, Store
 
 EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats, digit by digit
 ELSEWHERE = "SYNTH_LEDGER_MARK"
@@ -47,22 +47,22 @@ class Mark:
     spent: Mapping[str, Spent] = field(default_factory=dict)
 
 
-def place(path: Path) -> Path:
+def place(store: Store) -> Path:
     """Where the mark of a ledger lies."""
-    return Path(named).absolute() if (named := os.environ.get(ELSEWHERE)) else path.with_name(path.name + ".mark")
+    return Path(named).absolute() if (named := os.environ.get(ELSEWHERE)) else store.beside(".mark")
 
 
-def read(path: Path) -> Mark:
+def read(store: Store) -> Mark:
     """The ledger's mark; an empty one where there is none.
 
     Errors: LedgerLostError where there is one that cannot be read: it may have told of spends that this ledger lacks.
     """
     try:
-        text = regular_files.text(place(path), most=regular_files.ENDLESS)
+        text = regular_files.text(place(store), most=regular_files.ENDLESS)
     except FileNotFoundError:
         return Mark()
     except (OSError, UnicodeDecodeError):
-        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+        raise LedgerLostError(DAMAGED.format(store.shown, place(store))) from None
     try:
         plain = json.loads(text)
         spent = {name: _spent(of) for name, of in plain["spent"].items()}
@@ -71,7 +71,7 @@ def read(path: Path) -> Mark:
             raise ValueError("no line")
         return Mark(number=number, hash=seal, spent=spent)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
-        raise LedgerLostError(DAMAGED.format(path, place(path))) from None
+        raise LedgerLostError(DAMAGED.format(store.shown, place(store))) from None
 
 
 DAMAGED = (
@@ -87,53 +87,53 @@ def _spent(plain: Mapping[str, Any]) -> Spent:
     return Spent(epsilon=epsilon, delta=delta, relation=plain.get("relation"), unit=plain.get("unit"))
 
 
-def problem(db: sqlite3.Connection, path: Path) -> str | None:
+def problem(db: Connection, store: Store) -> str | None:
     """How the ledger differs from its mark, in a few words; None when it holds the marked line."""
     try:
-        mark = read(path)
+        mark = read(store)
     except LedgerLostError:
-        return f"its mark {place(path)} is damaged, so nothing shows that this is no older copy"
+        return f"its mark {place(store)} is damaged, so nothing shows that this is no older copy"
     if mark.number == 0:
         return (
-            f"{place(path)} tells of spends that a restore was to charge, and it was cut short" if mark.spent else None
+            f"{place(store)} tells of spends that a restore was to charge, and it was cut short" if mark.spent else None
         )
     line = db.execute("SELECT hash FROM ledger WHERE number = ?", (mark.number,)).fetchone()
     if line is not None and line["hash"] == mark.hash:
         return None
-    return f"line {mark.number} of {place(path)} is not there: it was cut short, or an older copy was put back"
+    return f"line {mark.number} of {place(store)} is not there: it was cut short, or an older copy was put back"
 
 
-def check(db: sqlite3.Connection, path: Path) -> None:
+def check(db: Connection, store: Store) -> None:
     """Refuses to add to a ledger that is older than its mark, or whose mark is damaged.
 
     Errors: LedgerLostError with the way out.
     """
-    read(path)
-    if reason := problem(db, path):
+    read(store)
+    if reason := problem(db, store):
         raise LedgerLostError(
-            f"ledger {path}: {reason}; bring the newer file back, or run `synth ledger restore` with a backup, which "
-            "charges what is missing"
+            f"ledger {store.shown}: {reason}; bring the newer one back, or run `synth ledger restore` with a backup, "
+            "which charges what is missing"
         )
 
 
-def last(db: sqlite3.Connection) -> tuple[int, str] | None:
+def last(db: Connection) -> tuple[int, str] | None:
     """Number and hash of the last line."""
     result = db.execute(LAST).fetchone()
     return (int(result["number"]), str(result["hash"])) if result else None
 
 
-def advance(db: sqlite3.Connection, path: Path) -> None:
+def advance(db: Connection, store: Store) -> None:
     """Writes the mark of the ledger as it stands. To be called under the ledger's lock.
 
     A mark that cannot be written (a full disk, a read-only folder) stays behind and is made up by the next one.
     """
-    before, now = read(path), last(db)
+    before, now = read(store), last(db)
     if now is None or now[0] <= before.number:
         return
-    write(path, Mark(number=now[0], hash=now[1], spent=sums(db, before)))
+    write(store, Mark(number=now[0], hash=now[1], spent=sums(db, before)))
 
 
-def sums(db: sqlite3.Connection, before: Mark | None = None) -> dict[str, Spent]:
+def sums(db: Connection, before: Mark | None = None) -> dict[str, Spent]:
     """What every dataset has spent, beginning with the sums of an earlier mark."""
     mark = before or Mark()
     spent = dict(mark.spent)
@@ -148,7 +148,7 @@ def sums(db: sqlite3.Connection, before: Mark | None = None) -> dict[str, Spent]
     return spent
 
 
-def write(path: Path, mark: Mark) -> None:
+def write(store: Store, mark: Mark) -> None:
     """Replaces the mark whole; does nothing where that is not possible."""
     spent = {
         name: {"epsilon": str(s.epsilon), "delta": str(s.delta), "relation": s.relation, "unit": s.unit}
@@ -156,4 +156,4 @@ def write(path: Path, mark: Mark) -> None:
     }
     text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
     with contextlib.suppress(OSError):
-        whole_files.write(place(path), text)
+        whole_files.write(place(store), text)

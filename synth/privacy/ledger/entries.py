@@ -1,20 +1,19 @@
 """A ledger's lines: the table that holds them, how one is hashed and added, how they are found.
 
-Nothing here opens the file: a connection inside a transaction comes from sqlite.py.
+Nothing here opens the place: a connection inside a transaction comes from transactions.py.
 """
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, TypeAlias
 
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger import accounts, checkpoint
 from synth.privacy.ledger.accounts import DAMAGED
+from synth.privacy.ledger.store import Connection
 from synth.schema import names
 
 START = "0" * 64  # what the first line has in place of a previous hash
@@ -108,25 +107,30 @@ def digest(fields: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def append(db: sqlite3.Connection, *, kind: str, question: object, **more: Any) -> Entry:
+def append(db: Connection, *, kind: str, question: object, **more: Any) -> Entry:
     """Adds a line at the end of the chain. ``more``: run, dataset and other columns; no epsilon means 0."""
     last = db.execute("SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
     line: dict[str, Any] = dict.fromkeys(FIELDS) | {"epsilon": 0.0, "delta": 0.0} | more
     line |= {"kind": kind, "question": canonical_json(question)}
     line["number"] = last["number"] + 1 if last else 1
     line["previous"] = last["hash"] if last else START
-    line["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line["time"] = db.now()
     line["hash"] = digest(line)
-    names = ", ".join(line)
-    db.execute(f"INSERT INTO ledger ({names}) VALUES ({', '.join('?' * len(line))})", tuple(line.values()))
+    put(db, line)
     accounts.follow(db)
     return entry(line)
+
+
+def put(db: Connection, line: Mapping[str, Any]) -> None:
+    """Writes a line as it is, its number and its hash included."""
+    names = ", ".join(line)
+    db.execute(f"INSERT INTO ledger ({names}) VALUES ({', '.join('?' * len(line))})", tuple(line.values()))
 
 
 Where: TypeAlias = str | Sequence[str]  # a column's value, or any of several
 
 
-def asked(db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: str | None) -> dict[str, Where]:
+def asked(db: Connection, dataset: str | Collection[str] | None, kind: str | None) -> dict[str, Where]:
     """Which lines are asked for: of one dataset, several or (None) all, in any spelling.
 
     Where all lines are asked for anyway no dataset is named, and no index is needed.
@@ -144,16 +148,14 @@ def asked(db: sqlite3.Connection, dataset: str | Collection[str] | None, kind: s
     return where
 
 
-def newest(db: sqlite3.Connection, *, up_to: int | None = None, **where: Where) -> Entry | None:
+def newest(db: Connection, *, up_to: int | None = None, **where: Where) -> Entry | None:
     """The last line whose columns have the given values, among those up to number ``up_to``."""
     test, values = _test(where, up_to)
     line = db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values).fetchone()
     return None if line is None else entry(line)
 
 
-def newest_question(
-    db: sqlite3.Connection, *, up_to: int | None = None, **where: Where
-) -> tuple[int, dict[str, Any]] | None:
+def newest_question(db: Connection, *, up_to: int | None = None, **where: Where) -> tuple[int, dict[str, Any]] | None:
     """Number and question of the line that ``newest`` finds, where thousands are looked through.
 
     Errors: InputError for a line that was damaged or altered.
@@ -173,7 +175,7 @@ def newest_question(
     return line["number"], question
 
 
-def page(db: sqlite3.Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:
+def page(db: Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:
     """``size`` lines whose columns have the given values, newest first, after the newest ``skip``.
 
     Where they begin is found by the index alone, or by counting where numbers have no gaps; only they are read.
@@ -186,18 +188,17 @@ def page(db: sqlite3.Connection, where: Mapping[str, Where], *, size: int, skip:
     return [entry(line) for line in db.execute(sql, (*values, size))]
 
 
-def _begin(db: sqlite3.Connection, where: Mapping[str, Where], skip: int) -> int:
+def _begin(db: Connection, where: Mapping[str, Where], skip: int) -> int:
     """The number of the line after the newest ``skip`` of these, 0 where there is none."""
     if not where:
         return count(db) - skip
     test, values = _test(where)
     looked = db.execute(f"SELECT number FROM ledger WHERE {test}", values)
-    looked.row_factory = None
-    result = sorted(number for (number,) in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
+    result = sorted(row[0] for row in looked)  # as runs in order, one a dataset: quicker than a sort by SQLite
     return result[-1 - skip] if skip < len(result) else 0
 
 
-def count(db: sqlite3.Connection, **where: Where) -> int:
+def count(db: Connection, **where: Where) -> int:
     """How many lines have these values; of all, the last one's number, since numbers have no gaps."""
     if not where:
         return last[0] if (last := checkpoint.last(db)) else 0
@@ -206,31 +207,35 @@ def count(db: sqlite3.Connection, **where: Where) -> int:
 
 
 def _test(where: Mapping[str, Where], up_to: int | None = None) -> tuple[str, list[str | int]]:
-    tests: list[str] = ["1"] if up_to is None else ["number <= ?"]
+    tests: list[str] = ["TRUE"] if up_to is None else ["number <= ?"]
     values: list[str | int] = [] if up_to is None else [up_to]
     for column, value in where.items():
         several = [value] if isinstance(value, str) else list(value)
-        tests.append(f"{column} = ?" if len(several) == 1 else f"{column} IN ({', '.join('?' * len(several))})")
+        tests.append(_among(column, len(several)))
         values += several
     return " AND ".join(tests), values
 
 
-def unlike(db: sqlite3.Connection, datasets: tuple[str, ...], column: str, value: str) -> Entry | None:
+def _among(column: str, count: int) -> str:
+    """Whether a column has one of so many values; an empty list is none that both engines know."""
+    return f"{column} IN ({', '.join('?' * count)})" if count > 1 else f"{column} = ?" if count else "FALSE"
+
+
+def unlike(db: Connection, datasets: tuple[str, ...], column: str, value: str) -> Entry | None:
     """The first spend on these datasets whose column (relation, unit) has another value."""
-    some = ", ".join("?" * len(datasets))
-    other = f"kind = 'spend' AND dataset IN ({some}) AND {column} IS NOT ?"
+    other = f"kind = 'spend' AND {_among('dataset', len(datasets))} AND {column} IS NOT ?"
     sql = f"SELECT * FROM ledger WHERE {other} ORDER BY number LIMIT 1"
     line = db.execute(sql, (*datasets, value)).fetchone()
     return None if line is None else entry(line)
 
 
-def matching(db: sqlite3.Connection, **where: Where) -> list[sqlite3.Row]:
+def matching(db: Connection, **where: Where) -> list[Any]:
     """The lines, oldest first, whose columns have the given values."""
     test, values = _test(where)
     return db.execute(f"SELECT * FROM ledger WHERE {test} ORDER BY number", values).fetchall()
 
 
-def entry(line: sqlite3.Row | dict[str, Any]) -> Entry:
+def entry(line: Any) -> Entry:
     """A line as a record, its question read from JSON. Errors: InputError for a line that was damaged or altered."""
     try:
         result = Entry(**{**dict(line), "question": json.loads(line["question"])})

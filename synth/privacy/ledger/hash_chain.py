@@ -2,13 +2,13 @@
 
 import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.ledger import accounts, checkpoint
-from synth.privacy.ledger.entries import FIELDS, GUARDS, START, TABLE, count, digest, matching
-from synth.privacy.ledger.sqlite import reading
+from synth.privacy.ledger.entries import FIELDS, START, count, digest, matching
+from synth.privacy.ledger.store import Connection, Store
+from synth.privacy.ledger.transactions import reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +21,18 @@ class Verification:
     problem: str | None
 
 
-def verify(path: Path, *, head: str | None = None) -> Verification:
-    """Checks every line, the guards of the table, the mark beside the file and, where given, an exported ``head``.
+def verify(store: Store, *, head: str | None = None, marked: bool = True) -> Verification:
+    """Checks every line, the guards of the table, the mark beside it and, where given, an exported ``head``.
 
+    ``marked``: with the mark; a backup has none, and the one that the environment names is the ledger's own.
     A ledger that has grown since the head was exported passes; one that lost a line written before fails.
-    Errors: InputError when the file cannot be opened.
+    Errors: InputError when it cannot be opened.
     """
-    with reading(path) as db:
+    with reading(store) as db:
         try:
             number, last, problem = _walk(db)
-            problem = problem or _guard_problem(db) or checkpoint.problem(db, path) or accounts.problem(db)
+            problem = problem or db.guard_problem() or (checkpoint.problem(db, store) if marked else None)
+            problem = problem or accounts.problem(db)
             met = head is None or head == START or count(db, hash=head) > 0
         except (sqlite3.DatabaseError, LookupError, UnicodeDecodeError) as error:  # or the table lost a column
             problem = f"the table cannot be read ({type(error).__name__})"
@@ -40,9 +42,9 @@ def verify(path: Path, *, head: str | None = None) -> Verification:
     return Verification(ok=problem is None, lines=number, head=last, problem=problem)
 
 
-def fault(db: sqlite3.Connection) -> str | None:
+def fault(db: Connection) -> str | None:
     """What befell the first bad line or guard; None where the chain holds."""
-    return _walk(db)[2] or _guard_problem(db)
+    return _walk(db)[2] or db.guard_problem()
 
 
 def _digest(line: dict[str, Any]) -> str | None:
@@ -53,7 +55,7 @@ def _digest(line: dict[str, Any]) -> str | None:
         return None
 
 
-def _walk(db: sqlite3.Connection) -> tuple[int, str, str | None]:
+def _walk(db: Connection) -> tuple[int, str, str | None]:
     """How many lines there are, the last one's hash, and what befell the first bad line.
 
     Each line is read once. A hash covers number and previous hash, so each tells its tale.
@@ -67,7 +69,7 @@ def _walk(db: sqlite3.Connection) -> tuple[int, str, str | None]:
     return seen, end, problem
 
 
-def _line_problem(db: sqlite3.Connection, line: dict[str, Any], *, number: int, last: object) -> str | None:
+def _line_problem(db: Connection, line: dict[str, Any], *, number: int, last: object) -> str | None:
     if line["number"] != number:
         return f"line {number}: removed"
     if _digest(line) != line["hash"]:
@@ -89,12 +91,3 @@ def _fate(line: dict[str, Any], result: list[dict[str, Any]]) -> str:
         if former != number and _digest(shifted) == line["hash"]:
             return f"reordered (written as line {former})" if line["previous"] in hashes else "removed"
     return "altered"
-
-
-def _guard_problem(db: sqlite3.Connection) -> str | None:
-    expected = {"ledger": TABLE, **GUARDS}
-    present = {row["name"]: row["sql"] for row in db.execute("SELECT name, sql FROM sqlite_master")}
-    for name, sql in expected.items():
-        if present.get(name) != sql:
-            return f"the guard {name} against changes was {'altered' if name in present else 'removed'}"
-    return None

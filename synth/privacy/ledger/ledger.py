@@ -5,8 +5,6 @@ epsilons and deltas bounds any later composition, adaptively chosen or not, and 
 """
 
 import hmac
-import os
-import sqlite3
 import uuid
 from collections.abc import Collection
 from pathlib import Path
@@ -18,11 +16,10 @@ from synth.privacy.ledger import (
     checkpoint,
     config,
     entries,
-    filesystem,
     hash_chain,
+    places,
     row_marks,
     secret_key,
-    sqlite,
 )
 from synth.privacy.ledger import (
     policy as ledger_policy,
@@ -30,24 +27,24 @@ from synth.privacy.ledger import (
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.entries import Entry
 from synth.privacy.ledger.hash_chain import Verification
+from synth.privacy.ledger.places import default_path
 from synth.privacy.ledger.policy import Policy, Spend, Total, name, user
+from synth.privacy.ledger.server import Server
+from synth.privacy.ledger.sqlite import File
+from synth.privacy.ledger.store import Connection, Store
+from synth.privacy.ledger.transactions import reading, writing
 from synth.schema import names
 
 __all__ = ["Entry", "Ledger", "Policy", "Spend", "Total", "Verification", "default_path"]
 
 
-def default_path() -> Path:
-    """Where the ledger lies: ``$SYNTH_LEDGER``, else in the user's data folder (``$XDG_DATA_HOME``)."""
-    if named := os.environ.get("SYNTH_LEDGER"):
-        return Path(named)
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "facsimile" / "ledger.sqlite"
-
-
 class Ledger:
-    """The ledger in one SQLite file, made on first use; safe to share by threads and processes.
+    """The ledger in one SQLite file, or in a database of a PostgreSQL server; made on first use.
 
-    Errors: InputError when the file is no ledger or cannot be opened.
+    Safe to share by threads and processes, and on a server by machines. ``path``: the file, or
+    postgresql://user@host/database, without a password; by default ``$SYNTH_LEDGER``, else the user's own file.
+
+    Errors: InputError when what is there is no ledger or cannot be opened; UsageError for an unusable address.
 
     Privacy: public only: lines hold what was asked and charged; of rows they keep sealed marks (row_marks.py), no more.
 
@@ -69,12 +66,19 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
-        self.path = filesystem.real(path if path is not None else default_path())
-        sqlite.create(self.path)
+    def __init__(self, path: str | Path | Store | None = None) -> None:
+        self.store = places.at(path)
+        self.store.create()
+
+    @property
+    def path(self) -> Path:
+        """The ledger's file. Errors: UsageError for a ledger on a server."""
+        if not isinstance(self.store, File):
+            raise UsageError("ledger: it lies on a server, not in a file; ask it with `synth.Ledger.summary`")
+        return self.store.path
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r})"
+        return f"Ledger({self.store.shown!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +109,7 @@ class Ledger:
         caps = ledger_policy.caps(max_epsilon, max_delta, reserve or 0.0)
         facts = _named(relation=relation, unit=unit)
         people = _named(actor=actor or user(), approved_by=approved_by)
-        with sqlite.writing(self.path) as db:
+        with writing(self.store) as db:
             account = accounts.of(db, dataset)
             if reason := ledger_policy.stranger(db, account, dataset):
                 raise UsageError(reason)
@@ -123,19 +127,20 @@ class Ledger:
 
     def policy(self, dataset: str) -> Policy | None:
         """The newest policy of the dataset, None where there is none."""
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             return ledger_policy.newest(db, accounts.of(db, name(dataset, "dataset")))
 
     def known(self, dataset: str) -> bool:
         """Whether anything was ever charged to the dataset, or its policy set, in any spelling of its name."""
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             return accounts.of(db, name(dataset, "dataset")).known
 
     def check(self, spend: Spend) -> None:
         """Raises the error that ``spend`` would raise now; records nothing. Errors: as ``spend``."""
         required = config.cap_required()
-        with sqlite.reading(self.path) as db:
-            checkpoint.check(db, self.path)
+        with reading(self.store) as db:
+            db.check_writable()
+            checkpoint.check(db, self.store)
             account = accounts.of(db, spend.dataset)
             _first(db, account, spend)
             reason = ledger_policy.refusal(db, account, spend, required=required)
@@ -148,7 +153,7 @@ class Ledger:
         Check and charge are one step: no other process comes between. Errors: BudgetError when the policy
         does not allow it, after recording a refusal; UsageError for a name that would be taken for another, or a run
         that was charged before; InputError when it could not be recorded; LedgerLostError for a ledger that lost
-        lines.
+        lines; UnsettledError where a server was lost meanwhile and nobody can say whether it was: it counts as spent.
 
         **Guarantee**: under a policy the recorded spends add up, exactly, to its caps at most.
         """
@@ -156,7 +161,7 @@ class Ledger:
         line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
         line["run"] = spend.run or str(uuid.uuid4())
         required = config.cap_required()
-        with sqlite.writing(self.path) as db:
+        with writing(self.store) as db:
             account = accounts.of(db, spend.dataset)
             _first(db, account, spend)
             line["dataset"] = next(iter(account.spellings), spend.dataset)
@@ -174,7 +179,7 @@ class Ledger:
         """
         if state not in ("done", "failed", "cancelled"):
             raise UsageError(f"outcome {state!r}: must be done, failed or cancelled")
-        with sqlite.writing(self.path) as db:
+        with writing(self.store) as db:
             charged = entries.matching(db, run=run, kind="spend")
             if not charged:
                 raise UsageError(f"run {run!r}: not charged in this ledger; give the run of a recorded spend")
@@ -185,7 +190,7 @@ class Ledger:
 
     def charge(self, run: str) -> Entry | None:
         """The line that charged the run of this id, None where none did."""
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             return entries.newest(db, run=name(run, "run"), kind="spend")
 
     def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
@@ -195,8 +200,8 @@ class Ledger:
         other dataset, although rows like theirs may be.
         """
         dataset, run = name(dataset, "dataset"), name(run, "run")
-        key = secret_key.key(self.path)
-        with sqlite.writing(self.path) as db:
+        key = secret_key.key(self.store)
+        with writing(self.store) as db:
             account = accounts.of(db, dataset)
             dataset = next(iter(account.spellings), dataset)
             mark = row_marks.sealed(db, key, digest, dataset=dataset, apart=apart)
@@ -205,7 +210,7 @@ class Ledger:
 
     def marked(self) -> list[str]:
         """The datasets of which a mark of rows is kept."""
-        with sqlite.connection(self.path) as db:
+        with reading(self.store) as db:
             result = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
             return sorted(str(line["dataset"]) for line in result)
 
@@ -215,8 +220,8 @@ class Ledger:
         The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
         ``among``, and for nobody else.
         """
-        key, form = secret_key.key(self.path), names.canonical(dataset)
-        with sqlite.reading(self.path) as db:
+        key, form = secret_key.key(self.store), names.canonical(dataset)
+        with reading(self.store) as db:
             known = {account.name: account.spellings for account in accounts.every(db)}
             others = known.keys() & {names.canonical(one) for one in among} - {form}
             reported = [known[one] for one in sorted(others)]
@@ -224,11 +229,11 @@ class Ledger:
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
-        return hmac.new(secret_key.key(self.path), b"rows", "sha256").digest()[:16]
+        return hmac.new(secret_key.key(self.store), b"rows", "sha256").digest()[:16]
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """All lines, oldest first, or those of one dataset. Of a long ledger, rather take a ``page``."""
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             where = entries.asked(db, dataset, None)
             return [entries.entry(line) for line in entries.matching(db, **where)]
 
@@ -246,7 +251,7 @@ class Ledger:
         """
         if size < 1 or number < 1 or size * number >= 1 << 62:
             raise UsageError("page: its number and size must be from 1, and no more than a ledger can hold")
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             where = entries.asked(db, dataset, kind)
             result = entries.page(db, where, size=size, skip=size * (number - 1))
             if isinstance(dataset, str) and kind is None:
@@ -255,7 +260,7 @@ class Ledger:
 
     def summary(self, dataset: str | None = None) -> list[Total]:
         """Totals of every dataset that has a spend or a policy, by name; or of one."""
-        with sqlite.reading(self.path) as db:
+        with reading(self.store) as db:
             one = None if dataset is None else name(dataset, "dataset")
             result = accounts.every(db) if one is None else [accounts.of(db, one)]
             return [ledger_policy.total(db, account) for account in result if account.known]
@@ -269,21 +274,34 @@ class Ledger:
             head = head.strip().lower()
             if len(head) != 64 or set(head) - set("0123456789abcdef"):
                 raise UsageError("head: must be the 64 hexadecimal digits that were exported")
-        return hash_chain.verify(self.path, head=head)
+        return hash_chain.verify(self.store, head=head)
 
     def rebuild(self) -> None:
         """Derives totals and indexes again from the lines.
 
         Errors: LedgerLostError unless every line is there and unaltered.
         """
-        with sqlite.writing(self.path) as db:
+        with writing(self.store) as db:
             if reason := hash_chain.fault(db):
-                raise LedgerLostError(f"ledger {self.path}: {reason}; restore it from a backup")
+                raise LedgerLostError(f"ledger {self.store.shown}: {reason}; restore it from a backup")
             accounts.rebuild(db)
 
+    def changed(self) -> float:
+        """When a line was last added, in seconds since 1970; 0 for an empty ledger on a server."""
+        return self.store.changed()
+
+    def grant(self, role: str) -> None:
+        """Lets a role of the server add lines and read them, and nothing else; by the role that owns the tables.
+
+        Errors: UsageError for a ledger in a file; InputError where the server refuses.
+        """
+        if not isinstance(self.store, Server):
+            raise UsageError("ledger: a file has no roles; name a server's with `ledger=`")
+        self.store.grant(name(role, "role"))
+
     def head(self) -> str:
-        """The hash of the last line, 64 zeros for an empty ledger: to be kept outside the file."""
-        with sqlite.connection(self.path) as db:
+        """The hash of the last line, 64 zeros for an empty ledger: to be kept elsewhere."""
+        with reading(self.store) as db:
             last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
             return str(last["hash"]) if last else entries.START
 
@@ -292,7 +310,7 @@ def _named(**texts: str | None) -> dict[str, str | None]:
     return {what: text if text is None else name(text, what) for what, text in texts.items()}
 
 
-def _first(db: sqlite3.Connection, account: Account, spend: Spend) -> None:
+def _first(db: Connection, account: Account, spend: Spend) -> None:
     """Errors: UsageError for a name that would be taken for another's, or a run that was charged already."""
     if reason := ledger_policy.stranger(db, account, spend.dataset):
         raise UsageError(reason)

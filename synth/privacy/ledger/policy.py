@@ -1,7 +1,6 @@
 """What may be charged: spends, policies, their exact sums, and the reasons for a refusal."""
 
 import getpass
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -13,6 +12,7 @@ from synth.privacy.ledger import accounts, config, entries
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.checkpoint import EXACT
 from synth.privacy.ledger.entries import Entry
+from synth.privacy.ledger.store import Connection
 from synth.schema import names
 
 LARGEST = 1e100  # of a figure: so many cannot be added that their sum leaves the range of a float
@@ -177,7 +177,7 @@ def show(value: Decimal) -> str:
     return f"{plain.scaleb(-plain.adjusted(), EXACT):f}e{plain.adjusted()}"
 
 
-def newest(db: sqlite3.Connection, account: Account) -> Policy | None:
+def newest(db: Connection, account: Account) -> Policy | None:
     """The policy that holds for the account, None where there is none.
 
     Where an older ledger capped several spellings of one name, the strictest of their caps holds for their sum until
@@ -210,7 +210,7 @@ def _stricter(one: Policy, other: Policy) -> Policy:
     )
 
 
-def total(db: sqlite3.Connection, account: Account) -> Total:
+def total(db: Connection, account: Account) -> Total:
     """The account's sums and what its policy leaves."""
     policy = newest(db, account)
     return Total(
@@ -232,7 +232,7 @@ def is_answer(question: dict[str, Any]) -> bool:
     return question.get("method") == VERIFIED
 
 
-def _answers(db: sqlite3.Connection, account: Account) -> Decimal:
+def _answers(db: Connection, account: Account) -> Decimal:
     """What verified answers have spent of the account."""
     spends = entries.matching(db, dataset=account.spellings, kind="spend")
     lines = [entries.entry(line) for line in spends]
@@ -243,7 +243,7 @@ def _left(cap: float | None, spent: Decimal) -> float | None:
     return None if cap is None else max(0.0, float(EXACT.subtract(exact([cap]), spent)))
 
 
-def contradiction(db: sqlite3.Connection, account: Account, facts: dict[str, str | None]) -> str | None:
+def contradiction(db: Connection, account: Account, facts: dict[str, str | None]) -> str | None:
     """Why a policy cannot state these facts: a recorded spend has others, and the two do not add up."""
     for what, stated in facts.items():
         if stated is not None and (spend := entries.unlike(db, account.spellings, what, stated)):
@@ -254,7 +254,7 @@ def contradiction(db: sqlite3.Connection, account: Account, facts: dict[str, str
     return None
 
 
-def stranger(db: sqlite3.Connection, account: Account, dataset: str) -> str | None:
+def stranger(db: Connection, account: Account, dataset: str) -> str | None:
     """Why a name that the ledger does not know cannot begin an account: it would be taken for another."""
     if account.known:
         return None
@@ -268,7 +268,7 @@ def stranger(db: sqlite3.Connection, account: Account, dataset: str) -> str | No
     return None
 
 
-def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required: bool = False) -> str | None:
+def refusal(db: Connection, account: Account, spend: Spend, *, required: bool = False) -> str | None:
     """Why the dataset's policy does not allow the spend, in one line; None when it does.
 
     ``required``: this installation allows no spend without a cap.
@@ -298,7 +298,7 @@ def refusal(db: sqlite3.Connection, account: Account, spend: Spend, *, required:
     return None
 
 
-def _beyond_reserve(db: sqlite3.Connection, account: Account, spend: Spend, policy: Policy) -> str | None:
+def _beyond_reserve(db: Connection, account: Account, spend: Spend, policy: Policy) -> str | None:
     """Why a spend is more than its part of the cap: answers have the reserve, all else has the rest."""
     answers, asked = _answers(db, account), exact([spend.epsilon])
     if is_answer(spend.question):

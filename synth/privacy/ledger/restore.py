@@ -11,9 +11,11 @@ from math import inf, nextafter
 from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, entries, filesystem, hash_chain, sqlite
+from synth.privacy.ledger import accounts, checkpoint, entries, hash_chain, places, sqlite
 from synth.privacy.ledger.checkpoint import EXACT, Mark, Spent
 from synth.privacy.ledger.policy import user
+from synth.privacy.ledger.sqlite import File
+from synth.privacy.ledger.store import Connection, Store
 
 ENGINE, SOURCE = "restored", "not known"
 
@@ -31,32 +33,37 @@ class Restored:
     mark_lost: bool = False
 
 
-def restore(path: str | Path, backup: str | Path) -> Restored:
+def restore(place: str | Path | Store, backup: str | Path) -> Restored:
     """Fills the ledger with a backup's lines, and charges what the lost lines had spent as far as that is known.
 
-    Known is what the present file still tells, and what its mark tells (checkpoint.py). A file that is no database
-    any more is kept under another name. Errors: InputError for a backup that is no ledger or does not verify;
-    UsageError when the present ledger holds every line of the backup, so that nothing is to be restored.
+    Known is what the present ledger still tells, and what its mark tells (checkpoint.py). A file that is no database
+    any more is kept under another name. On a server lines are only ever added: it must be new, or hold an older state
+    of the same ledger. Errors: InputError for a backup that is no ledger or does not verify; UsageError when the
+    present ledger holds every line of the backup, so that nothing is to be restored, or lines of its own on a server.
 
-    **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present file and mark say.
+    **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present ledger and mark say.
     """
-    path, backup = filesystem.real(path), filesystem.real(backup)
-    lines = _checked(backup)
-    if _holds(path, backup):
-        raise UsageError(f"ledger {path}: it verifies and holds every line of {backup}; there is nothing to restore")
-    mark, mark_lost = _mark(path)
-    checkpoint.write(path, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(path))))
-    aside = _fill(path, backup)
-    charged = _charge(path)
+    store, source = places.at(place), File(backup)
+    lines = _checked(source)
+    if not isinstance(store, File):
+        store.create()
+    if _holds(store, source):
+        raise UsageError(
+            f"ledger {store.shown}: it verifies and holds every line of {source.shown}; there is nothing to restore"
+        )
+    mark, mark_lost = _mark(store)
+    checkpoint.write(store, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(store))))
+    aside = _fill(store.path, source.path) if isinstance(store, File) else _grow(store, source)
+    charged = _charge(store)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
 
 
-def _mark(path: Path) -> tuple[Mark, bool]:
+def _mark(store: Store) -> tuple[Mark, bool]:
     """The ledger's mark, and whether it was damaged; a damaged one is kept under another name."""
     try:
-        return checkpoint.read(path), False
+        return checkpoint.read(store), False
     except LedgerLostError:
-        place = checkpoint.place(path)
+        place = checkpoint.place(store)
         os.replace(place, place.with_name(f"{place.name}.damaged-{secrets.token_hex(3)}"))
         return Mark(), True
 
@@ -72,39 +79,64 @@ def larger(one: Mapping[str, Spent], other: Mapping[str, Spent]) -> dict[str, Sp
     return result
 
 
-def _checked(backup: Path) -> int:
-    if not backup.is_file():
-        raise InputError(f"backup {backup}: no such file; name a copy of the ledger")
-    with sqlite.connection(backup) as db:
-        if not sqlite.is_ledger(db, backup):
-            raise InputError(f"backup {backup}: not a ledger file; name another file")
-    result = hash_chain.verify(backup)
+def _checked(backup: File) -> int:
+    if not backup.path.is_file():
+        raise InputError(f"backup {backup.shown}: no such file; name a copy of the ledger")
+    with backup.connection() as db:
+        if not sqlite.is_ledger(db, backup.path):
+            raise InputError(f"backup {backup.shown}: not a ledger file; name another file")
+    result = hash_chain.verify(backup, marked=False)
     if not result.ok:
-        raise InputError(f"backup {backup}: it does not verify ({result.problem}); use another copy")
+        raise InputError(f"backup {backup.shown}: it does not verify ({result.problem}); use another copy")
     return result.lines
 
 
-def _holds(path: Path, backup: Path) -> bool:
+def _holds(store: Store, backup: File) -> bool:
     """Whether the present ledger verifies and has all lines of the backup."""
     try:
-        with sqlite.connection(backup) as db:
+        with backup.connection() as db:
             end = checkpoint.last(db)
-        if not path.exists() or not hash_chain.verify(path).ok:
+        if not store.there() or not hash_chain.verify(store).ok:
             return False
-        return end is None or hash_chain.verify(path, head=end[1]).ok
+        return end is None or hash_chain.verify(store, head=end[1]).ok
     except InputError:
         return False
 
 
-def _sums(path: Path) -> dict[str, Spent]:
-    """The sums of whatever the present file still holds."""
-    if not path.exists():
+def _sums(store: Store) -> dict[str, Spent]:
+    """The sums of whatever the present ledger still holds."""
+    if not store.there():
         return {}
     try:
-        with sqlite.connection(path) as db:
+        with store.connection() as db, db.snapshot():
             return checkpoint.sums(db)
     except (InputError, sqlite3.Error, IndexError, ArithmeticError, ValueError):
         return {}
+
+
+def _grow(store: Store, backup: File) -> None:
+    """Adds to a server's ledger the lines that it lacks. Errors: UsageError where it has lines of its own."""
+    with backup.connection() as source, source.snapshot(), store.connection() as db, db.locked():
+        added(source, db)
+
+
+def added(source: Connection, db: Connection) -> int:
+    """How many lines of ``source`` were added to ``db``, all that it lacked. Under the lock.
+
+    Errors: UsageError where neither of both begins with the other's lines.
+    """
+    ours, theirs = checkpoint.last(db) or (0, entries.START), checkpoint.last(source) or (0, entries.START)
+    shorter, longer = (ours, source) if ours[0] <= theirs[0] else (theirs, db)
+    row = longer.execute("SELECT hash FROM ledger WHERE number = ?", (shorter[0],)).fetchone()
+    if shorter[0] and (row is None or row["hash"] != shorter[1]):
+        raise UsageError("ledger: the server's has lines of its own; take a new database, or the backup of this one")
+    count = 0
+    for line in source.execute("SELECT * FROM ledger WHERE number > ? ORDER BY number", (ours[0],)):
+        entries.put(db, dict(line))
+        count += 1
+    if count:
+        accounts.rebuild(db)
+    return count
 
 
 def _fill(path: Path, backup: Path) -> Path | None:
@@ -136,12 +168,12 @@ def _copy(backup: Path, path: Path) -> None:
         source.backup(target)
 
 
-def _charge(path: Path) -> dict[str, tuple[float, float]]:
+def _charge(store: Store) -> dict[str, tuple[float, float]]:
     """Adds a spend for every dataset whose mark tells of more than the backup does, and marks the new end."""
     charged = {}
-    with sqlite.connection(path) as db, sqlite.locked(db):
+    with store.connection() as db, db.locked():
         head = checkpoint.last(db)
-        reported = checkpoint.read(path).spent  # read under the lock: spends that came in between are in it
+        reported = checkpoint.read(store).spent  # read under the lock: spends that came in between are in it
         held = checkpoint.sums(db)
         for name, known in sorted(reported.items()):
             epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
@@ -164,7 +196,7 @@ def _charge(path: Path) -> dict[str, tuple[float, float]]:
                 charged[name] = (epsilon, delta)
         end = checkpoint.last(db) or (0, "")
         now = Mark(number=end[0], hash=end[1], spent=checkpoint.sums(db))
-    checkpoint.write(path, now)
+    checkpoint.write(store, now)
     return charged
 
 

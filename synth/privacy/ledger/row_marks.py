@@ -11,7 +11,6 @@ dataset's marks takes as many lines as its rows have changed, not as many as it 
 
 import hmac
 import secrets
-import sqlite3
 from base64 import b64encode
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from hashlib import shake_256
 from typing import Any
 
 from synth.privacy.ledger import entries
+from synth.privacy.ledger.store import Connection
 
 # Forms of older lines: 1, one keyed hash of the rows, the same wherever they are charged; 2, without the line before.
 FORM, WITHOUT_BEFORE = 3, 2
@@ -38,7 +38,7 @@ class OpenedMark:
     before: int
 
 
-def sealed(db: sqlite3.Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool) -> dict[str, Any]:
+def sealed(db: Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool) -> dict[str, Any]:
     """What a line keeps of a mark. ``apart``: somebody said that its persons are in no other dataset."""
     before = 0
     if (last := entries.newest_question(db, dataset=dataset, kind=KIND)) is not None:
@@ -71,7 +71,7 @@ def opened(key: bytes, number: int, question: dict[str, Any]) -> OpenedMark | No
 
 
 def twins(
-    db: sqlite3.Connection, key: bytes, mark: bytes, *, own: Sequence[str], among: Sequence[Sequence[str]], alike: Alike
+    db: Connection, key: bytes, mark: bytes, *, own: Sequence[str], among: Sequence[Sequence[str]], alike: Alike
 ) -> list[str]:
     """Of ``among``, those datasets that hold rows like ``mark``'s, by their first spelling; none where it is settled.
 
@@ -87,9 +87,7 @@ def twins(
     return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one)))
 
 
-def _marks(
-    db: sqlite3.Connection, key: bytes, spellings: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], OpenedMark | None]]:
+def _marks(db: Connection, key: bytes, spellings: Sequence[str]) -> Iterator[tuple[dict[str, Any], OpenedMark | None]]:
     """The marks of a dataset, newest first, without those that repeat the next older one."""
     for dataset in spellings:
         line = entries.newest_question(db, dataset=dataset, kind=KIND)

@@ -1,4 +1,4 @@
-"""The file under the ledger: one append-only, hash-chained SQLite table; its connections and transactions.
+"""A ledger in a file: one append-only, hash-chained SQLite table; its connections and transactions.
 
 Every operation opens its own connection: SQLite connections survive neither a fork nor a change of thread.
 The file is never opened by other means here, since closing such a handle would drop SQLite's locks.
@@ -7,15 +7,112 @@ The file is never opened by other means here, since closing such a handle would 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError
 from synth.files import regular_files
-from synth.privacy.ledger import accounts, checkpoint, filesystem
+from synth.privacy.ledger import filesystem
+from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.entries import GUARDS, TABLE
+from synth.privacy.ledger.store import Store
 
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
 WAIT = 120.0  # seconds to wait for other writers
+
+
+class File(Store):
+    """A ledger in one file of this machine."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = filesystem.real(path)
+        self.shown, self.folder, self.stem = str(self.path), self.path.parent, self.path.name
+
+    def create(self) -> None:
+        """Makes the file. Errors: as of the function ``create``."""
+        create(self.path)
+
+    def there(self) -> bool:
+        """Whether the file is there."""
+        return self.path.exists()
+
+    @contextmanager
+    def connection(self) -> Iterator["FileConnection"]:
+        """As the function ``connection``."""
+        with connection(self.path) as db:
+            yield db
+
+    def check(self) -> None:
+        """Refuses a file with several names. Errors: LedgerLostError."""
+        filesystem.check_links(self.path)
+
+    def changed(self) -> float:
+        """When the file was changed."""
+        return self.path.stat().st_mtime if self.path.exists() else 0.0
+
+
+class FileConnection(sqlite3.Connection):
+    """A connection to the file, with what SQLite does in its own way."""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """A writer's transaction."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            if self.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A reader's transaction."""
+        self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self.in_transaction:
+                self.execute("ROLLBACK")
+
+    def now(self) -> str:
+        """By the clock of this machine, which alone writes to the file."""
+        return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def check_writable(self) -> None:
+        """Nothing: only writing shows whether a file can be written."""
+
+    def has_accounts(self) -> bool:
+        """Whether both tables are there."""
+        sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('account', 'account_end')"
+        return bool(self.execute(sql).fetchone()[0] == len(TABLES))
+
+    def remake_accounts(self) -> None:
+        """Drops and makes tables and indexes."""
+        for kind, made in (("TABLE", TABLES), ("INDEX", INDEXES)):
+            for name, statement in made.items():
+                self.execute(f"DROP {kind} IF EXISTS {name}")
+                self.execute(statement)
+
+    def guard_problem(self) -> str | None:
+        """Whether table and triggers are word for word as they were made."""
+        for name, fate in self._changed({"ledger": TABLE, **GUARDS}):
+            return f"the guard {name} against changes was {fate}"
+        return None
+
+    def account_problem(self) -> str | None:
+        """Whether tables and indexes are as they were made, and the file's pages agree."""
+        for name, fate in self._changed({**TABLES, **INDEXES}):
+            return f"the index {name} was {fate}; `synth.Ledger.rebuild` makes it again"
+        whole = self.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        return None if whole == "ok" else "the file's pages do not agree with one another"
+
+    def _changed(self, made: dict[str, str]) -> Iterator[tuple[str, str]]:
+        present = {row["name"]: row["sql"] for row in self.execute("SELECT name, sql FROM sqlite_master")}
+        for name, sql in made.items():
+            if present.get(name) != sql:
+                yield name, "altered" if name in present else "removed"
 
 
 def create(path: Path) -> None:
@@ -33,12 +130,12 @@ def create(path: Path) -> None:
         raise InputError(f"ledger {path}: its folder cannot be made ({reason}); {way}") from None
     with connection(path, mode="rwc") as db:
         if not is_ledger(db, path):
-            with locked(db):
+            with db.locked():
                 if not is_ledger(db, path):
-                    _build(db, path)
+                    build(db, path)
 
 
-def is_ledger(db: sqlite3.Connection, path: Path) -> bool:
+def is_ledger(db: FileConnection, path: Path) -> bool:
     """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer one."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         return False
@@ -47,7 +144,8 @@ def is_ledger(db: sqlite3.Connection, path: Path) -> bool:
     return True
 
 
-def _build(db: sqlite3.Connection, path: Path) -> None:
+def build(db: FileConnection, path: Path) -> None:
+    """Makes the table in an empty file. Errors: InputError for one that holds something else."""
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(f"ledger {path}: a database of another program; name another file")
     for statement in (TABLE, *GUARDS.values()):
@@ -57,7 +155,7 @@ def _build(db: sqlite3.Connection, path: Path) -> None:
 
 
 @contextmanager
-def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+def connection(path: Path, *, mode: str = "rw") -> Iterator[FileConnection]:
     """A connection of its own; SQLite's faults come out as InputError.
 
     A mode of ``rw`` never makes a file: a ledger that vanished must not start anew half-way through a run. Where it
@@ -72,7 +170,8 @@ def connection(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         lost.exit_code = InputError.exit_code  # a pipe or a folder was named: the request is at fault
         raise lost from None
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=WAIT)) as db:
+        address = f"{path.as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(address, uri=True, timeout=WAIT, factory=FileConnection)) as db:
             db.isolation_level = None
             db.row_factory = sqlite3.Row
             db.text_factory = _text
@@ -109,61 +208,3 @@ def _fault(error: sqlite3.Error) -> str:
         sqlite3.SQLITE_CORRUPT: "damaged; restore it from a backup",
     }
     return known.get(code, f"{error}; check it with `synth.Ledger.verify`, restore it from a backup")
-
-
-@contextmanager
-def locked(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that no other writer can enter; committed at the end, undone by an exception."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection inside a transaction of its own: what is read and what is added belong together.
-
-    Errors: LedgerLostError for a ledger that is older than its mark, or that was replaced by another file or copy while
-    the transaction was under way: then what was added is lost, and nothing may be read on its account.
-    """
-    with connection(path) as db:
-        with locked(db):
-            filesystem.check_links(path)
-            checkpoint.check(db, path)
-            accounts.follow(db)
-            yield db
-            added = checkpoint.last(db)
-        _seal(path, added)
-
-
-def _seal(path: Path, added: tuple[int, str] | None) -> None:
-    """After the commit: sees that the file at the path holds what was added, and moves the mark."""
-    if added is None:
-        return
-    try:
-        with connection(path) as here, locked(here):
-            line = here.execute("SELECT hash FROM ledger WHERE number = ?", (added[0],)).fetchone()
-            if line is not None and line["hash"] == added[1]:
-                checkpoint.advance(here, path)
-                return
-    except InputError:
-        if path.exists():  # held by others for long, or a full disk: the commit stands
-            return
-    raise LedgerLostError(f"ledger {path}: it was replaced while a line was added, and the line is lost; run again")
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection whose statements all see the ledger at one moment."""
-    with connection(path) as db:
-        db.execute("BEGIN")
-        try:
-            yield db
-        finally:
-            if db.in_transaction:
-                db.execute("ROLLBACK")

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
-from synth.privacy.ledger import entries, secret_key, sqlite
+from synth.privacy.ledger import entries, secret_key, transactions
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.transactions import reading
 from tests.unit.privacy.charges import charge
+
+pytestmark = pytest.mark.xdist_group("ledgers")
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger.sqlite")
+def ledger(anywhere):
+    return Ledger(anywhere)
 
 
 def test_three_tenths_fit_a_cap_of_three_tenths_and_nothing_more_does(ledger):
@@ -184,7 +187,7 @@ def test_a_question_that_is_no_json_is_refused_before_anything_is_recorded(ledge
     assert ledger.entries() == []
 
 
-def test_figures_that_sqlite_might_rewrite_keep_the_chain_whole(ledger):
+def test_figures_that_a_database_might_rewrite_keep_the_chain_whole(ledger):
     for epsilon in (-0.0, 1, 1e-300, 0.1 + 0.2, 1e15, 12345678901234567):
         ledger.spend(charge(epsilon, question={"é": [1.5, None, "\u2028"]}))
     assert ledger.verify().ok
@@ -202,7 +205,7 @@ def test_outcome_follows_its_run_and_charges_nothing(ledger):
 def test_entries_come_back_as_written(ledger):
     with ledger as same:
         same.spend(charge(0.5, question={"columns": ["AGE"]}, actor="ana", approved_by="bo"))
-    again = Ledger(ledger.path).entries("census")[0]
+    again = Ledger(ledger.store).entries("census")[0]
     assert (again.number, again.kind, again.epsilon, again.delta) == (1, "spend", 0.5, 1e-5)
     assert (again.actor, again.approved_by, again.question) == ("ana", "bo", {"columns": ["AGE"]})
     assert again.time.endswith("+00:00")
@@ -224,6 +227,14 @@ def test_the_same_rows_under_another_name_are_found_among_the_datasets_that_are_
     assert ledger.twins(b"rows", among=ledger.marked(), **asked) == []
 
 
+def other_key(ledger, secret: bytes) -> None:
+    """The key was lost and drawn anew; a server is told so by whoever owns its tables."""
+    secret_key.place(ledger.store).write_bytes(secret)
+    if ledger.store.shares:
+        with ledger.store.connection() as db, db.locked():
+            db.execute("DELETE FROM ledger_key")
+
+
 def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledger):
     """Not as many as there were runs; and no line shows which runs read the same rows."""
     rows = [b"first"] * 6 + [b"other"] + [b"first"] * 5 + [b"later"] * 9
@@ -238,47 +249,52 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
     assert len({len(t) for t in reported}) == 1
     assert len(set(reported)) == len(rows)
 
-    key = secret_key.key(ledger.path)
-    ledger.path.with_name(ledger.path.name + ".key").write_bytes(b"y" * 32)  # lost, and drawn anew
+    key = secret_key.key(ledger.store)
+    other_key(ledger, b"y" * 32)
     ledger.fingerprint("new", dataset="census", digest=b"later")
-    ledger.path.with_name(ledger.path.name + ".key").write_bytes(key)
+    other_key(ledger, key)
     assert ledger.twins(b"other", alike=same, **asked) == ["census"]  # noise leads to the line before
 
 
 def test_marks_of_the_second_form_are_still_compared(ledger):
-    key, salt, plain = secret_key.key(ledger.path), b"s" * 16, b"\0old rows"
+    key, salt, plain = secret_key.key(ledger.store), b"s" * 16, b"\0old rows"
     hidden = shake_256(b"rows of a run" + (32).to_bytes(2, "big") + key + salt).digest(len(plain))
     reported = b64encode(salt + bytes(a ^ b for a, b in zip(plain, hidden, strict=True))).decode()
-    with sqlite.writing(ledger.path) as db:
+    with transactions.writing(ledger.store) as db:
         entries.append(db, kind="fingerprint", question={"form": 2, "fingerprint": reported}, run="r", dataset="old")
     ledger.fingerprint("next", dataset="old", digest=b"rows of today")
     for rows in (b"old rows", b"rows of today"):
         assert ledger.twins(rows, dataset="copy", among=["old"], alike=same) == ["old"]
 
 
-def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_another(ledger, tmp_path):
+def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_another(ledger):
     for run in ("one", "two"):
         ledger.fingerprint(run, dataset="census", digest=b"rows")
     marks = [e.question["fingerprint"] for e in ledger.entries()]
     assert marks[0] != marks[1]
-    (tmp_path / "ledger.sqlite.key").write_bytes(b"x" * 32)
+    other_key(ledger, b"x" * 32)
     assert ledger.twins(b"rows", dataset="copy", among=["census"], alike=same) == []
 
 
-def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger, tmp_path):
+def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger):
     ledger.fingerprint("run", dataset="census", digest=b"rows")
-    place = tmp_path / "ledger.sqlite.key"
+    place = secret_key.place(ledger.store)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert len(place.read_bytes()) == 32
-    assert ledger.row_key() == Ledger(ledger.path).row_key()
+    assert ledger.row_key() == Ledger(ledger.store).row_key()
     assert len(ledger.row_key()) == 16
-    content = ledger.path.read_bytes()
-    assert place.read_bytes() not in content
-    assert ledger.row_key() not in content
+    with reading(ledger.store) as db:
+        tables = ["ledger", "account", *(["ledger_key", "ledger_note"] if ledger.store.shares else [])]
+        content = repr([tuple(row) for t in tables for row in db.execute(f"SELECT * FROM {t}")])
+    content += "" if ledger.store.shares else ledger.path.read_bytes().decode("latin-1")
+    for secret in (place.read_bytes(), ledger.row_key()):
+        assert not any(form in content for form in (secret.decode("latin-1"), secret.hex(), repr(secret)))
 
 
-def test_a_damaged_key_is_named(ledger, tmp_path):
-    (tmp_path / "ledger.sqlite.key").write_bytes(b"short")
+def test_a_damaged_key_is_named(ledger):
+    place = secret_key.place(ledger.store)
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(b"short")
     with pytest.raises(InputError, match="not 32 bytes"):
         ledger.row_key()
 

@@ -10,6 +10,7 @@ import pytest
 from synth.errors import BudgetError, UsageError
 from synth.privacy.ledger import accounts, entries, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.ledger.transactions import writing
 from synth.schema import names
 
 OLD = Path(__file__).parents[2] / "data" / "ledgers" / "before_accounts.sqlite"
@@ -22,7 +23,11 @@ def charge(epsilon=0.3, dataset="census", **changed):
 
 @pytest.fixture
 def ledger(tmp_path):
-    book = Ledger(tmp_path / "ledger.sqlite")
+    return filled(tmp_path / "ledger.sqlite")
+
+
+def filled(place):
+    book = Ledger(place)
     book.set_policy("census", max_epsilon=1.0)
     for _ in range(3):
         book.spend(charge())
@@ -96,7 +101,7 @@ def test_lines_that_an_older_program_adds_are_counted(ledger):
     original = accounts.follow
     try:
         accounts.follow = lambda _: None
-        with sqlite.connection(ledger.path) as db, sqlite.locked(db):
+        with sqlite.connection(ledger.path) as db, db.locked():
             line = {"run": "old", "dataset": "Census", "relation": "add_remove", "unit": "row", "actor": "a"}
             entries.append(db, kind="spend", question={}, epsilon=0.05, delta=0.0, **line)
     finally:
@@ -114,7 +119,7 @@ def test_a_check_reads_no_more_lines_the_longer_the_ledger_is(tmp_path):
     for number in (20, 2000):
         book = Ledger(tmp_path / f"{number}.sqlite")
         book.set_policy("census", max_epsilon=1e6, max_delta=0.5)
-        with sqlite.writing(book.path) as db:
+        with writing(book.store) as db:
             for i in range(number):
                 entries.append(
                     db,
@@ -157,7 +162,9 @@ def steps(book, act) -> int:
     return taken[0]
 
 
-def test_pages_are_the_lines_newest_first(ledger):
+@pytest.mark.xdist_group("ledgers")
+def test_pages_are_the_lines_newest_first(anywhere):
+    ledger = filled(anywhere)
     lines = ledger.entries()
     results = [ledger.page(size=2, number=n) for n in (1, 2, 3, 4)]
     assert [e for page, _ in results for e in page] == lines[::-1]
@@ -183,7 +190,9 @@ def test_pages_are_the_lines_newest_first(ledger):
             ledger.page(**wrong)
 
 
-def test_a_run_is_found_by_its_id_and_charged_once(ledger):
+@pytest.mark.xdist_group("ledgers")
+def test_a_run_is_found_by_its_id_and_charged_once(anywhere):
+    ledger = filled(anywhere)
     mine = ledger.spend(charge(0.05, run="job-1"))
     same = ledger.spend(charge(0.05))
     assert ledger.charge("job-1") == mine != same

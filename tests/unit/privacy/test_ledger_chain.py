@@ -120,7 +120,7 @@ def test_truncation_is_found_by_mark_and_accounts_and_without_them_by_the_export
     head = ledger.head()
     tamper(ledger, "DELETE FROM ledger WHERE number >= 4")
     assert "it was cut short" in ledger.verify().problem
-    checkpoint.place(ledger.path).unlink()
+    checkpoint.place(ledger.store).unlink()
     assert "the last lines were removed" in ledger.verify().problem
     with pytest.raises(LedgerLostError, match="restore"):
         ledger.spend(Spend(dataset="census", epsilon=1, question={}, **FACTS))

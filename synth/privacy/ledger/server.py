@@ -1,0 +1,369 @@
+"""A ledger on a PostgreSQL server, for several application servers at once; made by server_tables.py.
+
+Every operation has a connection of its own and one transaction. Writers wait for one advisory lock, so that a check and
+its charge are one step for all machines; each line is on the server's disk before its commit returns. Whatever goes
+wrong with a connection at its commit may have been written: that is an UnsettledError, never "not written".
+
+**Guarantee**: no message, card or log says where the server is or who asked: addresses, users and databases stay with
+whoever typed them, and a password is never part of an address.
+"""
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import parse_qsl, urlsplit
+
+from synth.errors import MACHINE, InputError, LedgerLostError, UnsettledError, UsageError, need
+from synth.files import regular_files
+from synth.jobs import home
+from synth.privacy.ledger import server_tables
+from synth.privacy.ledger.accounts import INDEXES, TABLES
+from synth.privacy.ledger.server_tables import GUARDS, SCHEMA, made, translated
+from synth.privacy.ledger.store import Cursor, Store
+from synth.sources.engines import addresses
+
+if TYPE_CHECKING:
+    import psycopg
+
+SHOWN = "on PostgreSQL"
+PASSWORD_FILE = "SYNTH_LEDGER_PASSWORD_FILE"
+UNSYNCED = "SYNTH_LEDGER_FSYNC"  # "allow" vouches that the server's disk cannot lose what was written
+LOCK = 0x46_61_63_73  # "Facs": the advisory lock of all writers in a database
+WAIT = 120  # seconds to wait for other writers, or for one of the server's connections to be free
+TOGETHER = threading.BoundedSemaphore(8)  # connections of a process at once: servers have a hundred for everybody
+LASTING = {"connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3"}
+LASTING |= {"tcp_user_timeout": "30000", "application_name": "facsimile ledger"}
+SETTINGS = (
+    f"SET LOCAL search_path = {SCHEMA}, pg_temp; SET LOCAL lock_timeout = '{WAIT}s'; SET LOCAL statement_timeout = 0;"
+    " SET LOCAL timezone = 'UTC'"
+)
+# Of a writer: the commit waits for the disk (and for standbys that must have it), and whoever stands still lets go.
+WRITER = (
+    f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SETTINGS}; SET LOCAL synchronous_commit = on;"
+    f" SET LOCAL idle_in_transaction_session_timeout = '{WAIT}s'; SELECT pg_advisory_xact_lock({LOCK})"
+)
+READER = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SETTINGS}"
+NOW = """SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS') || '+00:00'"""
+AGE = """SELECT extract(epoch FROM clock_timestamp() - CAST(time AS timestamptz)) FROM ledger
+    ORDER BY number DESC LIMIT 1"""
+CROWDED = ("too many", "connection slots", "starting up")
+# What libpq says where there is no connection, and what we say; its own words name host, user and database.
+UNREACHED = {
+    "password": f"user or password is refused; put the password into ~/.pgpass or the file that {PASSWORD_FILE} names",
+    "pg_hba": "this machine or user may not connect; have the server's pg_hba.conf allow it",
+    "translate host": "the server's name is not known here; check the address",
+    "does not exist": "there is no such user or database; check the address",
+    "certificate": "its certificate cannot be verified; check sslmode and sslrootcert in the address",
+    "SSL": "no encrypted connection could be made; check sslmode in the address",
+    "too many": "all its connections are taken; allow more, or try again",
+}
+
+
+def is_server(text: str) -> bool:
+    """Whether a ledger's place is an address of PostgreSQL. Errors: UsageError for one of anything else."""
+    if re.match(r"postgres(ql)?://", text):
+        return True
+    if re.match(r"[a-z][a-z0-9+]*://|postgres(ql)?:", text):
+        raise UsageError("ledger: an address begins with postgresql://user@host/database; anything else is a file")
+    return False
+
+
+def check_bare(address: str) -> None:
+    """Errors: UsageError, which does not quote it, for an address with a password, or an unreadable one."""
+    try:
+        parts = urlsplit(address)
+        secret = parts.password is not None or any("password" in n.lower() for n, _ in parse_qsl(parts.query))
+    except ValueError:
+        raise UsageError("ledger: its address cannot be read; write postgresql://user@host/database") from None
+    if secret:
+        raise UsageError(
+            f"ledger: leave the password out of its address; put it into ~/.pgpass or a file that {PASSWORD_FILE} names"
+        )
+
+
+class Server(Store):
+    """A ledger in a database of a server, in a schema of its own."""
+
+    shares = True
+
+    def __init__(self, address: str) -> None:
+        check_bare(address)
+        need("a ledger on PostgreSQL", "databases", "psycopg")
+        self._address, self.shown = address, SHOWN
+        self.folder = home().parent
+        self.stem = f"ledger-{hashlib.sha256(_identity(address).encode()).hexdigest()[:12]}"
+
+    def create(self) -> None:
+        """Makes schema and tables where the role may. Errors: InputError with the way out."""
+        with self._opened() as db, db.locked() if self._empty(db) else db.snapshot():
+            self._check_server(db)
+            if db.there("ledger_version"):
+                version = db.execute("SELECT max(version) FROM ledger_version").fetchone()[0]
+                if version != server_tables.VERSION:
+                    raise InputError(f"ledger {SHOWN}: written by a newer version of this library; update the library")
+                return
+            db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            for statement in server_tables.statements():
+                db.execute(statement)
+
+    def grant(self, role: str) -> None:
+        """Lets a role add lines, by whoever owns the tables. Errors: InputError."""
+        from psycopg import sql
+
+        with self._opened() as db, db.locked():
+            for statement in server_tables.granted(sql.Identifier(role).as_string()):
+                db.run(statement)
+
+    def there(self) -> bool:
+        """Whether the server has the tables; yes where it does not answer."""
+        try:
+            with self._opened() as db:
+                return not self._empty(db)
+        except InputError:
+            return True
+
+    @contextmanager
+    def connection(self) -> Iterator["ServerConnection"]:
+        """A connection; its statements stand in ``locked`` or ``snapshot``."""
+        with self._opened() as db:
+            yield db
+
+    def check(self) -> None:
+        """Nothing: a server has one name, whichever address it is reached by."""
+
+    def changed(self) -> float:
+        """When the last line was added, by this machine's clock: its age is told by the server's."""
+        with self._opened() as db, db.snapshot():
+            last = db.execute(AGE).fetchone()
+        return time.time() - float(last[0]) if last else 0.0
+
+    def _empty(self, db: "ServerConnection") -> bool:
+        with db.snapshot():
+            return not db.there("ledger_version")
+
+    def _check_server(self, db: "ServerConnection") -> None:
+        """Errors: InputError for a server whose texts or whose disk cannot be relied on."""
+        encoding, synced = db.execute("SELECT current_setting('server_encoding'), current_setting('fsync')").fetchone()
+        if encoding != "UTF8":
+            raise InputError(f"ledger {SHOWN}: its database is not in UTF8; make one that is")
+        if synced != "on" and os.environ.get(UNSYNCED) != "allow":
+            raise InputError(
+                f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; switch it on"
+            )
+
+    @contextmanager
+    def _opened(self) -> Iterator["ServerConnection"]:
+        """A connection, closed at the end; faults of the server come out in our words. Errors: InputError."""
+        import psycopg
+
+        with TOGETHER, closing(_connected(self._address)) as plain:
+            try:
+                yield ServerConnection(plain)
+            except psycopg.Error as error:
+                raise _fault(error, lost=plain.closed) from None
+            except UnicodeError:
+                raise InputError(
+                    f"ledger {SHOWN}: a text cannot be stored there; write it in other characters"
+                ) from None
+
+
+class ServerConnection:
+    """A connection to the server, with what PostgreSQL does in its own way."""
+
+    def __init__(self, plain: "psycopg.Connection[Any]") -> None:
+        self._plain = plain
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
+        """One statement, in the server's words."""
+        return self._plain.execute(translated(sql), values or None)  # type: ignore[call-overload,no-any-return]
+
+    def run(self, sql: str) -> "psycopg.Cursor[Any]":
+        """One statement, or several without values, as they are."""
+        return self._plain.execute(sql)  # type: ignore[call-overload,no-any-return]
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """A writer's transaction, under the lock that all machines ask for.
+
+        Errors: UnsettledError where its end is not known.
+        """
+        import psycopg
+
+        with self._begun(WRITER):
+            yield
+        try:
+            ended = self.run("COMMIT").statusmessage
+        except psycopg.Error:
+            ended = None
+        if ended != "COMMIT":
+            raise UnsettledError(f"ledger {SHOWN}: the connection was lost while a line was being written")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A reader's transaction."""
+        with self._begun(READER):
+            yield
+        self.run("ROLLBACK")
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[None]:
+        import psycopg
+
+        self.run(begin)
+        try:
+            yield
+        except BaseException:
+            with suppress(psycopg.Error):
+                self.run("ROLLBACK")
+            raise
+
+    def now(self) -> str:
+        """By the server's clock: machines that write here have clocks that differ."""
+        return str(self.execute(NOW).fetchone()[0])
+
+    def check_writable(self) -> None:
+        """Whether the server takes lines, and from this role. Errors: InputError."""
+        if self.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
+            raise _machine("it is a standby, which takes no lines; name the primary")
+        if not self.execute(server_tables.MAY_WRITE).fetchone()[0]:
+            raise _machine(DENIED)
+
+    def there(self, name: str) -> bool:
+        """Whether a table or an index of that name is in the ledger's schema."""
+        return bool(self.execute("SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.{name}",)).fetchone()[0])
+
+    def has_accounts(self) -> bool:
+        """Whether both tables are there."""
+        return all(self.there(name) for name in TABLES)
+
+    def remake_accounts(self) -> None:
+        """Empties the tables; makes what is missing, which their owner may."""
+        for name, statement in {**TABLES, **INDEXES}.items():
+            if not self.there(name):
+                self.execute(made(statement))
+        for name in TABLES:
+            self.execute(f"DELETE FROM {name}")
+
+    def guard_problem(self) -> str | None:
+        """Whether columns, constraints and triggers are as they were made, and nothing hides lines."""
+        columns = [(row["name"], row["type"]) for row in self.execute(server_tables.COLUMNS)]
+        constrained = self.execute(server_tables.CONSTRAINTS).fetchone()[0]
+        if columns != server_tables.EXPECTED or constrained != server_tables.CONSTRAINED:
+            return "the guard ledger against changes was altered"
+        present = {
+            row["name"]: (row["type"], row["enabled"], row["body"]) for row in self.execute(server_tables.TRIGGERS)
+        }
+        for name, (_, body, kind) in GUARDS.items():
+            if present.pop(name, None) != (kind, "A", body):
+                return f"the guard {name} against changes was altered or removed"
+        if present or self.execute(server_tables.HIDING).fetchone()[0]:
+            return "a trigger, a rule or a policy that no ledger has stands before its lines"
+        return None
+
+    def account_problem(self) -> str | None:
+        """Whether tables and indexes are there."""
+        lacking = next((name for name in (*TABLES, *INDEXES) if not self.there(name)), None)
+        return lacking and f"the index {lacking} was removed; `synth.Ledger.rebuild` makes it again"
+
+
+class _Row(tuple[Any, ...]):
+    """A row by names and by places, as SQLite's is."""
+
+    places: dict[str, int]
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        if key not in self.places:
+            raise IndexError(key)
+        return super().__getitem__(self.places[key])
+
+    def keys(self) -> list[str]:
+        """The columns' names."""
+        return list(self.places)
+
+
+def _rows(cursor: Any) -> Callable[[Sequence[Any]], _Row]:
+    places = {column.name: i for i, column in enumerate(cursor.description or ())}
+    return type("Row", (_Row,), {"places": places})
+
+
+def _identity(address: str) -> str:
+    """The same for one server and database however its address is written."""
+    parts = urlsplit(address)
+    try:
+        return addresses.postgres(parts)
+    except ValueError:  # several hosts with ports
+        return f"postgres://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _connected(address: str) -> "psycopg.Connection[Any]":
+    """A connection, waited for where the server has none to spare. Errors: InputError in our words."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        asked: dict[str, Any] = {**LASTING, **conninfo_to_dict(address), "client_encoding": "utf8"}
+    except psycopg.Error:
+        raise UsageError("ledger: its address cannot be read; write postgresql://user@host/database") from None
+    if named := os.environ.get(PASSWORD_FILE):
+        asked["password"] = _password(Path(named))
+    until, pause = time.monotonic() + WAIT, 0.05
+    while True:
+        try:
+            return psycopg.connect(**asked, autocommit=True, prepare_threshold=None, row_factory=_rows)
+        except psycopg.Error as error:
+            said = str(error)
+            if time.monotonic() > until or not any(word in said for word in CROWDED):
+                _refuse(said)
+        time.sleep(pause)
+        pause = min(1.0, 2 * pause)
+
+
+def _password(path: Path) -> str:
+    try:
+        return regular_files.text(path.expanduser()).rstrip("\n")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"ledger: the file that {PASSWORD_FILE} names cannot be read; correct it") from None
+
+
+def _refuse(said: str) -> NoReturn:
+    words = (ours for theirs, ours in UNREACHED.items() if theirs in said)
+    raise _machine(next(words, "the server does not answer; check the address, and that it runs")) from None
+
+
+def _machine(words: str) -> InputError:
+    """An error of the machine's, not of the request's."""
+    error = InputError(f"ledger {SHOWN}: {words}")
+    error.exit_code = MACHINE
+    return error
+
+
+DENIED = "this role may not add lines; have the tables' owner run `synth.Ledger.grant`"
+FAULTS = {  # by SQLSTATE or its class
+    "25006": "it takes no lines, only readers; name the primary",
+    "3D": "there is no such database; check the address",
+    "42501": DENIED,
+    "53": "the server has no room for more (disk, memory or connections), so nothing was recorded; make room",
+    "55P03": "held by another process for too long; try again when that has ended",
+    "57": "the server ended the connection, so nothing was recorded; run again when it is back",
+}
+GONE = ("42P01", "42703", "3F000", "42883", "XX001", "XX002")  # tables, columns, schema, guards; damaged pages
+
+
+def _fault(error: "psycopg.Error", *, lost: bool) -> InputError:
+    """The server's fault in our words: its own may name its users and databases, or quote a line."""
+    state = error.sqlstate or ""
+    if state in GONE:
+        return LedgerLostError(f"ledger {SHOWN}: its tables are not those of a ledger; restore it from a backup")
+    if words := FAULTS.get(state) or FAULTS.get(state[:2]):
+        return _machine(words)
+    if lost or state.startswith("08"):
+        return _machine("the connection was lost, and nothing was recorded; run again")
+    return _machine(f"the server refused ({type(error).__name__}); check it with `synth.Ledger.verify`")

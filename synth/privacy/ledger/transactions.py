@@ -1,0 +1,87 @@
+"""The two ways into a ledger: one writer at a time, and looks at one moment.
+
+**Guarantee**: when ``writing`` ends without an error, what was added is on the disk of the place that answers under the
+ledger's name; where that is not known, the error is an UnsettledError, and whoever charged must count it as spent.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from synth.errors import InputError, LedgerLostError, UnsettledError
+from synth.privacy.ledger import accounts, checkpoint
+from synth.privacy.ledger.store import Connection, Store
+
+PATIENCE = (0.2, 1.0, 3.0)  # seconds before each look at whether a line whose connection was lost is there
+
+
+@contextmanager
+def writing(store: Store) -> Iterator[Connection]:
+    """A connection inside a transaction of its own: what is read and what is added belong together.
+
+    Errors: LedgerLostError for a ledger that is older than its mark, or that was replaced by another file or copy while
+    the transaction was under way: then what was added is lost, and nothing may be read on its account. InputError where
+    the connection was lost and the line is not there; UnsettledError where nobody can say whether it is.
+    """
+    added, answered = None, True
+    try:
+        with store.connection() as db, db.locked():
+            store.check()
+            checkpoint.check(db, store)
+            accounts.follow(db)
+            yield db
+            added = checkpoint.last(db)
+    except UnsettledError:
+        if added is None:
+            raise
+        answered = False
+    if added is not None:
+        _seal(store, added, answered)
+
+
+@contextmanager
+def reading(store: Store) -> Iterator[Connection]:
+    """A connection whose statements all see the ledger at one moment."""
+    with store.connection() as db, db.snapshot():
+        yield db
+
+
+def _seal(store: Store, added: tuple[int, str], answered: bool) -> None:
+    """After the commit: sees by a new connection that the place holds what was added, and moves the mark.
+
+    ``answered``: whether the commit was. Looked at under the lock, which a lost transaction holds until it has ended
+    either way. On a server nobody goes on until it was seen: another one may have taken the place of the one that
+    answered.
+    """
+    result: bool | None = None
+    for seconds in (0.0, *PATIENCE) if store.shares else (0.0,):
+        time.sleep(seconds)
+        if (result := _seen(store, added)) is not None:
+            break
+    if result is None and store.shares:
+        raise UnsettledError(UNSETTLED.format(store.shown))
+    if result is False and not answered:
+        raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
+    if result is False:
+        raise LedgerLostError(
+            f"ledger {store.shown}: it was replaced while a line was added, and the line is lost; run again"
+        )
+
+
+UNSETTLED = (
+    "ledger {}: the connection was lost while a line was being written, and the server does not answer; the line may "
+    "be there, so it counts as spent: look with `synth.Ledger.summary` once the server answers"
+)
+
+
+def _seen(store: Store, line: tuple[int, str]) -> bool | None:
+    """Whether the place holds the line; None where that cannot be found out now: held for long, a full disk."""
+    try:
+        with store.connection() as here, here.locked():
+            row = here.execute("SELECT hash FROM ledger WHERE number = ?", (line[0],)).fetchone()
+            if row is None or row["hash"] != line[1]:
+                return False
+            checkpoint.advance(here, store)
+            return True
+    except InputError:
+        return None if store.there() else False
