@@ -25,9 +25,9 @@ from tests import standalone, whole_on_spark
 WAIT = 400.0  # seconds for a command
 
 
-def journey(folder: Path, *, rows: int, drawn: int) -> dict[str, Any]:
-    """What happened."""
-    whole_on_spark.prepared(folder, rows=rows)
+def journey(folder: Path, *, rows: int, drawn: int, few: bool = False) -> dict[str, Any]:
+    """What happened; ``few``: on a table of four columns."""
+    whole_on_spark.prepared(folder, rows=rows, few=few)
     with standalone.Standalone(folder / "cluster") as cluster:
         cluster.slow(2)
         done = _run(cluster, folder)

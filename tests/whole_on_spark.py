@@ -1,6 +1,6 @@
 """A whole run of `mixture` on Spark as a program: what it answers, and what the engine did for it.
 
-    python -m tests.whole_on_spark FOLDER SOURCE [--persons] [--faults] [--observed [--unsealed]]
+    python -m tests.whole_on_spark FOLDER SOURCE [--faults] [--observed [--unsealed]]
         [--table NAME] [--drawn ROWS]
 
 The table and its schema lie in FOLDER (`prepared`); SOURCE is an address of Spark, or `here` for none. The noise is
@@ -27,12 +27,17 @@ PERSON = "planted-person"
 CATEGORIES = [2, 3, 5, 7, 9, 12, 4, 6, 8, 10, 3, 5]
 
 
-def prepared(folder: Path, *, rows: int, files: int = 12, persons: bool = False) -> None:
-    """A table of 20 columns in Parquet files, with planted cells, and its schema."""
+FEW = ("c00", "c03", "t0", "n0")  # enough for the ways that cells are encoded
+
+
+def prepared(folder: Path, *, rows: int, files: int = 12, persons: bool = False, few: bool = False) -> None:
+    """A table of 20 columns, or of ``FEW``, in Parquet files, with planted cells, and its schema."""
     table = folder / "table"
     table.mkdir(parents=True)
     for part in range(files):
-        pq.write_table(_part(rows // files, part, persons=persons), table / f"{part:03d}.parquet")
+        drawn = _part(rows // files, part, persons=persons)
+        chosen = [n for n in drawn.column_names if not few or n in (*FEW, "who")]
+        pq.write_table(drawn.select(chosen), table / f"{part:03d}.parquet")
     facts: dict[str, Any] = {
         f"c{i:02d}": {"type": "categorical", "categories": [str(v) for v in range(w)]} for i, w in enumerate(CATEGORIES)
     }
@@ -40,10 +45,10 @@ def prepared(folder: Path, *, rows: int, files: int = 12, persons: bool = False)
     facts |= {f"n{i}": {"type": "integer", "min": 0, "max": 999} for i in range(2)}
     facts |= {f"x{i}": {"type": "float", "min": 0, "max": 100, "decimals": 1} for i in range(2)}
     facts["day"] = {"type": "datetime", "min": "2000-01-01", "max": "2019-12-31"}
-    schema: dict[str, Any] = {"columns": facts}
+    schema: dict[str, Any] = {"columns": {n: f for n, f in facts.items() if not few or n in FEW}}
     if persons:
         schema |= {"unit": "who", "max_rows": 2, "linked": False}
-        facts["who"] = {"type": "identifier"}
+        schema["columns"]["who"] = {"type": "identifier"}
     (folder / "schema.json").write_text(json.dumps(schema))
 
 
@@ -138,7 +143,6 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("source")
-    parser.add_argument("--persons", action="store_true")
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--observed", action="store_true")
     parser.add_argument("--unsealed", action="store_true")

@@ -37,12 +37,17 @@ class Ran:
         return sum(e.kind == "spend" for e in self.lines)
 
 
-def ran(home: Path, name: str, source: str, *options: str, cluster=None, at: str = "", do=None) -> Ran:
-    """The program of whole_on_spark.py in a folder of its own; ``do()`` once the stage ``at`` has begun."""
+def ran(
+    home: Path, name: str, source: str, *options: str, cluster=None, of: str = "rows", at: str = "", do=None
+) -> Ran:
+    """The program of whole_on_spark.py in a folder of its own; ``do()`` once the stage ``at`` has begun.
+
+    ``of``: which table: rows of few columns, persons', or of 20 columns (wide).
+    """
     folder = home / name
     folder.mkdir()
     for given in ("table", "schema.json"):
-        (folder / given).symlink_to(home / ("persons" if "--persons" in options else "rows") / given)
+        (folder / given).symlink_to(home / of / given)
     command = [sys.executable, "-m", "tests.whole_on_spark", str(folder), source, *options]
     environment = cluster.environment if cluster else None
     with (
@@ -70,8 +75,9 @@ def home(tmp_path_factory):
     """The tables, of rows and of persons, and what a run without a cluster answers."""
     standalone.check()
     home = tmp_path_factory.mktemp("whole")
-    whole_on_spark.prepared(home / "rows", rows=ROWS)
-    whole_on_spark.prepared(home / "persons", rows=ROWS, persons=True)
+    whole_on_spark.prepared(home / "rows", rows=ROWS, few=True)
+    whole_on_spark.prepared(home / "wide", rows=ROWS)
+    whole_on_spark.prepared(home / "persons", rows=ROWS, persons=True, few=True)
     return home
 
 
@@ -93,13 +99,22 @@ def cluster(home):
 def test_make_cluster_does_what_its_last_line_says(tmp_path):
     """A run while one worker dies, one limps and one returns; a small table."""
     standalone.check()
-    done = cluster_journey.journey(tmp_path, rows=24_000, drawn=0)
+    done = cluster_journey.journey(tmp_path, rows=24_000, drawn=0, few=True)
     assert not cluster_journey.faults(done)
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-def test_a_run_reads_the_table_once_or_twice_and_answers_as_one_machine_does(home, here, cluster):
+def test_a_run_of_20_columns_reads_the_table_once_or_twice(home, cluster):
+    """However many questions it asks: rows of 20 columns, some thousand tables."""
+    result = ran(home, "wide20", cluster.address, cluster=cluster, of="wide")
+    assert (result.code, result.spends) == (0, 1)
+    assert spark_work.passes(result.said["stages_done"], ROWS) < PASSES + 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_tasks_that_run_twice_change_no_answer(home, here, cluster):
     """Retried and speculated tasks included; and no task reads rows before the ledger's line is written."""
     plain = ran(home, "plain", cluster.address, cluster=cluster)
     faulty = ran(home, "faulty", cluster.address, "--faults", cluster=cluster)
@@ -152,8 +167,8 @@ def test_nothing_private_is_left_on_disk(home, tmp_path):
     for name, settings in (("sealed", plain), ("open", {**plain, "spark.io.encryption.enabled": "false"})):
         with standalone.Standalone(tmp_path / name, settings=settings) as cluster:
             kill = lambda: cluster.kill(1)  # noqa: E731
-            options = ["--persons", "--observed", *(["--unsealed"] if name == "open" else [])]
-            result = ran(home, name, cluster.address, *options, cluster=cluster, at="measure", do=kill)
+            options = ["--observed", *(["--unsealed"] if name == "open" else [])]
+            result = ran(home, name, cluster.address, *options, cluster=cluster, of="persons", at="measure", do=kill)
         assert (result.code, result.spends) == (0, 1)
         left = standalone.holding(tmp_path / name, words) | standalone.holding(home / name, words)
         assert list((home / name / "events").rglob("*"))
