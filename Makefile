@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu race-server kubernetes-check
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference bench-napsu race-server kubernetes-check cluster bench-cluster
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -127,6 +127,12 @@ bench-plan: setup  ## how far forecasts of time and memory are off
 SECONDS ?= 3600
 fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in build/found
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --keep build/found
+
+cluster: setup  ## a whole run on a Spark cluster of processes of which one dies; needs Java; a minute
+	$(BIN)/python -m tests.cluster_journey
+
+bench-cluster: setup  ## docs/cluster.md: runs by workers, bare Spark, rows drawn; an hour
+	$(BIN)/python benchmarks/cluster.py $(FRESH)
 
 FAULTS := benchmarks/results/faults.json
 faults: setup  ## a fault at every system call of a spend, a first start, a bundle and a run; needs a C compiler

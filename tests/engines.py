@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -126,6 +127,7 @@ def spark() -> Engine:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else one without numpy, and another way of counting
     settings = {
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",

@@ -84,8 +84,8 @@ def _address(source: str | None) -> str | None:
 
 
 SOURCE_HELP = (
-    "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark, or @NAME of the "
-    "file that SYNTH_SOURCES names."
+    "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
+    "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
 )
 NamedSourceOpt = Annotated[str | None, typer.Option("--source", help=SOURCE_HELP)]  # as it is written: it is stored
 SourceOpt = Annotated[str | None, typer.Option("--source", callback=_address, help=SOURCE_HELP)]

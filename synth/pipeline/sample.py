@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,9 @@ def sample_to(
 
     ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
     ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
-    differ from those that the same seed draws into one file. Or ``source``, the
-    database's address, and ``out_table``, a name that no table has yet; on Spark the executors draw the parts of such
-    a folder (sample_spark.py). Of related tables ``out`` is a folder: a CSV file a table, and the release's public ones
+    differ from those that the same seed draws into one file; with Spark as ``source`` its executors draw that folder's
+    files (sample_spark.py). Or ``source``, the database's address, and ``out_table``, a name that no table has yet. Of
+    related tables ``out`` is a folder: a CSV file a table, and the release's public ones
     beside them. ``model``, ``num_rows``, ``where``, ``seed``, ``raw_text``, ``dialect``: as of ``sample``. Returns the
     number of rows (of related tables by table), the model's probability of ``where``, and the
     places by table.
@@ -94,16 +95,12 @@ def sample_to(
 
     Privacy: released answers only.
     """
-    if (source is None) != (out_table is None):
-        raise UsageError("`source=` and `out_table=` belong together: the database, and the table to be made in it")
-    if (out is None) == (source is None):
-        raise UsageError("name one place for the rows: `out=`, or `source=` with `out_table=`")
-    engine = Engine(source) if source is not None else None
+    engine = _engine(source, out, out_table)
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
         tree, schema = plan.stored.schema, as_stated(plan.stored.schema)
         if isinstance(schema, Dataset):
-            if out is None:
+            if out is None or engine is not None:
                 raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
             return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
         rows = plan.drawn.num_rows[ONE]
@@ -115,7 +112,14 @@ def sample_to(
             raise UsageError("a table whose persons keep their rows is drawn into one file; name a .parquet or .csv")
     if out is not None and not Path(out).suffix:
         sample_parts.write(
-            model, plan.stored, Path(out), num_rows=rows, seed=seed, where=where or {}, allowed=plan.allowed
+            model,
+            plan.stored,
+            Path(out),
+            num_rows=rows,
+            seed=seed,
+            where=where or {},
+            allowed=plan.allowed,
+            draw=None if engine is None else partial(sample_spark.parts_of, engine, model, Path(out)),
         )
     elif engine is not None and engine.dialect.name == "spark":
         sample_spark.write(model, plan.stored, engine, str(out_table), num_rows=rows, seed=seed, where=where or {})
@@ -124,6 +128,23 @@ def sample_to(
     else:
         folder.write_blocks(Path(str(out)), plan.drawn.blocks(ONE), schema, raw_text=raw_text, dialect=dialect)
     return rows, plan.probability, {"sample": str(out or out_table)}
+
+
+def _engine(source: str | None, out: str | Path | None, out_table: str | None) -> Engine | None:
+    """The engine that draws or takes the rows. Errors: UsageError unless one place is named."""
+    engine = Engine(source) if source is not None else None
+    if engine is not None and engine.dialect.name == "spark" and out is not None and not Path(out).suffix:
+        if out_table is not None:
+            raise UsageError("name one place for the rows: a folder `out=`, or `out_table=`")
+        return engine
+    if (source is None) != (out_table is None):
+        raise UsageError(
+            "`source=` and `out_table=` belong together: the database, and the table to be made in it; on Spark a "
+            "folder `out=` may stand for the table"
+        )
+    if (out is None) == (source is None):
+        raise UsageError("name one place for the rows: `out=`, or `source=` with `out_table=`")
+    return engine
 
 
 def _tables_to(model: str | Path, out: Path, plan: "_Plan", *, raw_text: bool) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Every file is a part of its own, drawn from a seed of its own that follows from the whole's: who draws it, when, and
 beside how many others makes no difference to its bytes. A part appears whole or not at all; one that is there is not
-drawn again.
+drawn again. Beside the parts stand their checksums, as ``sha256sum -c _SHA256SUMS`` reads them.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -24,7 +24,7 @@ from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
 from synth.release import folder
 
-ABOUT = "_parts.json"  # by their names, readers of folders of Parquet pass such files over
+ABOUT, SUMS = "_parts.json", "_SHA256SUMS"  # by their names, readers of folders of Parquet pass such files over
 FORMAT = "facsimile-parts/1"
 
 
@@ -74,10 +74,12 @@ def write(
     where: Mapping[str, str],
     allowed: Mapping[str, np.ndarray],
     workers: int | None = None,
+    draw: "Callable[[Parts, list[int]], dict[str, str]] | None" = None,
 ) -> None:
-    """All parts of ``out`` that are not there. ``stored``: what ``model`` holds.
+    """All parts of ``out`` that are not there, and the checksums of all. ``stored``: what ``model`` holds.
 
-    ``workers``: processes, by default one for each processor.
+    ``workers``: processes, by default one for each processor. ``draw``: who draws parts in their place, and returns the
+    checksums by file.
 
     **Guarantee**: that of the model's release. Errors: InputError for a folder of other rows, or one that cannot be
     written to; UsageError.
@@ -103,10 +105,13 @@ def write(
         raise InputError(f"{out}: cannot be written ({error.strerror or 'input/output error'})") from None
     left = [p for p in range(parts.count) if not (out / parts.name(p)).exists()]
     many = min(workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, len(left))
-    if many <= 1:
-        _draw(stored, parts, out, left, allowed)
+    if draw is not None:
+        drawn = draw(parts, left) if left else {}
+    elif many <= 1:
+        drawn = {parts.name(p): part(stored, parts, out, p, allowed) for p in left}
     else:
-        _draw_side_by_side(Path(model), out, [left[i::many] for i in range(many)])
+        drawn = _draw_side_by_side(Path(model), out, [left[i::many] for i in range(many)])
+    _add_sums(out, parts, drawn)
     for begun in out.glob(".part-*.part"):  # by a call that was killed
         begun.unlink(missing_ok=True)
 
@@ -139,19 +144,44 @@ def _digest(model: Path) -> str:
     return both.hexdigest()
 
 
-def _draw(
-    stored: folder.StoredModel, parts: Parts, out: Path, which: list[int], allowed: Mapping[str, np.ndarray]
-) -> None:
-    for part in which:
-        first = part * parts.rows
-        rng = np.random.default_rng([parts.seed, part])
-        size = min(parts.rows, parts.num_rows - first)
-        drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None, first=first + 1)
-        folder.write_listed(out / parts.name(part), drawn.listed())
+def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allowed: Mapping[str, np.ndarray]) -> str:
+    """Draws one part into its file; its SHA-256.
+
+    Errors: InputError. Privacy: released answers only.
+    """
+    first = number * parts.rows
+    rng = np.random.default_rng([parts.seed, number])
+    size = min(parts.rows, parts.num_rows - first)
+    drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None, first=first + 1)
+    folder.write_listed(out / parts.name(number), drawn.listed())
+    return checksum(out / parts.name(number))
 
 
-def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> None:
-    """Processes of their own: text and files are made under one interpreter's lock each.
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file. Privacy: public only."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _add_sums(out: Path, parts: Parts, drawn: Mapping[str, str]) -> None:
+    """Writes the checksums of all parts: those just drawn, those known before, and others from their files.
+
+    Errors: InputError for a part that is not there.
+    """
+    lines = (out / SUMS).read_text().splitlines() if (out / SUMS).exists() else []
+    known = {name: held for held, _, name in (line.partition("  ") for line in lines)} | dict(drawn)
+    names = [parts.name(p) for p in range(parts.count)]
+    absent = [n for n in names if not (out / n).exists()]
+    if absent:
+        raise InputError(
+            f"{out}: {len(absent)} parts are not there; the folder must lie on a disk that all who draw share"
+        )
+    listed = "".join(f"{known.get(n) or checksum(out / n)}  {n}\n" for n in names)
+    whole_files.write(out / SUMS, listed)
+
+
+def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> dict[str, str]:
+    """Processes of their own: text and files are made under one interpreter's lock each. Returns the checksums.
 
     Errors: InputError with what the first that failed says.
     """
@@ -160,23 +190,24 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> None:
         subprocess.Popen(
             [sys.executable, "-m", "synth.pipeline.sample_parts", str(model), str(out), json.dumps(turn)],
             env={**os.environ, **threads},
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for turn in turns
     ]
     try:
-        said = [(h.communicate()[1], h.returncode) for h in helpers]
+        said = [(*h.communicate(), h.returncode) for h in helpers]
     finally:
         for helper in helpers:
             helper.kill()
-    for text, code in said:
+    for _, text, code in said:
         if code:
             reported = (
                 text.strip() if text.strip().count("\n") == 0 else ""
             )  # more than a line is Python's own complaint
             raise InputError(reported or f"{out}: a process that drew rows was ended; call again to go on")
+    return {name: held for answer, _, _ in said for name, held in json.loads(answer).items()}
 
 
 def _main(model: str, out: str, turn: str) -> None:
@@ -185,10 +216,12 @@ def _main(model: str, out: str, turn: str) -> None:
     if parts is None:
         sys.exit(f"{out}: the folder was removed while rows were drawn")
     stored = folder.load_model(model)
+    allowed = allowed_by(stored.schema, parts.where)
     try:
-        _draw(stored, parts, Path(out), json.loads(turn), allowed_by(stored.schema, parts.where))
+        drawn = {parts.name(p): part(stored, parts, Path(out), p, allowed) for p in json.loads(turn)}
     except InputError as error:
         sys.exit(str(error))
+    print(json.dumps(drawn))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Rows from a stored model into a new table of Spark, each part drawn by an executor from a seed of its own.
+"""Rows from a stored model by Spark's executors, each part drawn from a seed of its own: a table, or a folder of files.
 
 The parts and their seeds are those of a folder of parts (sample_parts.py): who draws a part, how often and beside how
-many others makes no difference to its rows, and seeds hold nothing of the private table. The model is sent to the
-executors, which need this package; where they lack it, the parts are drawn here and sent.
+many others makes no difference to its rows, and seeds hold nothing of the private table. A file of a part has the same
+bytes too, and takes its name when it is whole, so that a task that is tried again or speculated on changes nothing. The
+model is sent to the executors, which need this package; where they lack it, the parts of a table are drawn here and
+sent.
 """
 
+import hashlib
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,8 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from synth.errors import InputError
+from synth.errors import InputError, UsageError
 from synth.files import whole_files
+from synth.pipeline import sample_parts
 from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
 from synth.release import folder
@@ -23,6 +27,7 @@ from synth.schema import codec
 from synth.sources.engines.engine import Engine
 
 FILES = ("model.json", "model.safetensors")
+_opened: dict[bytes, folder.StoredModel] = {}  # of an executor's Python: the model that it draws from
 
 
 def write(
@@ -85,14 +90,48 @@ def drawer(
     """
 
     def work(batches: Iterable[Any]) -> Iterator[Any]:
-        with tempfile.TemporaryDirectory() as name:
-            for file, held in packed.items():
-                whole_files.write(Path(name) / file, held, durable=False)
-            stored = folder.load_model(name)
+        stored = _unpacked(packed)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for columns in part(stored, number, rows, sizes[number], seed, where):
                     yield pa.RecordBatch.from_pydict(columns)
+
+    return work
+
+
+def parts_of(
+    engine: Engine, model: str | Path, out: Path, parts: sample_parts.Parts, left: list[int]
+) -> dict[str, str]:
+    """The parts ``left`` of a folder that the executors reach under the same path; their checksums by file.
+
+    **Guarantee**: that of the model's release. Errors: InputError; UsageError where executors lack this package.
+
+    Privacy: released answers only.
+    """
+    if not executors_draw(engine):
+        raise UsageError("`source=`: the executors' Python has not this package; install it there, or leave it out")
+    work = part_drawer(_packed(model), out.absolute(), parts, tuple(left))
+    with engine.answering():
+        numbers = engine.backend._session.range(0, len(left), 1, numPartitions=len(left))
+        drawn = numbers.mapInArrow(work, "name string, checksum string").toArrow()
+    return dict(zip(drawn.column("name").to_pylist(), drawn.column("checksum").to_pylist(), strict=True))
+
+
+def part_drawer(
+    packed: dict[str, bytes], out: Path, parts: sample_parts.Parts, left: tuple[int, ...]
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What an executor does with the places of its parts in ``left``: a file each.
+
+    Privacy: released answers only.
+    """
+
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        stored = _unpacked(packed)
+        allowed = allowed_by(stored.schema, parts.where)
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                held = sample_parts.part(stored, parts, out, left[at], allowed)
+                yield pa.RecordBatch.from_pydict({"name": [parts.name(left[at])], "checksum": [held]})
 
     return work
 
@@ -113,6 +152,18 @@ def executors_draw(engine: Engine) -> bool:
     except Exception:
         return False
     return True
+
+
+def _unpacked(packed: dict[str, bytes]) -> folder.StoredModel:
+    """The model; a Python that draws several parts one after the other reads it once."""
+    digest = hashlib.sha256(b"".join(packed.values())).digest()
+    if digest not in _opened:
+        with tempfile.TemporaryDirectory() as name:
+            for file, held in packed.items():
+                whole_files.write(Path(name) / file, held, durable=False)
+            _opened.clear()
+            _opened[digest] = folder.load_model(name)
+    return _opened[digest]
 
 
 def _packed(model: str | Path) -> dict[str, bytes]:

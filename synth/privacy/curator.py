@@ -16,6 +16,7 @@ from synth.privacy.accounting.composition import (
 )
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
+from synth.sources.rows.encoded import EncodedRows
 
 CLOSED = "this run's budget is closed; start a new run"
 PRECISION = (
@@ -154,6 +155,8 @@ class Curator:
 
     def close(self) -> None:
         """Lets go of the rows, and of mechanisms that keep sums of them; no further question is answered."""
+        if isinstance(self._rows, EncodedRows):
+            self._rows.release()
         self._rows, self._mechanisms, self._closed = None, {}, True
 
     def _dry_run(self, question: Any, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:

@@ -54,7 +54,7 @@ def drawn(model, out, **more):
 
 def test_the_parts_are_one_table_and_identifiers_run_on(model, tmp_path):
     result = drawn(model, tmp_path / "rows")
-    assert sorted(result) == ["_parts.json", *(f"part-{i:06d}.parquet" for i in range(4))]
+    assert sorted(result) == ["_SHA256SUMS", "_parts.json", *(f"part-{i:06d}.parquet" for i in range(4))]
     table = pq.read_table(tmp_path / "rows")
     assert table.num_rows == ROWS
     schema = folder.load_model(model).schema
@@ -64,6 +64,20 @@ def test_the_parts_are_one_table_and_identifiers_run_on(model, tmp_path):
             assert table[name].to_pylist() == [str(i) for i in range(1, ROWS + 1)]
     rows = [p.read_bytes() for p in sorted((tmp_path / "rows").glob("*.parquet"))]
     assert len(set(rows)) == 4  # each has a seed of its own
+
+
+def test_checksums_of_the_parts_hold_until_a_part_is_changed(model, tmp_path):
+    """As `sha256sum` reads them; those of parts that an older version drew are added."""
+    whole = drawn(model, tmp_path / "rows")
+    check = ["sha256sum", "--quiet", "-c", "_SHA256SUMS"]
+    assert subprocess.run(check, cwd=tmp_path / "rows", check=False).returncode == 0
+    (tmp_path / "rows" / "_SHA256SUMS").unlink()
+    assert drawn(model, tmp_path / "rows", seed=None) == whole
+    with (tmp_path / "rows" / "part-000002.parquet").open("ab") as part:
+        part.write(b"x")
+    done = subprocess.run(check, cwd=tmp_path / "rows", capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "part-000002.parquet: FAILED" in done.stdout
 
 
 def test_what_is_there_is_not_drawn_again_and_the_bytes_are_the_same(model, tmp_path):
@@ -80,6 +94,7 @@ def test_what_is_there_is_not_drawn_again_and_the_bytes_are_the_same(model, tmp_
 def test_helpers_draw_what_one_process_draws(model, tmp_path):
     """The helper's own function, in this process; the processes themselves are in the slow tests."""
     whole = drawn(model, tmp_path / "one", where={"SEX": "f"} if "SEX" in SMALL["columns"] else {})
+    whole.pop("_SHA256SUMS")  # written once all parts are there
     other = tmp_path / "two"
     other.mkdir()
     (other / "_parts.json").write_bytes(whole["_parts.json"])

@@ -7,7 +7,7 @@ Better leave it out: PostgreSQL's ~/.pgpass and PGPASSWORD are read by the drive
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -18,14 +18,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
-from synth.sources.engines import addresses, duckdb_closed
+from synth.sources.engines import addresses, duckdb_closed, spark_session
 from synth.sources.engines.duckdb import MEMORY, parquet_files, present
 from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
-KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), or spark"
+KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), spark, or spark://host:7077"
 EXTRAS = {"databases": ("ibis", "psycopg"), "spark": ("pyspark",)}  # what each brings
-REMEDY = {"duckdb": "it must be a file of DuckDB that nobody writes to meanwhile, nor reads where rows are put there"}
+REMEDY = {
+    "duckdb": "it must be a file of DuckDB that nobody writes to meanwhile, nor reads where rows are put there",
+    "spark": "look whether its master and workers run, and whether Java 17 is here",
+}
 FETCH = 1 << 16  # rows fetched at a time
 
 
@@ -47,6 +50,8 @@ class Engine:
         """Errors: UsageError for an address of no known engine."""
         if self._parts.scheme not in SCHEMES:
             raise UsageError(f"`source=`: no engine of this kind is known; write {KNOWN}")
+        if self._parts.scheme == "spark" and self._parts.path.strip("/"):
+            raise UsageError("`source=`: a cluster's address has no path; write spark://host:7077, or spark alone")
 
     def __repr__(self) -> str:
         """Without user and password."""
@@ -70,7 +75,7 @@ class Engine:
     def shown(self) -> str:
         """The address without user, password and options: fit for a ledger, a card, a log."""
         parts = self._parts
-        if self.dialect.name == "spark":
+        if self.dialect.name == "spark" and not parts.netloc:
             return "spark"
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
@@ -80,6 +85,8 @@ class Engine:
     def identity(self) -> str:
         """What the address stands for, the same however it is written (addresses.py); without user and password."""
         name = self.dialect.name
+        if name == "spark":  # whichever cluster reads it, a table is the same
+            return name
         if name == "duckdb" and self._parts.path:
             return f"duckdb://{addresses.file(unquote(self._parts.path))}"
         return addresses.postgres(self._parts) if name == "postgres" else self.shown
@@ -131,19 +138,9 @@ class Engine:
         return result
 
     def _spark(self, ibis: Any) -> Any:
-        from pyspark.sql import SparkSession
-
-        result = SparkSession.getActiveSession()
-        if result is None:
-            result = (
-                SparkSession.builder.appName("facsimile")
-                .config("spark.ui.enabled", "false")
-                .config("spark.ui.showConsoleProgress", "false")
-                .config("spark.log.level", "OFF")  # its log quotes cells that cannot be read
-                .getOrCreate()
-            )
-        result.conf.set("spark.sql.session.timeZone", "UTC")
-        return ibis.pyspark.connect(result)
+        return ibis.pyspark.connect(
+            spark_session.session(f"spark://{self._parts.netloc}" if self._parts.netloc else None)
+        )
 
     def beside(self, path: Path) -> Self:
         """This engine with leave to read a Parquet file, or those of a folder."""
@@ -204,14 +201,15 @@ class Engine:
     def split(self, name: str) -> tuple[str | None, str]:
         """(schema, table) of a name such as ``public.people``; (None, name) where a table has it, point and all.
 
-        Errors: as ``rows``.
+        On Spark the schema may be that of a further catalogue, ``census.public``. Errors: as ``rows``.
         """
-        schema, _, table = name.partition(".")
+        schema, _, table = name.rpartition(".") if self.dialect.name == "spark" else name.partition(".")
         return (None, name) if not (schema and table) or name in self.tables() else (schema, table)
 
     def qualified(self, schema: str | None, table: str) -> str:
         """The table's name in a query."""
-        return ".".join(self.dialect.identifier(part) for part in (schema, table) if part)
+        schemas = (schema or "").split(".") if self.dialect.name == "spark" else [schema]
+        return ".".join(self.dialect.identifier(part) for part in (*schemas, table) if part)
 
     def store(self, name: str, parts: Iterable[Mapping[str, pa.Array]]) -> None:
         """A new table with the parts' rows, each part sent as it comes: all of them, or no table (Spark: or some rows).
@@ -277,8 +275,10 @@ class Engine:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While the engine is asked: whatever goes wrong is said without its words. Errors: InputError."""
+        attended = spark_session.attended(self.backend._session) if self.dialect.name == "spark" else nullcontext()
         try:
-            yield
+            with attended:
+                yield
         except (InputError, UsageError, GeneratorExit):
             raise
         except Exception:

@@ -6,27 +6,32 @@ query makes of every row one key for each joint table and counts keys. Partial c
 does not depend on their order: an executor that is lost costs its work, which Spark does again, and nothing else.
 """
 
+import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from synth.errors import InputError
+from synth.sources.engines import spark_session
 from synth.sources.engines.engine import FETCH, Engine
 from synth.sources.engines.sql_branches import binned
 from synth.sources.rows import block_counts
 from synth.sources.rows.block_counts import CountPlan
 
 MOST_BINS = 400  # columns of bins of a query: PostgreSQL has room for 1,664, and tables beyond take another pass
-ANSWER = "k bigint, n bigint"
+ANSWER = "k bigint, n binary"
 KEYS = {"postgres": "unnest(ARRAY[{0}])", "spark": "explode(array({0}))"}
 # PostgreSQL would else put each use of a position in the place of its name, and reckon it once for every use
 BARRIER = {"postgres": " OFFSET 0"}
+_with_python: dict[str, bool] = {}  # by Spark's application
 
 
-def joints(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
-    """Flat joint counts of ``rows``, a query's relation whose columns p0, p1, ... are positions, or -1.
+def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
+    """The plan's tables, flat, of ``rows``, a query's relation whose columns p0, p1, ... are positions, or -1.
 
     Errors: InputError, never the engine's words.
     """
@@ -34,10 +39,11 @@ def joints(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
     query = f"SELECT {', '.join(f'p{i}' for i in columns)} FROM {rows}"
     if engine.dialect.name == "duckdb":
         parts = arrow(engine, query, plan.step)
-        return block_counts.counted(([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in parts), plan)
+        columns = ([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in parts)
+        return block_counts.summed(block_counts.counted(columns, plan), plan)
     if engine.dialect.name == "spark" and has_python(engine):
-        return block_counts.split(*mapped(engine, query, plan), plan)
-    return block_counts.split(*by_keys(engine, rows, plan), plan)
+        return mapped(engine, query, plan)
+    return block_counts.summed(block_counts.split(*by_keys(engine, rows, plan), plan), plan)
 
 
 def arrow(engine: Engine, query: str, rows: int) -> Iterator[pa.RecordBatch]:
@@ -47,38 +53,70 @@ def arrow(engine: Engine, query: str, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def has_python(engine: Engine) -> bool:
-    """Whether Spark's executors can run Python on Arrow's batches: asked of one row that is nobody's."""
+    """Whether Spark's executors can run Python on Arrow's batches: asked once, of one row that is nobody's.
+
+    Errors: InputError where no executor is there.
+    """
     session = engine.backend._session
-    try:
-        session.range(1).mapInArrow(_sent(CountPlan((), ())), ANSWER).collect()
-    except Exception:  # no interpreter, or one without numpy or pyarrow
-        return False
-    return True
+    application = session.sparkContext.applicationId
+    if application not in _with_python:
+        try:
+            with spark_session.attended(session):
+                session.range(1).mapInArrow(_sent(block_counts.worker(CountPlan((), ()))), ANSWER).collect()
+            _with_python[application] = True
+        except InputError:
+            raise
+        except Exception:  # no interpreter, or one without numpy or pyarrow
+            _with_python[application] = False
+    return _with_python[application]
 
 
-def mapped(engine: Engine, query: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
-    """A query's rows counted by Spark's executors, each its own part: places of cells and their counts.
+def hold(engine: Engine, query: str) -> str:
+    """A query's rows, held by Spark's executors from the first question about them on; returns their name.
+
+    What does not fit in the executors' memory lies on their disks; a lost executor's part is read again. Errors:
+    InputError.
+    """
+    name = f"synth_held_{secrets.token_hex(8)}"
+    with engine.answering():
+        engine.backend._session.sql(query).persist().createOrReplaceTempView(name)
+    return name
+
+
+def release(engine: Engine, name: str) -> None:
+    """Lets go of rows that executors hold. Errors: none; a session that was lost has let go of them."""
+    with suppress(Exception):
+        session = engine.backend._session
+        session.table(name).unpersist()
+        session.catalog.dropTempView(name)
+
+
+def mapped(engine: Engine, query: str, plan: CountPlan) -> list[np.ndarray]:
+    """The plan's tables of a query's rows, counted by Spark's executors, each its own part, and added by them.
 
     Errors: InputError.
     """
     session = engine.backend._session
     with engine.answering():
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
-        own = session.sql(query).mapInArrow(_sent(plan), ANSWER)
-        whole = own.groupBy("k").sum("n").toArrow()
-    return whole.column(0).to_numpy(), whole.column(1).to_numpy()
+        own = session.sql(query).mapInArrow(_sent(block_counts.worker(plan)), ANSWER)
+        whole = own.repartition("k").mapInArrow(_sent(block_counts.adder()), ANSWER).toArrow()
+    return block_counts.joined(whole.column(0).to_pylist(), whole.column(1).to_pylist(), plan)
 
 
-def _sent(plan: CountPlan) -> Any:
+def _sent(work: Any) -> Any:
     """A worker's task with its code, since workers need not have this package."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(block_counts)
-    return block_counts.worker(plan)
+    return work
 
 
 def by_keys(engine: Engine, rows: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
-    """As ``mapped``, by queries that count keys: one, unless there are very many groupings. Errors: InputError."""
+    """The plan's blocks, by queries that count keys: places of cells and their counts.
+
+    One query, unless there are very many groupings. Errors: InputError.
+    """
     barrier = BARRIER.get(engine.dialect.name, "")
     reported = [np.zeros((0, 2), dtype=np.int64)]
     for blocks in together(plan):

@@ -37,6 +37,12 @@ class SqlDialect:
         """The name, quoted."""
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
 
+    def whole(self, cells: int) -> str:
+        """A type for positions among so many cells, and marks below zero; Spark's executors hold narrow ones."""
+        if self.name == "spark" and cells < 1 << 15:
+            return "TINYINT" if cells < 1 << 7 else "SMALLINT"
+        return "INTEGER" if cells < 1 << 31 else "BIGINT"
+
     def number(self, value: float) -> str:
         """Exactly this float."""
         return f"CAST('{float(value)!r}' AS {self.double})"

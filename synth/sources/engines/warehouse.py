@@ -135,7 +135,11 @@ class WarehousePlace(Place):
         return plain(part.read_by(self.reading) for part in parts)
 
     def rows_there(self) -> int:
-        """How many rows the table has: private."""
+        """How many rows the table has, counted once: private."""
+        return self._rows_there
+
+    @cached_property
+    def _rows_there(self) -> int:
         return int(next(iter(self.asked.rows(f"SELECT COUNT(*) FROM {self.relation}")))[0][0])
 
     def _plainly(self, columns: Sequence[str]) -> Any:
@@ -158,6 +162,8 @@ class WarehousePlace(Place):
         if who is not None and most is not None:
             bound = Bound(person=who, most=most, secret=int(draws.uniform_codes(1, high=2**63 - 1)[0]))
         rows = WarehouseRows(self, schema, draws, result, bound=bound)
+        if bound is None:
+            self.__dict__.setdefault("_rows_there", rows.num_rows)
         return Opened(rows.described(), None, None, bounded=bound is not None)
 
     def _person(self, name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Encoded rows that stay in an engine: counted there, one pass for all tables of a question, or fetched."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -49,6 +50,7 @@ class WarehouseRows(EncodedRows):
         self._place, self._schema, self._draws, self._positions = place, schema, draws, dict(positions)
         self._bound = bound
         self._fetched: Spill | None = None
+        self._held: str | None = None  # the name of what Spark's executors hold
         self._known: codec.Encoded | None = None
         self._rows = 0
 
@@ -69,6 +71,12 @@ class WarehouseRows(EncodedRows):
         """Rows of the table when it was first looked at."""
         self.described()
         return self._rows
+
+    def release(self) -> None:
+        """Lets go of what executors hold; a later question reads the table again."""
+        if self._held is not None:
+            one_pass.release(self._place.asked, self._held)
+            self._held = None
 
     def described(self) -> codec.Encoded:
         """These rows, with the counts of clamped and unreadable cells, which are the steward's alone."""
@@ -113,24 +121,41 @@ class WarehouseRows(EncodedRows):
         binners = [Binner(g) for g in groupings]
         blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
         names = list(dict.fromkeys(g.column for g in groupings))
-        plan = CountPlan(tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)), tuple(blocks))
-        joints = one_pass.joints(self._place.asked, self._settled(names), plan)
+        wanted = _wanted(axes, blocks, [b.size + 1 for b in binners])
+        plan = CountPlan(
+            tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)),
+            tuple(blocks),
+            tuple(dict.fromkeys(wanted)),
+        )
+        counted = dict(zip(plan.tables, one_pass.tables(self._place.asked, self._settled(names), plan), strict=True))
         return [
-            self._table(table, blocks[at], joints[at].reshape(plan.shape(at)), groupings, binners)
-            for table, at in zip(axes, holders(axes, blocks), strict=True)
+            self._table(table, own[1], counted[own].reshape([plan.axes[i].size for i in own[1]]), groupings, binners)
+            for table, own in zip(axes, wanted, strict=True)
         ]
 
     def _settled(self, names: Sequence[str]) -> str:
         """Columns of the table as positions, or ``LOST`` in a column that is never missing."""
         columns = self._schema.columns
         whole = ", ".join(
-            f"CAST({settled(f'p{i}', columns[n])} AS {'INTEGER' if columns[n].cells < 1 << 31 else 'BIGINT'}) AS p{i}"
+            f"CAST({settled(f'p{i}', columns[n])} AS {self._place.asked.dialect.whole(columns[n].cells)}) AS p{i}"
             for i, n in enumerate(names)
         )
         return f"(SELECT {whole} FROM {self._marked(names)}) AS settled_rows"
 
     def _marked(self, names: Sequence[str]) -> str:
-        """Columns of the table as positions or marks, named p0, p1, ..."""
+        """Columns of the table as positions or marks, named p0, p1, ...; on Spark the table is read once for them."""
+        dialect, every = self._place.asked.dialect, list(self)
+        if dialect.name != "spark":
+            return self._placed(names)
+        if self._held is None:
+            cells = [self._schema.columns[n].cells for n in every]
+            chosen = ", ".join(f"CAST(p{i} AS {dialect.whole(c)}) AS p{i}" for i, c in enumerate(cells))
+            self._held = one_pass.hold(self._place.asked, f"SELECT {chosen} FROM {self._placed(every)}")
+        chosen = ", ".join(f"p{every.index(n)} AS p{i}" for i, n in enumerate(names))
+        return f"(SELECT {chosen} FROM {self._held}) AS marked_rows"
+
+    def _placed(self, names: Sequence[str]) -> str:
+        """As ``_marked``, from the table itself."""
         marks = {n: f"COALESCE({sql}, {LOST})" for n, sql in self._positions.items()}
         relation = self._place.relation
         if self._bound is None:
@@ -171,6 +196,19 @@ class WarehouseRows(EncodedRows):
             for start in range(0, left, DRAWN):
                 drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
+
+
+def _wanted(
+    axes: Sequence[tuple[int, ...]], blocks: Sequence[tuple[int, ...]], sizes: Sequence[int]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """For each table its block and the axes that it is summed out to: all of them where a block has less cells than
+    its tables together."""
+    own = [(at, tuple(sorted(set(table)))) for table, at in zip(axes, holders(axes, blocks), strict=True)]
+    cells = dict.fromkeys(range(len(blocks)), 0)
+    for at, table in set(own):
+        cells[at] += prod(sizes[i] for i in table)
+    whole = {at for at, many in cells.items() if many >= prod(sizes[i] for i in blocks[at])}
+    return [(at, tuple(blocks[at])) if at in whole else (at, table) for at, table in own]
 
 
 def _axis(grouping: PositionGrouping, binner: Binner, names: Sequence[str]) -> CountedAxis:

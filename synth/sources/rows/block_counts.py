@@ -2,7 +2,8 @@
 
 Numpy and, for a worker, pyarrow are all that this file needs: it is sent to workers as it is, and they need not have
 this package. Counts are exact whole numbers. Parts may be counted anywhere, again if a worker is lost, and added in
-any order.
+any order. What a worker answers is the tables that are asked for, not the joint ones that they are counted in, in
+chunks of so many cells that those of all workers are added by several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 
 GATHERED = 1 << 17  # rows counted at a time: of fewer, clearing the tables would cost more than filling them
 HELD = 1 << 25  # most positions and bins (4 bytes each) held at a time, where columns are many
+CHUNK = 1 << 13  # cells of a worker's answer that are added together
 LOOKUP = 1 << 22  # above so many positions a bin is found by bisection rather than by a lookup table
 
 
@@ -43,10 +45,12 @@ class CountedAxis:
 
 @dataclass(frozen=True, eq=False)
 class CountPlan:
-    """Joint tables to be counted: ``blocks`` are sets of axes. Their flat cells follow each other from ``first``."""
+    """Joint tables to be counted: ``blocks`` are sets of axes. ``tables``: those that are asked for, each by a block
+    and those of its axes that the others are summed out to."""
 
     axes: tuple[CountedAxis, ...]
     blocks: tuple[tuple[int, ...], ...]
+    tables: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def shape(self, block: int) -> tuple[int, ...]:
         """Bins of each axis of a block."""
@@ -100,15 +104,17 @@ def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray) 
         joint += np.bincount(flat, minlength=len(joint))
 
 
-def occupied(joints: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The cells that are not empty: their places, all tables one after the other, and their counts."""
-    whole = np.concatenate([*joints, np.zeros(0, dtype=np.int64)])
-    places = np.flatnonzero(whole)
-    return places, whole[places]
+def summed(joints: Sequence[np.ndarray], plan: CountPlan) -> list[np.ndarray]:
+    """The tables that are asked for, flat, each from the joint counts of its block."""
+    result = []
+    for at, axes in plan.tables:
+        others = tuple(i for i, axis in enumerate(plan.blocks[at]) if axis not in axes)
+        result.append(joints[at].reshape(plan.shape(at)).sum(axis=others).reshape(-1) if others else joints[at])
+    return result
 
 
 def split(places: np.ndarray, counts: np.ndarray, plan: CountPlan) -> list[np.ndarray]:
-    """What ``told`` told, as tables; counts of one place are added."""
+    """Joint counts given by the places of their cells, all blocks one after the other; those of one place are added."""
     lengths = plan.lengths()
     whole = np.zeros(sum(lengths), dtype=np.int64)
     np.add.at(whole, places, counts)
@@ -116,13 +122,50 @@ def split(places: np.ndarray, counts: np.ndarray, plan: CountPlan) -> list[np.nd
 
 
 def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What a worker does with the record batches of its part of the rows: it tells places and counts of its own."""
+    """What a worker does with the record batches of its part of the rows: its own counts of the tables, in chunks."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         parts = ([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in batches if b.num_rows)
-        places, counts = occupied(counted(parts, plan))
-        yield pa.RecordBatch.from_arrays([pa.array(places, pa.int64()), pa.array(counts, pa.int64())], ["k", "n"])
+        tables = summed(counted(parts, plan), plan)
+        flat = np.concatenate([*tables, np.zeros(0, dtype=np.int64)])
+        yield _answer({at // CHUNK: flat[at : at + CHUNK] for at in range(0, len(flat), CHUNK)})
 
     return work
+
+
+def adder() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker does with chunks of several workers, all those of a number being among them: their sums."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        sums: dict[int, np.ndarray] = {}
+        for batch in batches:
+            for number, packed in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                chunk = unpacked(packed)
+                sums[number] = sums[number] + chunk if number in sums else chunk
+        yield _answer(sums)
+
+    return work
+
+
+def joined(numbers: Sequence[int], chunks: Sequence[bytes], plan: CountPlan) -> list[np.ndarray]:
+    """The tables of chunks; one that nobody sent holds no row."""
+    sizes = [int(np.prod([plan.axes[i].size for i in axes], dtype=np.int64)) for _, axes in plan.tables]
+    whole = np.zeros(sum(sizes), dtype=np.int64)
+    for number, packed in zip(numbers, chunks, strict=True):
+        chunk = unpacked(packed)
+        whole[number * CHUNK : number * CHUNK + len(chunk)] += chunk
+    return np.split(whole, np.cumsum(sizes)[:-1]) if sizes else []
+
+
+def unpacked(packed: bytes) -> np.ndarray:
+    """Counts, int64, as they were packed: in numbers of as many bytes as the first one says."""
+    return np.frombuffer(packed, dtype=f"<u{packed[0]}", offset=1).astype(np.int64)
+
+
+def _answer(chunks: dict[int, np.ndarray]) -> Any:
+    import pyarrow as pa
+
+    rows = {n: c for n, c in chunks.items() if c.any()}
+    kinds = [np.min_scalar_type(int(c.max())) for c in rows.values()]
+    packed = [bytes([k.itemsize]) + c.astype(k).tobytes() for k, c in zip(kinds, rows.values(), strict=True)]
+    return pa.RecordBatch.from_arrays([pa.array(list(rows), pa.int64()), pa.array(packed, pa.binary())], ["k", "n"])

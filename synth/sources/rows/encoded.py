@@ -52,6 +52,9 @@ class EncodedRows(Mapping[str, np.ndarray]):
     def batches(self, columns: Iterable[str], step: int) -> Iterator[dict[str, np.ndarray]]:
         """The columns' positions, int64, of at most ``step`` rows at a time; each row in one batch."""
 
+    def release(self) -> None:
+        """Lets go of what others hold for these rows: nothing, where nobody does."""
+
     def __len__(self) -> int:
         """Number of columns, as of any mapping."""
         return sum(1 for _ in self)

@@ -239,6 +239,15 @@ def test_a_table_of_another_schema_of_a_duckdb_file(tmp_path):
     assert next(iter(place.source.rows("SELECT count(*) FROM s.made"))) == [(2,)]
 
 
+def test_a_cluster_has_an_address_and_a_table_one_name_on_all():
+    """The master that an address names; what is charged is the table's, whichever cluster reads it."""
+    named = Engine("spark://Master:7077")
+    assert (named.shown, named.dialect.name) == ("spark://master:7077", "spark")
+    assert WarehousePlace(named, "people").name == WarehousePlace(Engine("spark"), "people").name == "spark/people"
+    with pytest.raises(UsageError, match="has no path"):
+        Engine("spark://master:7077/people")
+
+
 @pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypatch):
@@ -247,6 +256,9 @@ def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypat
     monkeypatch.setattr(sample_parts, "rows_at_a_time", lambda _: 400)
     monkeypatch.setattr(sample_spark, "rows_at_a_time", lambda _: 400)
     sample_to(model, tmp_path / "drawn", num_rows=1000, seed=3)
+    sample_to(model, tmp_path / "executors", num_rows=1000, seed=3, source="spark")
+    folders = [{p.name: p.read_bytes() for p in (tmp_path / n).iterdir()} for n in ("drawn", "executors")]
+    assert folders[0] == folders[1]  # files, checksums and all
     sample_to(model, None, num_rows=1000, seed=3, source="spark", out_table=name)
     here = ds.dataset(tmp_path / "drawn", format="parquet").to_table().to_pylist()
     there = [row for batch in engine.rows(f"SELECT a, b FROM {name}") for row in batch]
