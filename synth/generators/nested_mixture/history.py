@@ -72,16 +72,19 @@ class _Origins:
     usual: np.ndarray
 
     @classmethod
-    def of(cls, model: Parts, table: str, column: str) -> _Origins:
+    def of(cls, model: Parts, table: str, column: str, *, usual: np.ndarray | None = None) -> _Origins:
+        """``usual`` (cells,): how often each position comes without weighing, by default as the model has it."""
         product = model.tables[table]
         j = [a.column for a in product.axes].index(column)
         own, lines = product.axes[j], len(model.states[table])
+        known = None if usual is None else np.bincount(own.groups, np.add.reduceat(usual, own.starts))
         usual = _one_way(product, j)
         if table not in model.direct:
-            return cls(own=own, above=None, lean=np.zeros(lines), usual=usual)
+            return cls(own=own, above=None, lean=np.zeros(lines), usual=usual if known is None else known)
         direct, lean = model.direct[table], np.broadcast_to(model.lean[table], (lines, len(product.axes)))[:, j]
         part = float(direct.weights @ lean)
-        return cls(own=own, above=direct.axes[j], lean=lean, usual=(1 - part) * usual + part * _one_way(direct, j))
+        mean = (1 - part) * usual + part * _one_way(direct, j)
+        return cls(own=own, above=direct.axes[j], lean=lean, usual=mean if known is None else known)
 
     def drawing(self, least: int, most: int) -> _Drawing:
         """How positions in a range are drawn."""
@@ -142,7 +145,10 @@ class Walk:
             self.start = self.when.drawing(0, self.time.size)
             self.gap = _Origins.of(model, table, gap_of(key.order)).drawing(1, self.time.size + 1)
             month = month_of(key.order)
-            self.month = _Origins.of(model, table, month) if month in columns else None
+            self.month = None
+            if month in columns:  # times that follow gaps come in all months alike
+                calendar = np.bincount(months(self.time, np.arange(self.time.size)), minlength=13) / self.time.size
+                self.month = _Origins.of(model, table, month, usual=calendar)
 
     def _chances(self, place: int) -> np.ndarray:
         return self.places[place] if place >= 0 else self.last  # type: ignore[return-value]
