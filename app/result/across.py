@@ -60,11 +60,11 @@ def _compared(job: jobs.Job, release: Path) -> Any:
 def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
     """A comparison with the real tables, beside the server; it is noted first that somebody looked."""
     who = access.allow("compare", job.request().get("owner"))
-    folder = Path(str(job.request()["table"]))
-    owning.allow("use_table", folder, None)
+    owning.allow("use_table", Path(str(job.request()["table"])), job.request().get("source"))
     try:
         app_api.note_look(release)
-        result = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
+        with real.tables(job, release) as folder:
+            result = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
     except TooLongError:
         raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
     jobs.looks.look(job, by=who.name)

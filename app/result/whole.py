@@ -11,7 +11,7 @@ import synth
 from app.run import runs
 from app.run.follow import follow
 from app.session import access, frame, labels
-from app.session.state import wizard
+from app.session.state import TABLES, wizard
 from app.table import intake, owning, work
 from synth import app_api
 from synth.app_api import jobs
@@ -98,7 +98,7 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = Non
     asked = app_api.ReportRequest(
         reports=job.path.name,
         release=str(release),
-        table=str(request["table"]),
+        table=str(request["table"] or TABLES),
         source=request.get("source"),
         out=str(job.path / PAGE),
         owner=who.name,

@@ -8,7 +8,7 @@ import streamlit as st
 
 import synth
 from app.session import access, frame, words
-from app.session.state import STEPS, ready, view, wizard
+from app.session.state import STEPS, TABLES, ready, view, wizard
 from app.table import stored
 from synth.app_api import jobs
 from synth.languages import Texts, _
@@ -78,7 +78,7 @@ def come_back() -> None:
         return
     place, table, reported = retained[0]
     stored.resume(w, place, table, reported)
-    last = next((f for f in paid_jobs() if f[1]["table"] == str(table)), None)
+    last = next((f for f in paid_jobs() if str(f[1]["table"] or TABLES) == str(table)), None)
     if name in ("run", "review", "release") and last is not None and (name != "run" or not last[2].final):
         w.job = access.job("watch", last[0].path).path
     w.notice = _("Went on with the last table: {label}.").format(label=frame.escape(w.label))

@@ -41,7 +41,7 @@ def start(w: Wizard) -> jobs.Job:
 
 def _request(w: Wizard) -> app_api.RunRequest:
     return app_api.RunRequest(
-        table=w.table,
+        table=None if several(w) and w.source else w.table,
         source=w.source,
         label=w.label,
         dataset=dataset(w),

@@ -5,7 +5,7 @@ import streamlit as st
 import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
-from app.session.state import Wizard, dataset, facts
+from app.session.state import Wizard, dataset, facts, several
 from synth.languages import _
 
 PATIENCE = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
@@ -33,7 +33,7 @@ def asks(w: Wizard) -> bool:
         try:
             w.twins = worker.ask(
                 "charged_before",
-                str(w.table),
+                None if several(w) and w.source else str(w.table),
                 known.to_json(),
                 [*names, dataset(w)],
                 seconds=PATIENCE,

@@ -165,8 +165,13 @@ def listed(source: str) -> list[str]:
 
 
 def fetched(source: str | None, table: str, out: str, schema: str) -> None:
-    """``app_api.databases.fetch`` of a description's columns."""
-    app_api.databases.fetch(source, table, out, columns=list(synth.Schema.load(schema).columns))
+    """``app_api.databases.fetch`` of a description's columns; of related tables of each, into a folder."""
+    facts = app_api.parse_schema(json.loads(Path(schema).read_text(encoding="utf-8")))
+    if isinstance(facts, app_api.Dataset):
+        for name, one in facts.tables.items():
+            app_api.databases.fetch(source, name, str(Path(out) / f"{name}.parquet"), columns=list(one.columns))
+        return
+    app_api.databases.fetch(source, table, out, columns=list(facts.columns))
 
 
 def decided(counts: str, releases: list[str]) -> list[float]:
@@ -181,7 +186,7 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     return names, app_api.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
-def charged_before(table: str, text: str, names: list[str], **asked: Any) -> list[str]:
+def charged_before(table: str | None, text: str, names: list[str], **asked: Any) -> list[str]:
     """``app_api.charged_before``, among the datasets of these names."""
     facts = app_api.parse_schema(json.loads(text))
     return app_api.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
@@ -190,6 +195,8 @@ def charged_before(table: str, text: str, names: list[str], **asked: Any) -> lis
 def rough_rows(table: str, text: str, source: str | None) -> int:
     """``app_api.rough_rows``; of several tables, of the root."""
     facts = app_api.parse_schema(json.loads(text))
+    if isinstance(facts, app_api.Dataset) and source is not None:
+        return app_api.rough_rows(facts.root, schema=facts.tables[facts.root], source=source)
     if isinstance(facts, app_api.Dataset):
         return app_api.rough_rows(app_api.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
     return app_api.rough_rows(table, schema=facts, source=source)

@@ -102,6 +102,9 @@ def take_table(
     w.edition += 1
 
 
+TABLES = Path("*")  # in the place of a table: all tables of a database
+
+
 def several(w: Wizard) -> bool:
     """Whether the description is of tables that belong together."""
     return "tables" in w.plain

@@ -11,7 +11,7 @@ import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import view
-from app.table import intake, owning
+from app.table import intake, owning, related
 from synth import app_api
 from synth.languages import _
 
@@ -101,6 +101,16 @@ def _choose(source: str, names: list[str], description: Any) -> None:
         help=_("One row for each person or event."),
     )
     given, books = description("database")
+    if len(names) > 1 and st.button(
+        _("Use all {number} tables: they belong together").format(number=len(names)),
+        key="use_tables",
+        help=_(
+            "Such as patients and their stays, that refer to each other by keys. Keys that the database declares "
+            "are taken from it."
+        ),
+        icon=":material/account_tree:",
+    ):
+        _all(source, given, books)
     if st.button(_("Use this table"), key="use_table", disabled=table is None, icon=":material/dns:") and table:
         try:
             with st.spinner(_("Looking at the table's columns")):
@@ -109,3 +119,16 @@ def _choose(source: str, names: list[str], description: Any) -> None:
             frame.tell(error)
             return
         st.switch_page(view("describe"))
+
+
+def _all(source: str, given: Any, books: list[Any]) -> None:
+    """All tables of the database, as tables that belong together."""
+    try:
+        if books:
+            raise synth.UsageError(_(intake.NO_BOOKS))
+        with st.spinner(_("Reading the tables")):
+            related.from_database(source, given)
+    except synth.SynthError as error:
+        frame.tell(error)
+        return
+    st.switch_page(view("describe"))

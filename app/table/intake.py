@@ -16,6 +16,7 @@ from synth import app_api
 from synth.languages import _
 
 LITTLE = 1 << 20  # bytes of an upload that nobody need hurry to give back
+NO_BOOKS = "code books are of single tables; leave them out, and state the values on the page Describe"
 NEITHER = "neither a description saved here nor SDV metadata; upload one of these, or none"
 
 

@@ -169,7 +169,7 @@ def _key(w: Wizard, i: int, key: Plain) -> None:
         MOST,
         key.get("most_children"),
         key=f"most_{w.edition}_{i}",
-        placeholder=_("1 to 50"),
+        placeholder=_("1 to 500"),
         help=_("The most rows of one row of {parent} that count.").format(parent=frame.escape(parent)),
     )
     columns = effective(w)["tables"].get(child, {"columns": {}})["columns"]

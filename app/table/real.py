@@ -25,6 +25,26 @@ def there(job: jobs.Job) -> bool:
 
 
 @contextmanager
+def tables(job: jobs.Job, release: Path) -> Iterator[Path]:
+    """The real tables of a run as a folder: itself, or copies that are removed at the end. Errors: InputError."""
+    request = job.request()
+    if not request.get("source"):
+        yield Path(str(request["table"]))
+        return
+    place = work.new_place(access.me().name)
+    folder = place / "copies"
+    folder.mkdir(mode=0o700)
+    try:
+        asked = (request["source"], "", str(folder), str(release / "schema.json"))
+        worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
+        yield folder
+    except TooLongError:
+        raise synth.InputError(_("copying the table from its database takes too long here")) from None
+    finally:
+        work.discard(place)
+
+
+@contextmanager
 def table(job: jobs.Job, release: Path) -> Iterator[Path]:
     """The real table as a file: itself, or a copy that is removed at the end. Errors: InputError."""
     request = job.request()

@@ -9,6 +9,7 @@ import streamlit as st
 import synth
 from app.session import access, frame, labels, words
 from app.session.state import (
+    TABLES,
     Wizard,
     apart,
     dataset,
@@ -61,10 +62,24 @@ def from_server(folder: Path, given: Any) -> None:
         intake.forget(given)
 
 
-def _take(folder: Path, place: Path, given: Any, *, label: str, dataset: str) -> None:
-    plain, notes = _described(folder, place, intake.read_json(given))
+def from_database(source: str, given: Any) -> None:
+    """All tables of a database, which stay there. Errors: InputError, UsageError; then nothing is kept."""
+    who = owning.database("read_database", source)
+    place = work.new_place(who.name)
+    try:
+        label = _("{name} (a database)").format(name=source.removeprefix("@"))
+        _take(TABLES, place, given, label=label, dataset="", source=source)
+    except synth.SynthError as error:
+        work.discard(place)
+        raise synth.InputError(str(error).replace(f"{place}/", "")) from None
+    finally:
+        intake.forget(given)
+
+
+def _take(folder: Path, place: Path, given: Any, *, label: str, dataset: str, source: str | None = None) -> None:
+    plain, notes = _described(folder, place, intake.read_json(given), source)
     plain["dataset"] = plain.get("dataset") or dataset or _name(plain)
-    take_table(wizard(), folder, label=label, plain=plain, place=place, rows=0, suggestions=notes)
+    take_table(wizard(), folder, label=label, plain=plain, place=place, rows=0, suggestions=notes, source=source)
     stored.remember(wizard())
 
 
@@ -74,15 +89,17 @@ def _name(plain: Plain) -> str | None:
     return next((t for t in plain["tables"] if t not in below), None)
 
 
-def _described(folder: Path, place: Path, result: Plain | None) -> tuple[Plain, list[str]]:
+def _described(folder: Path, place: Path, result: Plain | None, source: str | None = None) -> tuple[Plain, list[str]]:
     if result is None:
-        return work.draft_related(folder, place)
+        return work.draft_related(folder, place, source=source)
     if "keys" not in result and intake.is_sdv(result):
+        if source is not None:
+            raise synth.UsageError(_("SDV metadata are completed from files; draft from the database instead"))
         metadata = place / "metadata.json"
         app_api.jobs.write_file(metadata, json.dumps(result))
         return work.imported(metadata, folder, place, books={})
     plain: Plain = json.loads(app_api.parse_related(result, name="description", complete=False).to_json())
-    work.check(folder, plain, place)
+    work.check(folder, plain, place, source=source)
     return plain, []
 
 
@@ -137,7 +154,7 @@ def draft_again() -> None:
             st.markdown(f"- {frame.escape(labels.plain(line))}")
         st.caption(_("A new draft replaces the descriptions above. Drafting reads the rows but spends nothing."))
         assert w.table is not None
-        names = list(app_api.tables_in(w.table))
+        names = _names(w)
         columns = [f"{t}.{c}" for t, s in w.plain["tables"].items() for c in s["columns"]]
         left, right = st.columns(2)
         root = left.selectbox(
@@ -188,6 +205,14 @@ def draft_again() -> None:
             draft(w, hints)
 
 
+def _names(w: Wizard) -> list[str]:
+    """All tables that are there; of a database those that the draft has."""
+    assert w.table is not None
+    if w.source is None:
+        return list(app_api.tables_in(w.table))
+    return [*w.plain["tables"], *(n for n in w.plain.get("public") or () if n not in w.plain["tables"])]
+
+
 def _notes(w: Wizard) -> list[str]:
     """What the draft leaves to be decided or looked at, but for what the page asks about itself."""
     asked = (*words.ASKED_ABOVE, "proposed from the rows", "long lists, or values that few rows have")
@@ -202,7 +227,7 @@ def draft(w: Wizard, hints: dict[str, list[str]]) -> None:
     owning.allow("draft", w.table, w.source)
     try:
         with st.spinner(_("Reading the tables")):
-            plain, w.suggestions = work.draft_related(w.table, w.place, hints=hints)
+            plain, w.suggestions = work.draft_related(w.table, w.place, hints=hints, source=w.source)
     except synth.SynthError as error:
         frame.tell(error)
         return

@@ -104,14 +104,16 @@ def draft(
     return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
 
 
-def draft_related(folder: Path, place: Path, *, hints: dict[str, list[str]] | None = None) -> tuple[Plain, list[str]]:
-    """As ``draft``, of the tables in a folder. Errors: InputError with the reason."""
+def draft_related(
+    folder: Path, place: Path, *, hints: dict[str, list[str]] | None = None, source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """As ``draft``, of the tables in a folder, or of all in a database. Errors: InputError with the reason."""
     reported = hints or {}
     options = [x for name in ("root", "key") for text in reported.get(name, ()) for x in (f"--{name}", text)]
     options += [x for text in reported.get("public", ()) for x in ("--public", text)]
     lists = {n: ",".join(reported[n]) for n in ("categorical", "missing") if reported.get(n)}
     options += [x for name, text in lists.items() for x in (f"--{name}", text)]
-    return _made(place, "schema", "init", str(folder), *options)
+    return _made(place, "schema", "init", *([str(folder)] if source is None else _at(source)), *options)
 
 
 def imported(
@@ -150,7 +152,8 @@ def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) 
     """Whether the table is in order and has the described columns. Errors: InputError with the reason."""
     beside = place / "given.schema.json"
     app_api.jobs.write_file(beside, json.dumps(plain))
-    _synth("schema", "check", str(beside), "--table", str(table), *_at(source))
+    there = [] if source is not None and "tables" in plain else ["--table", str(table)]
+    _synth("schema", "check", str(beside), *there, *_at(source))
 
 
 def _synth(*arguments: str) -> str:

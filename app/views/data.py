@@ -127,9 +127,7 @@ def _take(chosen: Any, given: Any, books: list[Any]) -> None:
 def _no_books(books: list[Any]) -> None:
     """Errors: UsageError."""
     if books:
-        raise synth.UsageError(
-            _("code books are of single tables; leave them out, and state the values on the page Describe")
-        )
+        raise synth.UsageError(_(intake.NO_BOOKS))
 
 
 def _description(key: str) -> tuple[Any, list[Any]]:

@@ -37,7 +37,7 @@ def _write(request: "ReportRequest", job: Path) -> dict[str, Any]:
             with _ended_when_asked(folder, report):
                 report.stage("open")
                 chosen_release.look(request.release)
-                pages = related.examine(request.release, request.out, real=request.table)
+                pages = related.examine(request.release, request.out, real=_real_tables(request))
             report.stage("write")
             paths = related.put(pages)
         return {"epsilon_spent": 0.0, "paths": paths}
@@ -67,6 +67,24 @@ def _real(request: "ReportRequest") -> Path:
     copy = scratch.folder() / "copy.parquet"
     named_databases.fetch(request.source, request.table, copy, columns=columns)
     return copy
+
+
+def _real_tables(request: "ReportRequest") -> str | Path:
+    """The real tables as a folder, or as one file where persons keep their rows; of a database's a copy, as above."""
+    from synth.release.folder import load_release
+    from synth.schema.dataset import Dataset
+    from synth.sources import named_databases
+    from synth.sources.engines import scratch
+
+    if not request.source:
+        return request.table
+    schema = load_release(request.release, tree=True).schema
+    tables = schema.written if isinstance(schema, Dataset) else {}
+    if not getattr(schema, "several", False):
+        return _real(request)
+    for name, one in tables.items():
+        named_databases.fetch(request.source, name, scratch.folder() / f"{name}.parquet", columns=list(one.columns))
+    return scratch.folder()
 
 
 @contextmanager

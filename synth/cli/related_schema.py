@@ -142,7 +142,7 @@ def _own(named: Sequence[str], table: str) -> list[str]:
     return [n.partition(".")[2] for n in named if n.partition(".")[0] == table]
 
 
-def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
+def check_related(schema: Path, table: Path | None, source: str | None, *, as_json: bool) -> None:
     """What holds of a schema of related tables and what waits for somebody. Errors: InputError, UsageError."""
     from synth.schema import dataset as datasets
     from synth.schema.table import read
@@ -153,8 +153,8 @@ def check_related(schema: Path, table: Path | None, *, as_json: bool) -> None:
     if isinstance(left, list) and left:
         tell([f"to be decided: {line}" for line in left])
     facts = datasets.parse(plain, name=f"schema {schema}")
-    if table is not None:
-        for name, place in places(table, facts).items():
+    if table is not None or source is not None:
+        for name, place in places(table, facts, source).items():
             with allowed_empty(facts, name):
                 place.under(facts.tables[name]).check_form(list(facts.tables[name].columns))
     waiting = facts.unconfirmed()

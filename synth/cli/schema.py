@@ -194,7 +194,7 @@ def schema_check(
     from synth.sources import named_databases
 
     if is_related(schemas.read(schema)):
-        check_related(schema, table, as_json=as_json)
+        check_related(schema, table, source, as_json=as_json)
         return
     facts = schemas.load(schema)
     if table is not None:

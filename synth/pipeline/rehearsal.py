@@ -163,7 +163,7 @@ def made_up(schema: Dataset, roots: int = ROOTS) -> Forest:
             siblings = number[parent]
             rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
             parts = result[key.parent].parts[parent] * siblings
-        columns = _uniform_rows(schema.as_measured(name).columns, len(parent), rng)
+        columns = _uniform_rows(schema.as_asked(name).columns, len(parent), rng)
         result[name] = Branch(columns=columns, parent=parent, siblings=siblings, rank=rank, parts=parts)
     return Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 

@@ -28,7 +28,13 @@ from synth.release.card.card import meaning
 from synth.schema.dataset import Dataset
 from synth.sources.rows.forest import Forest
 
-VIEWS = {"siblings": "siblings", "steps": "from one event to the next", "first": "first events"}
+VIEWS = {
+    "siblings": "siblings",
+    "steps": "from one event to the next",
+    "far": "half a history later",
+    "first": "first events",
+    "last": "last events",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +150,7 @@ def _complete(twin: PriorTrees, schema: Dataset, rng: np.random.Generator) -> Fo
     """The public trees with columns that they lack drawn evenly."""
     forest = twin.trees
     for name in schema.tables:
-        branch, every = forest[name], schema.as_measured(name).columns
+        branch, every = forest[name], schema.as_asked(name).columns
         lacking = {n: rng.integers(0, c.cells, len(branch.parts)) for n, c in every.items() if n not in branch.columns}
         forest = forest.with_branch(name, replace(branch, columns={**branch.columns, **lacking}))
     return forest

@@ -15,6 +15,7 @@ from synth.questions import Linked
 from synth.questions.linked import place, placed
 from synth.release import folder
 from synth.schema.dataset import Dataset, number_of
+from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.related_tables import places, read, text_columns
@@ -81,9 +82,9 @@ class PriorTrees:
     @property
     def columns(self) -> frozenset[str]:
         """The columns that it has, by TABLE.COLUMN; numbers of children are none."""
-        return frozenset(
-            f"{t}.{n}" for t, b in self.trees.items() for n in b.columns if n not in map(number_of, self.trees)
-        )
+        derived = {f(n) for b in self.trees.values() for n in b.columns for f in (gap_of, month_of)}
+        derived |= set(map(number_of, self.trees))
+        return frozenset(f"{t}.{n}" for t, b in self.trees.items() for n in b.columns if n not in derived)
 
     @property
     def num_rows(self) -> int:

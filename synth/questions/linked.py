@@ -8,7 +8,8 @@ import numpy as np
 
 from synth.questions.tables import Marginal
 
-View = Literal["rows", "first", "steps", "siblings"]
+View = Literal["rows", "first", "last", "steps", "far", "siblings"]
+NEAR = 49  # of more siblings in no order each is paired with so many after it, in their secret order
 OTHER = "+"  # stands before a column of the second row of a pair
 
 
@@ -16,9 +17,10 @@ OTHER = "+"  # stands before a column of the second row of a pair
 class Linked:
     """Question: tables of counts in which the rows, or pairs of rows, of one root weigh at most 1 together.
 
-    ``table``: whose rows. ``view``: ``rows``, each with its ancestors; ``first``, of each parent's events; ``steps``,
-    from one event to the next; ``siblings``, every ordered pair of one parent's rows. Each weighs one part of what
-    the parent weighs, as many parts as there are of them under that parent. Columns of the tables are named by
+    ``table``: whose rows. ``view``: ``rows``, each with its ancestors; ``first`` and ``last``, of each parent's events;
+    ``steps``, from one event to the next; ``far``, from one to that half a history later; ``siblings``, every ordered
+    pair of one parent's rows, of many those ``NEAR`` each other in an order drawn by chance. Each weighs one part of
+    what the parent weighs, as many parts as there are of them under that parent. Columns of the tables are named by
     ``place``. ``most``: how many of them one root has, a public bound. Errors: ValueError for another view.
     Privacy: public only.
     """

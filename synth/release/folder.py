@@ -352,7 +352,7 @@ def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Dataset, *, what
         name, known = part.column, schema.measured() if isinstance(schema, Schema) else {}
         if isinstance(schema, Dataset):
             table, name, _ = placed(part.column)
-            known = schema.as_measured(table).columns
+            known = schema.as_asked(table).columns
         column = known.get(name)
         if column is None or column.cells != part.cells:
             raise InputError(f"the {what} is damaged: it does not fit column {name} of its own schema")

@@ -23,7 +23,13 @@ from synth.report.publishable import SHOWN, ComparedTable
 from synth.report.related_picture import picture
 from synth.schema.dataset import ONE, Dataset
 
-VIEWS = {"siblings": "two of one parent", "steps": "from one event to the next", "first": "first events"}
+VIEWS = {
+    "siblings": "two of one parent",
+    "steps": "from one event to the next",
+    "far": "half a history later",
+    "first": "first events",
+    "last": "last events",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,7 +100,9 @@ def _use(about: str) -> str:
     table, between, view = about.partition(": ")
     if between:
         return (
-            f"single columns, {table}: {view}" if view == VIEWS["first"] else f"tables of two columns, {table}: {view}"
+            f"single columns, {table}: {view}"
+            if view in (VIEWS["first"], VIEWS["last"])
+            else f"tables of two columns, {table}: {view}"
         )
     if about.startswith("within "):
         return f"tables of two columns, within {about.removeprefix('within ')}"

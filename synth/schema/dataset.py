@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from synth.errors import InputError
+from synth.schema import histories
 from synth.schema.column import LEARN, Column
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
@@ -84,6 +85,12 @@ class Dataset(Tree):
         }
         plain = {n: c.model_copy(update={"within": None}) for n, c in schema.measured().items()}
         return schema.model_copy(update={"columns": {**plain, **numbers}, "constraints": None})
+
+    def as_asked(self, table: str) -> Schema:
+        """The table as it is counted: as measured, and what is derived from the order of long histories."""
+        measured = self.as_measured(table)
+        more = histories.derived(self.tables[table].measured(), self.key_above(table))
+        return measured.model_copy(update={"columns": {**measured.columns, **more}})
 
     def unconfirmed(self) -> dict[str, list[str]]:
         """Drafted facts that nobody has vouched for: by TABLE.COLUMN, and by table those of its key or reference."""

@@ -10,7 +10,7 @@ from typing import Protocol
 from synth.schema.column import UNREAD, Column
 from synth.schema.constraints import Constraint, columns_of
 
-MOST_CHILDREN = 50  # rows of one person, or of one parent under one key
+MOST_CHILDREN = 500  # rows of one person, or of one parent under one key
 
 
 class Stated(Protocol):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from synth.schema import persons_rules, related_constraints
+from synth.schema import histories, persons_rules, related_constraints
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 from synth.schema.persons_rules import MOST_CHILDREN
@@ -51,6 +51,8 @@ def _table_problems(schema: Tree) -> Iterator[str]:
             yield f"table {name}: every column is an identifier; there is nothing to learn"
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
             yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
+        if clash := set(table.columns) & set(histories.derived(table.measured(), schema.key_above(name))):
+            yield f"table {name}: column {min(clash)!r} is what is derived from the rows' order is called; rename it"
 
 
 def _key_problems(schema: Tree, key: Key) -> Iterator[str]:

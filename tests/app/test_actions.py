@@ -12,7 +12,7 @@ from app.result import asking, comparison, deciding, export, more, outlet, paper
 from app.run import caps, datasets, forecast, known, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
-from app.table import database, intake, owning, stored, work
+from app.table import database, intake, owning, related, stored, work
 from synth import jobs
 from synth.jobs import looks, role_actions
 from synth.jobs.role_actions import ACTIONS, ANY, OTHERS, OWN, ROLES
@@ -117,7 +117,10 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "read_offered": lambda: intake.from_server(Path(os.environ["SYNTH_TABLES"]) / "offered.csv", None, []),
         "read_path": lambda: intake.from_server("/etc/passwd", None, []),
         "list_database": lambda: owning.database("list_database", "@census"),
-        "read_database": lambda: intake.from_database("@census", "people", None, []),
+        "read_database": lambda: each(
+            lambda: intake.from_database("@census", "people", None, []),
+            lambda: related.from_database("@census", None),
+        ),
         "read_address": lambda: intake.from_database("duckdb:///etc/passwd", "people", None, []),
         "resume_table": lambda: stored.resume(Wizard(), w.place, w.table, reported(w)),
         "remove_table": lambda: stored.remove(w.place),

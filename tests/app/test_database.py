@@ -94,3 +94,47 @@ def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
     at.button(key="use_file").click().run()
     assert at.title[0].value == "Describe"
     assert json.loads(next(work.folder().glob("*/wizard.json")).read_text())["label"] == "parts"
+
+
+@pytest.fixture
+def clinic(club):
+    """Patients and their stays beside the club, which is put away: related tables whose key the database declares."""
+    with duckdb.connect(str(club)) as con:
+        con.execute("DROP TABLE club")
+        con.execute("CREATE TABLE patients (pid INTEGER PRIMARY KEY, sex VARCHAR)")
+        con.execute("CREATE TABLE stays (pid INTEGER REFERENCES patients (pid), ward VARCHAR)")
+        con.execute("INSERT INTO patients SELECT i, CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END FROM range(300) AS t(i)")
+        con.execute(
+            "INSERT INTO stays SELECT i % 300, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END FROM range(600) AS t(i)"
+        )
+    return club
+
+
+@pytest.mark.usefixtures("clinic")
+def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
+    at = start()
+    at.selectbox(key="source").set_value(synth.app_api.databases.databases()[0]).run()
+    at.button(key="list_tables").click().run()
+    at.button(key="use_tables").click().run()
+    assert at.title[0].value == "Describe"
+    assert "stays belongs to patients by pid" in said(at)
+    next(n for n in at.number_input if n.key.startswith("most_")).set_value(3).run()
+    at.text_input(key="dataset").set_value("clinic").run()
+    at.button(key="confirm_all").click().run()
+    at.button(key="onward").click().run()
+    at.button(key="rows_of_file").click().run()
+    assert at.session_state["wizard"].rows == 300
+    at.button(key="onward").click().run()
+    at.button(key="onward").click().run()
+    at.button(key="spend").click().run()
+    ended(at)
+    job = jobs.Job(at.session_state["wizard"].job)
+    assert job.status().state == "done", job.status().message
+    assert set(job.result()["num_rows"]) == {"patients", "stays"}
+    assert synth.Ledger().summary("clinic")[0].epsilon == 1.0
+    at.switch_page(view("review")).run()
+    at.button(key="compare").click().run()
+    assert not at.error
+    assert "Across tables" in [s.value for s in at.subheader]
+    assert not list(work.folder().glob("*/copies")), "the copies for the comparison are gone"
+    assert "hush" not in said(at)

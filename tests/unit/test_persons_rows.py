@@ -152,7 +152,7 @@ def test_reports_and_bundle_speak_of_the_one_table(place):
     [
         ({"unit": None, "max_rows": None}, "nothing names persons; state unit and max_rows"),
         ({"max_rows": 1}, "max_rows of 2 or more"),
-        ({"max_rows": 51}, "at most 50 are kept"),
+        ({"max_rows": 501}, "at most 500 are kept"),
         ({"order": "stays"}, "order 'stays' is not among the columns"),
         ({"order": "pid"}, "order 'pid' must be a number"),
         ({"order": "born"}, "orders nothing"),

@@ -261,7 +261,7 @@ WRONG = {
     "no such table": (["--root", "nobody"], "--root nobody: no such table"),
     "no such column": (["--key", "stays.x=patients.patient_id"], "stays has no column x"),
     "half a key": (["--key", "stays.who"], "write CHILD.COLUMN=PARENT.COLUMN"),
-    "a bound that is none": (["--most-children", "stays=0"], "N from 1 to 50"),
+    "a bound that is none": (["--most-children", "stays=0"], "N from 1 to 500"),
     "a column without its table": (["--identifier", "who"], "write TABLE.COLUMN"),
     "one table's option": (["--unit", "row"], "--unit: is of a single table"),
     "an unknown column to vouch for": (["--assume-public", "stays.x"], "stays.x: the draft has no such column"),

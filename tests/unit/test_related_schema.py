@@ -62,7 +62,7 @@ WRONG = {
     ),
     "two roots": ({"keys": PLAIN["keys"][:1]}, "patients, acts have no parent"),
     "bound below one": ({"keys__0__most_children": 0}, "key of stays to patients: most_children: must be"),
-    "bound out of reach": ({"keys__0__most_children": 51}, "must be a whole number from 1 to 50"),
+    "bound out of reach": ({"keys__0__most_children": 501}, "must be a whole number from 1 to 500"),
     "order of nothing": ({"keys__0__order": "when"}, "order 'when' is not among the columns"),
     "order by the key": ({"keys__0__order": "patient"}, "order stays.patient"),
     "a table's unit": ({"tables__stays__unit": "patient", "tables__stays__max_rows": 3}, "leave out unit"),

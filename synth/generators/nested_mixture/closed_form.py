@@ -30,6 +30,7 @@ else:
     torch = Lazy("torch")
 
 LEAST_WEIGHT = 1e-12
+MOST_KEPT = 0.99  # chance that a component is kept from row to row
 
 
 @dataclass(kw_only=True)
@@ -61,7 +62,7 @@ class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
     (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
     that follows ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for
-    two bins of one column.
+    two bins of one column. ``keep`` (C_parent,), ``again`` (G,): of long histories (``history.py``).
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
@@ -73,6 +74,8 @@ class Below(Level):
     lean: torch.Tensor
     shared: torch.Tensor
     of_one: torch.Tensor
+    keep: torch.Tensor | None
+    again: torch.Tensor | None
     mass: torch.Tensor
     joint: torch.Tensor
     by_number: torch.Tensor
@@ -130,8 +133,50 @@ class Below(Level):
         for each in (pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1), pairs):  # a single child has no pair
             mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
             far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
-            out.append(near.T @ far + self._of_shared(mass.sum((0, 1))[:, 0]))
+            both = near.T @ far + self._of_shared(mass.sum((0, 1))[:, 0])
+            kept = None if self.keep is None else [(k, i, mass[k, i]) for k, after in turns.items() for i in after]
+            out.append(both if kept is None else both + self._of_kept(kept))
         return out
+
+    def _of_kept(self, turns: list[tuple[int, int, torch.Tensor]]) -> torch.Tensor:
+        """By how much tables (G, G) of a row and the next differ since components are kept; ``turns``: places of both
+        and pairs' mass (C_parent, 1)."""
+        assert self.keep is not None
+        assert self.again is not None
+        near, far, kept = [], [], torch.zeros_like(self.weights)
+        for k, i, mass in turns:
+            both = self.keep[:, None] * torch.minimum(self.states[k], self.states[i])  # of pairs in one component
+            part = mass / (1 - both.sum(1, keepdim=True))
+            near += [part * ((self.states[k] - both) @ self.ours), -mass * (self.states[k] @ self.ours)]
+            far += [(self.states[i] - both) @ self.ours, self.states[i] @ self.ours]
+            kept = kept + (mass * both).sum(0)
+        return torch.cat(near).T @ torch.cat(far) + self._repeated(kept, self.again)
+
+    def _repeated(self, kept: torch.Tensor, again: torch.Tensor) -> torch.Tensor:
+        """Tables (G, G) of rows that share a component, ``kept`` (C,) of each, and the values of some columns."""
+        plain = (kept[:, None] * self.ours).T @ self.ours
+        apart = (kept[:, None] * self.probs).T @ self.probs * self.of_one
+        return plain + (torch.diag(kept @ self.probs) - apart) * again * (1 - self.lean) ** 2
+
+    @property
+    def far(self) -> torch.Tensor:
+        """Columns of a row with themselves half a history later, (G, G); other cells are no table's.
+
+        Components last that long by chance alone, about as those of the rows in between.
+        """
+        pairs = _real(self._counts.far, self.mass)
+        mass = torch.einsum("zn,nkl->klz", self.mass, pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1))
+        given = torch.stack(self.placed)
+        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given) + self._of_shared(mass.sum((0, 1)))
+        if self.keep is None or self.again is None or self.later is None:
+            return out
+        ahead = (_counted(self.mass) // 2).clamp_min(1) * (_counted(self.mass) > 1)
+        long = torch.where(ahead > 0, self.keep[:, None] ** ahead, torch.zeros_like(self.mass))
+        kept = (self.mass * long).sum(1, keepdim=True) * self.later[-1]
+        mean = self.later[-1] @ self.ours
+        apart = (kept.sum(1, keepdim=True) * mean).T @ mean
+        most = (_counted(self.mass) @ self.mass.sum(0) / self.mass.sum().clamp_min(LEAST_WEIGHT)).detach()
+        return out - apart + self._repeated(kept.sum(0), self.again ** (most / 2).clamp_min(1))
 
     def _of_shared(self, mass: torch.Tensor) -> torch.Tensor:
         """By how much tables of a column with itself, (G, G), differ since two rows share a value; ``mass``: pairs'."""
@@ -191,10 +236,23 @@ def levels(schema: Dataset, columns: Mapping[str, Columns], logits: Mapping[str,
         else:
             probs = _parted(given.columns, columns[table])
             number = out[key.parent].probs[:, columns[key.parent].slices[number_of(table)]]
+            number = _each_number(number, columns[key.parent], table)
             # rows below hang on u, and so must their number
             fixed = {number_of(k.child) for k in schema.keys_below(table)}
             out[table] = child(out[key.parent].weights, number, probs, given, columns[table], fixed)
     return out
+
+
+def _each_number(number: torch.Tensor, columns: Columns, child: str) -> torch.Tensor:
+    """Chances (C, B) of bins of a number of children as those of each number (C, most + 1)."""
+    within = columns.numbers.get(number_of(child))
+    return number if within is None else number @ _real(within, number)
+
+
+def as_bins(numbers: torch.Tensor, columns: Columns, child: str) -> torch.Tensor:
+    """A table (G, most + 1) by each number of children as one by the bins (G, B) of these."""
+    within = columns.numbers.get(number_of(child))
+    return numbers if within is None else numbers @ _real((within > 0).T.astype(float), numbers)
 
 
 def of_root(given: Logits, columns: Columns) -> Level:
@@ -230,6 +288,8 @@ def child(
     widths = torch.tensor([s.stop - s.start for s in columns.slices.values()]).to(mass.device)
     lean, shared = (part.repeat_interleave(widths) for part in (given.lean.sigmoid() * free, given.shared.sigmoid()))
     last = None if given.last is None else given.last.softmax(1)
+    keep = None if given.keep is None else MOST_KEPT * given.keep.sigmoid()
+    again = None if given.again is None else given.again.sigmoid().repeat_interleave(widths)
     counts = _places(mass.shape[1], later, last)
     states = [state, *([] if later is None else later), *([] if last is None else [last])]
     return Below(
@@ -241,6 +301,8 @@ def child(
         lean=lean,
         shared=shared,
         of_one=_real(columns.of_one, mass),
+        keep=keep,
+        again=again,
         **_weighed(mass, states, counts),
     )
 
@@ -276,4 +338,5 @@ def across(
     plain = whole.T @ level_estimates[above].known
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers.T[:, :1])
-    return torch.cat([plain[:, : where.start], none, numbers.T, plain[:, where.stop :]], 1)
+    told = as_bins(torch.cat([none, numbers.T], 1), columns[above], branch)
+    return torch.cat([plain[:, : where.start], told, plain[:, where.stop :]], 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.questions import LinkedRelease, Marginal
+from synth.questions import Bins, LinkedRelease, Marginal
 from synth.questions.linked import View, place, placed
 from synth.schema.dataset import Dataset, number_of
 
@@ -53,7 +53,7 @@ class ByNumber:
         """A weighted table of two columns as one where rows count; None where nothing tells, or nothing differs."""
         table = placed(marginal.bins[0].column)[0]
         key = self._schema.key_above(table)
-        if view == "first" or len(marginal.bins) != 2 or key is None or key.most_children < 2:
+        if view in ("first", "last", "far") or len(marginal.bins) != 2 or key is None or key.most_children < 2:
             return None
         number = place(key.parent, number_of(table))
         if number in {b.column for b in marginal.bins}:
@@ -75,7 +75,7 @@ class ByNumber:
         marginal, values = entry
         first = next(i for i, b in enumerate(marginal.bins) if b.column == released)
         by_number = _joined(values if first == 0 else values.T, marginal.bins[first].groups, groups)
-        many = np.arange(by_number.shape[1])
+        many = _mean_cells(marginal.bins[1 - first])
         each = {"rows": many, "steps": many - 1, "siblings": many * (many - 1)}[view]
         own = each > 0
         weighed, rows = by_number[:, own].sum(1), by_number[:, own] @ each[own]
@@ -83,6 +83,12 @@ class ByNumber:
         unsure = UNSURE * marginal.sigma * np.sqrt(own.sum())
         rate = (rows + mean * unsure) / np.maximum(weighed + unsure, unsure / 2)
         return _Rates(values=np.clip(rate, each[own].min(), each[own].max()), mean=mean)
+
+
+def _mean_cells(bins: Bins) -> np.ndarray:
+    """The mean position of each bin."""
+    middle = bins.starts + (bins.widths - 1) / 2
+    return np.bincount(bins.groups, middle * bins.widths) / np.bincount(bins.groups, bins.widths)
 
 
 def _joined(values: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:

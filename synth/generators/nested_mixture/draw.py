@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Positions
+from synth.generators.nested_mixture.history import Walk, Walked, is_walked
 from synth.generators.nested_mixture.parts import Parts
 from synth.generators.product_mixture.model import Product
 from synth.generators.product_mixture.systematic_sampling import even_codes, even_pairs
 from synth.schema.dataset import number_of
+from synth.schema.histories import gap_of, month_of
 from synth.schema.tree import Key
 
 if TYPE_CHECKING:
@@ -56,10 +58,17 @@ class Draw:
             key = self._key(table)
             number = out[key.parent].positions[number_of(table)]
             parent = np.repeat(np.arange(len(number)), number)
-            components[table] = self._children(table, components[key.parent], number, parent)
+            walked = self._walked(table, components[key.parent], number) if is_walked(self.model, table) else None
+            components[table] = (
+                self._children(table, components[key.parent], number, parent) if walked is None else walked.component
+            )
             codes = _codes(tables[table], components[table], rng, evened=self.evened)
+            if walked is not None:
+                self._repeat(table, codes, walked.kept, components[key.parent][parent])
             others = self._others(table, components[key.parent], parent, codes)
-            positions = self._placed(table, components[table], codes, tables[table]._restrict({})[1], {}, others)
+            times = None if walked is None or walked.times is None or key.order is None else (key.order, walked.times)
+            views = tables[table]._restrict({})[1]
+            positions = self._placed(table, components[table], codes, views, {}, others, times)
             _in_order(key, positions, parent)
             out[table] = DrawnTable(positions=positions, parent=parent)
         return out
@@ -95,6 +104,21 @@ class Draw:
             )
         return base + result
 
+    def _walked(self, table: str, above: np.ndarray, number: np.ndarray) -> Walked:
+        """Children drawn row after row, their components among all of the table's."""
+        state = self.model.states[table]
+        mixtures = len(self.model.tables[table].weights) // state.shape[1]
+        base = above // (len(state) // mixtures) * state.shape[1]
+        walked = Walk(self.model, table).rows(above, base, number, self.rng)
+        return replace(walked, component=walked.component + np.repeat(base, number))
+
+    def _repeat(self, table: str, codes: np.ndarray, kept: np.ndarray, owner: np.ndarray) -> None:
+        """Gives rows that keep the component of the row before some of its groups (n, J); in place."""
+        if table in self.model.again:
+            copied = self._chosen(self.model.again[table], owner) & kept[:, None]
+            of = np.maximum.accumulate(np.where(copied, 0, np.arange(len(codes))[:, None]), axis=0)
+            codes[:] = np.take_along_axis(codes, of, axis=0)
+
     def _key(self, table: str) -> Key:
         key = self.model.schema.key_above(table)
         assert key is not None
@@ -119,10 +143,24 @@ class Draw:
         drawn = self.rng.random((len(owner), parts.shape[-1]), dtype=np.float32)
         return drawn < (parts.astype(np.float32) if parts.ndim == 1 else parts.astype(np.float32)[owner])
 
-    def _placed(self, table: str, component, codes, views, where, others: _Others | None = None) -> Positions:
+    def _placed(
+        self,
+        table: str,
+        component,
+        codes,
+        views,
+        where,
+        others: _Others | None = None,
+        times: tuple[str, np.ndarray] | None = None,
+    ) -> Positions:
         """Positions of rows whose components and groups are given, constraints of the table kept."""
         product = self.model.tables[table]
         positions = product._positions(codes, views, self.rng)
+        if times is not None:
+            order, path = times
+            known = positions[order] < self.model.schema.tables[table].columns[order].size
+            positions[order] = np.where(known, path, positions[order])
+            positions = {n: p for n, p in positions.items() if n not in (gap_of(order), month_of(order))}
         if table in self.rules:
             again = product.redrawing(component, self.rng, where)
             self.rules[table].repair(positions, again if others is None else others.redraw(again, self.rng))

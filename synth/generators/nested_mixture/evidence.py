@@ -13,7 +13,14 @@ from synth.questions import Bins, LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset, number_of
 
-FEWEST: Mapping[View, int] = {"rows": 1, "first": 1, "steps": 2, "siblings": 2}  # rows of a parent with an entry
+FEWEST: Mapping[View, int] = {
+    "rows": 1,
+    "first": 1,
+    "last": 1,
+    "steps": 2,
+    "far": 2,
+    "siblings": 2,
+}  # rows of a parent with an entry
 CAUTIOUS = 1.0  # deviations of what noise alone makes, below which a table's dependence is none
 TINY = 1e-9
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from synth.generators.base import Progress, Share
 from synth.generators.marginals.adam import Adam
-from synth.generators.nested_mixture.closed_form import Below, Level, across, levels
+from synth.generators.nested_mixture.closed_form import Below, Level, across, as_bins, levels
 from synth.generators.nested_mixture.counted import ByNumber
 from synth.generators.nested_mixture.known import Known
 from synth.generators.nested_mixture.logits import Columns, Logits
@@ -27,6 +27,7 @@ from synth.lazy import Lazy
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset
+from synth.schema.histories import is_long
 
 if TYPE_CHECKING:
     import torch
@@ -70,7 +71,7 @@ def blocks(
     ) -> None:
         table, view, above, folded, _ = key
         size = folds[table].columns.size if folded else columns[table].size
-        shape = (1 if view in ("one-way", "first") else size, size if folded else columns[above].size)
+        shape = (1 if view in ("one-way", "first", "last") else size, size if folded else columns[above].size)
         shape = (size, cols.stop) if view in BY_NUMBER else shape
         y, precision = result.setdefault(key, (np.zeros(shape), np.zeros(shape)))
         y[rows, cols] = values / total
@@ -187,6 +188,7 @@ def start(
         if key.order is not None and key.most_children > 1:
             last = real(state + 0.1 * rng.standard_normal(state.shape))
         even = np.zeros(len(columns[table].slices))
+        long = is_long(key)
         out[table] = Logits(
             columns=scattered(many),
             state=real(state),
@@ -195,6 +197,8 @@ def start(
             direct=scattered(parents),
             lean=real(even),
             shared=real(even - SELDOM),
+            keep=real(np.full(parents, -SELDOM)) if long else None,
+            again=real(even - SELDOM) if long else None,
         )
     return out
 
@@ -236,7 +240,7 @@ def _of_model(
     level = level_estimates[block.table]
     if block.view in BY_NUMBER:
         assert isinstance(level, Below)
-        return level.paired_numbers(far=block.view == BY_NUMBER[1])
+        return as_bins(level.paired_numbers(far=block.view == BY_NUMBER[1]), columns[block.above], block.table)
     if block.above != block.table:
         return across(schema, columns, level_estimates, block.table, block.above, counted=block.counted)
     if block.view == "one-way":
@@ -244,7 +248,13 @@ def _of_model(
     if block.view == "rows":
         return level.as_counted.own if isinstance(level, Below) and block.counted else level.own
     assert isinstance(level, Below)
-    return level.first[None] if block.view == "first" else level.paired(block.fold, counted=block.counted)
+    if block.view in ("first", "last"):
+        return (level.first if block.view == "first" else level.placed[-1:][0].mul(level.mass.sum(1)[:, None]).sum(0))[
+            None
+        ]
+    if block.view == "far":
+        return level.far
+    return level.paired(block.fold, counted=block.counted)
 
 
 def _fitting(options: Options, measured: Sequence[NestedMatrix], total: float) -> Options:

@@ -25,6 +25,8 @@ def joined(models: Sequence[NestedMixture]) -> NestedMixture:
         last={t: np.concatenate([m.last[t] for m in models]) for t in first.last},
         direct={t: _product([m.direct[t] for m in models]) for t in first.direct},
         lean={t: np.repeat([m.lean[t] for m in models], len(first.states[t]), axis=0) for t in first.lean},
+        keep={t: np.concatenate([m.keep[t] for m in models]) for t in first.keep},
+        again={t: np.repeat([m.again[t] for m in models], len(first.states[t]), axis=0) for t in first.again},
         shared={t: np.repeat([m.shared[t] for m in models], len(first.states[t]), axis=0) for t in first.shared},
     )
 

@@ -14,6 +14,8 @@ from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, 
 from synth.questions.linked import place, placed
 from synth.schema.dataset import Dataset, number_of
 
+SINGLY = 51  # cells of a number of children up to which each number is a bin
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
@@ -103,17 +105,25 @@ def known(
     """Every table from its one-way answers. ``noise``: of a typical larger table, by which bins are merged."""
     result = {}
     for table in schema.downwards:
-        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+        own = replace(setting, schema=schema.as_asked(table), public_rows=None)
         asked: list[Any] = [*one_ways(releases, table), *_public(releases, table)]
         total, histograms = histogram.estimate(asked, own)
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {
-            n: np.arange(len(h.mass)) if n in numbers else _groups(h, own, total, noise, grain)
+            n: np.arange(len(h.mass)) if n in numbers and h.cells <= SINGLY else _groups(h, own, total, noise, grain)
             for n, h in histograms.items()
         }
+        gaps = {n for n in groups if n not in schema.as_measured(table).columns and own.schema.columns[n].is_numeric}
+        groups |= {n: _alone(g, 2 if n in numbers else 1) for n, g in groups.items() if n in gaps | numbers}
         coarse = {n: merge_bins(histograms[n].mass, g, least=total / grain.pairs) for n, g in groups.items()}
         result[table] = Known(total=total, histograms=histograms, groups=groups, coarse=coarse)
     return result
+
+
+def _alone(groups: np.ndarray, first: int) -> np.ndarray:
+    """The groups with so many leaves alone before all others: no child and one, which have no pair; no gap."""
+    rest = np.unique(groups[first:], return_inverse=True)[1] + first
+    return np.append(np.arange(first), rest)[: len(groups)]
 
 
 def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:

@@ -12,8 +12,10 @@ from synth.generators.nested_mixture import public, scout
 from synth.generators.nested_mixture.counted import pairs_by_number
 from synth.generators.nested_mixture.known import Grain, Known, known, of_table, one_ways
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicLinked
-from synth.questions.linked import View, placed
+from synth.questions.linked import NEAR, View, placed
 from synth.schema.dataset import Dataset, number_of
+from synth.schema.histories import gap_of, is_long, month_of
+from synth.schema.tree import Key
 
 PURPOSE = "tables"
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
@@ -43,6 +45,7 @@ class TreePlan:
     steps: float = 2.5
     same: float = 2.5
     steps_number: float = 1.5
+    far: float = 2.5
     first: float = 1.0
     number: float = 3.0
     numbers: float = 1.5
@@ -87,7 +90,7 @@ def measure(
     if left > LEFT:  # what relations beneath the noise leave counts columns again
         parts = _lacking(schema, releases, plan, setting)
         for table in schema.downwards:
-            own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+            own = replace(setting, schema=schema.as_asked(table), public_rows=None)
             before = one_ways(releases, table)
             again = {c: left * part for c, part in parts[table].items()}
             oneway_queries.again(_as_single(ask, schema, table, releases), own, before, again)
@@ -105,7 +108,7 @@ def measure_columns(
     releases: list[LinkedRelease] = []
     weights = _weights(schema, plan)
     for i, table in enumerate(schema.downwards):
-        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+        own = replace(setting, schema=schema.as_asked(table), public_rows=None)
         share, whole = SAFE * plan.oneway * weights[table], plan.oneway == 1
         oneway_queries.measure(_as_single(ask, schema, table, releases), own, share=share, whole=whole)
         progress((i + 1) / len(schema.tables))
@@ -128,7 +131,7 @@ def _lacking(
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     had, lack = column_shares(releases, setting), {}
     for table, weight in _weights(schema, plan).items():
-        own = replace(setting, schema=schema.as_measured(table), public_rows=None)
+        own = replace(setting, schema=schema.as_asked(table), public_rows=None)
         for column, share in oneway_queries.shares(own, weight).items():
             due = share * (plan.numbers if (table, column) in numbers else 1.0)
             lack[table, column] = max(due - had.get((table, column), 0.0), LEFT)
@@ -176,7 +179,7 @@ def _weights(schema: Dataset, plan: TreePlan) -> dict[str, float]:
     """Parts of the one-way budget: that of a table's columns, as for a single one."""
     result = {}
     for table in schema.downwards:
-        columns = schema.as_measured(table).columns.values()
+        columns = schema.as_asked(table).columns.values()
         cells = [oneway_queries.TREE_CELLS if oneway_queries.is_tree(c) else c.cells for c in columns]
         result[table] = float(sum(c ** (2 / 3) for c in cells))
     others = sum(result.values()) - result[schema.root]
@@ -226,13 +229,27 @@ def _listed(
         return
     if key.order is not None:
         yield from (("first", plan.first, (one,)) for one in own)
+    if is_long(key):
+        yield from (("last", plan.first, (one,)) for one in own)
+        yield from (("far", plan.far, pair) for pair in zip(own, other, strict=True) if not _of_time(key, pair[0][1]))
     if key.most_children > 1 and key.order is not None:
-        yield from (("steps", plan.steps, pair) for pair in product(own, other))
+        pairs = [p for p in product(own, other) if not is_long(key) or _stepped(key, p[0][1], p[1][1])]
+        yield from (("steps", plan.steps, pair) for pair in pairs)
         yield from (
             ("steps", plan.steps_number, pair) for pair in pairs_by_number(schema, table, [n for _, n, _ in own])
         )
     elif key.most_children > 1:
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])
+
+
+def _of_time(key: Key, column: str) -> bool:
+    """Whether a column is the time by which rows are ordered, or derived from it."""
+    return column in (key.order, gap_of(str(key.order)), month_of(str(key.order)))
+
+
+def _stepped(key: Key, first: str, second: str) -> bool:
+    """Whether two columns of successive rows of a long history are asked: of times only the gaps."""
+    return all(not _of_time(key, c) or c == gap_of(str(key.order)) for c in (first, second))
 
 
 def questions(
@@ -274,4 +291,6 @@ def most_entries(schema: Dataset, table: str, view: View) -> int:
     """How many rows or pairs of a view one root has at most."""
     key, rows = schema.key_above(table), schema.most_rows(table)
     many = key.most_children if key is not None else 1
-    return {"rows": rows, "first": rows // many, "steps": rows, "siblings": rows * max(many - 1, 1)}[view]
+    near = max(min(many - 1, NEAR), 1)
+    one, pairs = rows // many, rows // many * near * (2 * many - near - 1)
+    return {"rows": rows, "first": one, "last": one, "steps": rows, "far": rows, "siblings": max(pairs, rows)}[view]

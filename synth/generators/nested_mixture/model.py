@@ -65,6 +65,7 @@ class NestedMixture(Parts):
                 arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
                 arrays[f"table{i}.lean"] = self.lean[name]
             more = {"shared": self.shared, "later": self.later, "last": self.last, "turn": self.turns}
+            more |= {"keep": self.keep, "again": self.again}
             arrays |= {f"table{i}.{n}": item[name] for n, item in more.items() if name in item}
         return about, arrays
 
@@ -72,6 +73,7 @@ class NestedMixture(Parts):
     def from_state(schema: Dataset, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
         tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
+        keep, again = {}, {}
         for i, (name, released) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
             tables[name] = Product.from_state(released, own)
@@ -86,6 +88,8 @@ class NestedMixture(Parts):
                 later[name] = np.asarray(own["later"])
             if "last" in own:
                 last[name] = np.asarray(own["last"])
+            if "keep" in own:
+                keep[name], again[name] = np.asarray(own["keep"]), np.asarray(own["again"])
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
         result = NestedMixture(
@@ -98,6 +102,8 @@ class NestedMixture(Parts):
             direct=direct,
             lean=lean,
             shared=shared,
+            keep=keep,
+            again=again,
         )
         for problem in result._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
@@ -108,8 +114,11 @@ class NestedMixture(Parts):
             yield "its tables are not those of its schema"
             return
         for name, product in self.tables.items():
-            facts = {n: c.cells for n, c in self.schema.as_measured(name).columns.items()}
-            if {a.column: a.cells for a in product.axes} != facts:
+            facts, asked = (
+                {n: c.cells for n, c in of(name).columns.items()}
+                for of in (self.schema.as_measured, self.schema.as_asked)
+            )
+            if {a.column: a.cells for a in product.axes} not in (facts, asked):  # some were made before the latter
                 yield f"table {name} does not have the columns of its schema"
             for problem in check_state.problems(product):
                 yield f"table {name}, {problem}"
@@ -136,7 +145,10 @@ class NestedMixture(Parts):
         direct, lean = self.direct[name], self.lean[name]
         if [(a.column, a.cells) for a in direct.axes] != [(a.column, a.cells) for a in self.tables[name].axes]:
             yield f"table {name}: what its columns have from the parent are other columns"
-        parts = (lean, self.shared.get(name, lean))
+        parts = (lean, self.shared.get(name, lean), self.again.get(name, lean))
+        keep = self.keep.get(name, np.zeros(above))
+        if keep.shape != (above,) or not ((keep >= 0) & (keep < 1)).all():
+            yield f"table {name}: the chances that components are kept do not fit its parent's"
         shaped = all(p.shape in ((len(direct.axes),), (above, len(direct.axes))) for p in parts)
         if len(direct.weights) != above or not shaped or not all(((p >= 0) & (p <= 1)).all() for p in parts):
             yield f"table {name}: what its columns have from the parent does not fit its components"

@@ -19,6 +19,9 @@ class Parts:
     (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
     ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column
     drawn from these; ``shared``, as ``lean``: of that part what is one value for all rows of a parent.
+    ``keep`` (C_parent,): of long histories in order the chance that a row has the component of the row before, as far
+    as both places' chances allow; ``again``, as ``lean``: then a column that follows the row's own component repeats
+    its value.
     Models of before components were shared are of as many mixtures as the parent has components, with ``turns``
     (C_parent, S, S), from one event to the next.
     """
@@ -31,4 +34,6 @@ class Parts:
     direct: Mapping[str, Product] = field(default_factory=dict)
     lean: Mapping[str, np.ndarray] = field(default_factory=dict)
     shared: Mapping[str, np.ndarray] = field(default_factory=dict)
+    keep: Mapping[str, np.ndarray] = field(default_factory=dict)
+    again: Mapping[str, np.ndarray] = field(default_factory=dict)
     turns: Mapping[str, np.ndarray] = field(default_factory=dict)

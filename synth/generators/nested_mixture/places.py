@@ -12,7 +12,8 @@ import numpy as np
 class Places:
     """Counts for parents with 1, 2, ..., ``most`` rows. ``rows`` (most, K): how many of their rows are in each place;
     ``pairs`` (most, K, K): how many pairs of a row and the next, or of any two where rows are in no order;
-    ``first`` (most, K), in which the first row is.
+    ``first`` (most, K), in which the first row is; ``far`` (most, K, K), as ``pairs``, of a row and that half a history
+    later.
 
     Rows in no order have places too, dealt by chance, each row another one. Rows that all had the same chances could
     only be alike more often than by chance; of a household there is one head, and of an account one order for its rent.
@@ -21,6 +22,7 @@ class Places:
     rows: np.ndarray
     pairs: np.ndarray
     first: np.ndarray
+    far: np.ndarray
 
     @property
     def turns(self) -> dict[int, list[int]]:
@@ -40,6 +42,7 @@ def places(most: int, ranks: int, *, last: bool) -> Places:
     """
     size = ranks + last
     rows, pairs, first = np.zeros((most, size)), np.zeros((most, size, size)), np.zeros((most, size))
+    far = np.zeros_like(pairs)
     for many in range(1, most + 1):
         own = [min(rank, ranks - 1) for rank in range(many)]
         if last:
@@ -48,6 +51,8 @@ def places(most: int, ranks: int, *, last: bool) -> Places:
         np.add.at(rows[many - 1], own, 1)
         if last:
             np.add.at(pairs[many - 1], (own[:-1], own[1:]), 1)
+            half = max(many // 2, 1)
+            np.add.at(far[many - 1], (own[:-half], own[half:]), 1)
         else:
             pairs[many - 1] = np.outer(rows[many - 1], rows[many - 1]) - np.diag(rows[many - 1])
-    return Places(rows=rows, pairs=pairs, first=first)
+    return Places(rows=rows, pairs=pairs, first=first, far=far)

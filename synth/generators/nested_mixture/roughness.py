@@ -30,7 +30,7 @@ class Roughness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
         result = {}
         for table, released in known.items():
-            facts = schema.as_measured(table).columns
+            facts = schema.as_asked(table).columns
             sizes = {n: facts[n].size for n in columns[table].slices if facts[n].is_numeric}
             three = neighbours(released.histograms, released.groups, columns[table].slices, sizes)
             if three.shape[1]:

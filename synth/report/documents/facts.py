@@ -304,6 +304,10 @@ def _asked(question: Linked, columns: Sequence[str]) -> str:
     n = "{n}"
     if question.view == "first":
         return _("{n} tables of the first rows of {table}").format(n=n, table=table)
+    if question.view == "last":
+        return _("{n} tables of the last rows of {table}").format(n=n, table=table)
+    if question.view == "far":
+        return _("{n} tables of one row and that half a history later of {table}").format(n=n, table=table)
     if question.view == "steps":
         return _("{n} tables of one row and the next of {table}").format(n=n, table=table)
     if question.view == "siblings":

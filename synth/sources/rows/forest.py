@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.questions.linked import View, placed
+from synth.questions.linked import NEAR, View, placed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,24 +119,31 @@ class Forest(Mapping[str, Branch]):
 def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(first rows, second rows, parts) of a view; the same row twice where it is of single rows.
 
-    ``parts`` of a row is its parent's times its siblings, of a pair its parent's times the number of pairs.
+    ``parts`` of a row is its parent's times its siblings, of a pair its parent's times the number of pairs: of siblings
+    in no order those at most ``NEAR`` apart, either of them first.
     """
     rows = np.arange(len(branch.parts))
     if view == "rows":
         yield rows, rows, branch.parts
         return
     of_parent = branch.parts // np.maximum(branch.siblings, 1)
-    if view == "first":
-        first = np.flatnonzero(branch.rank == 0)
-        yield first, first, of_parent[first]
+    if view in ("first", "last"):
+        one = np.flatnonzero(branch.rank == (0 if view == "first" else branch.siblings - 1))
+        yield one, one, of_parent[one]
         return
-    farthest = 2 if view == "steps" else int(branch.siblings.max(initial=0))
+    if view == "far":
+        ahead = np.maximum(branch.siblings // 2, 1)
+        near = np.flatnonzero(branch.rank + ahead < branch.siblings)
+        yield near, near + ahead[near], of_parent[near] * (branch.siblings - ahead)[near]
+        return
+    farthest = 2 if view == "steps" else min(int(branch.siblings.max(initial=0)), NEAR + 1)
     for ahead in range(1, farthest):
         near = np.flatnonzero(branch.rank + ahead < branch.siblings)
         siblings = branch.siblings[near]
         if view == "steps":
             yield near, near + ahead, of_parent[near] * (siblings - 1)
         else:
-            pairs = of_parent[near] * siblings * (siblings - 1)
+            most = np.minimum(siblings - 1, NEAR)
+            pairs = of_parent[near] * most * (2 * siblings - most - 1)
             yield near, near + ahead, pairs
             yield near + ahead, near, pairs

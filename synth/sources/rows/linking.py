@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from synth.schema import cells
+from synth.schema import cells, histories
 from synth.schema.codec import TextColumn
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.tree import Key
@@ -56,6 +56,7 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
         columns[name] = {n: _narrow(tables[name].positions[n], c)[retained[name]] for n, c in cells_of.items()}
         if above is not None:
             columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(retained[above.parent]))
+            columns[name] |= _derived(schema, name, columns[name], branch[2])
         result[name] = Branch(
             columns=columns[name], parent=branch[0], siblings=branch[1], rank=branch[2], parts=branch[3]
         )
@@ -64,6 +65,19 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
 
 
 Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
+
+
+def _derived(schema: Dataset, name: str, columns: Mapping[str, np.ndarray], rank: np.ndarray) -> dict[str, np.ndarray]:
+    """What is derived from the order of long histories, each from one parent's rows alone."""
+    facts, key = schema.tables[name].measured(), schema.key_above(name)
+    assert key is not None
+    out = {}
+    for column, fact in histories.derived(facts, key).items():
+        time, positions = facts[str(key.order)], columns[str(key.order)]
+        of_gap = column == histories.gap_of(str(key.order))
+        cells = histories.gaps(time, positions, rank) if of_gap else histories.months(time, positions)
+        out[column] = _narrow(cells, fact.cells)
+    return out
 
 
 def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[np.ndarray, Shape]:

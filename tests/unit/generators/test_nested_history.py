@@ -1,0 +1,131 @@
+"""Long histories: what is drawn is what the closed form says, times rise within bounds, and long numbers have bins."""
+
+import numpy as np
+import pytest
+import torch
+
+from synth.errors import InputError
+from synth.generators.base import Setting
+from synth.generators.nested_mixture import fit as fitting
+from synth.generators.nested_mixture import generator
+from synth.generators.nested_mixture.closed_form import levels
+from synth.generators.nested_mixture.history import Chances
+from synth.generators.nested_mixture.known import Grain, known
+from synth.generators.nested_mixture.logits import Columns
+from synth.generators.nested_mixture.measure import TreePlan, measure_columns
+from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.nested_mixture.options import Options
+from synth.mechanisms import linked
+from synth.pipeline.rehearsal import made_up
+from synth.privacy.noise import SeededNoise
+from synth.schema import dataset as datasets
+
+MOST = 12
+TREE = {
+    "tables": {
+        "p": {"columns": {"id": {"type": "identifier"}, "x": {"type": "boolean", "categories": ["0", "1"]}}},
+        "c": {
+            "columns": {
+                "id": {"type": "identifier"},
+                "y": {"type": "categorical", "categories": ["a", "b", "c"]},
+                "day": {"type": "datetime", "min": "2019-01-01", "max": "2020-12-31", "nullable": True},
+            }
+        },
+    },
+    "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": MOST, "order": "day"}],
+}
+
+
+def fitted(plain=TREE, roots=1000):
+    """A model of made-up rows whose components hardly mix, and its closed form."""
+    schema = datasets.parse(plain)
+    setting = Setting(schema=schema.as_measured("p"), tree=schema, mu=30.0, sensitivity=1.0)
+    rows, noise = made_up(schema, roots), SeededNoise(1)
+    releases = measure_columns(
+        lambda q: linked.answer(q, rows, noise), schema, setting, TreePlan(oneway=1.0), progress=lambda _: None
+    )
+    result = known(releases, schema, setting, noise=0.1, grain=Grain())
+    columns = {t: Columns.of(k) for t, k in result.items()}
+    options = Options(roots=3, children=4, spread=2.0)
+    rng = np.random.default_rng(0)
+    logits = fitting.start(schema, result, columns, options, rng=rng, device="cpu")
+    logits["c"].keep = torch.tensor([1.0, 3.0, -1.0])
+    logits["c"].lean -= 1
+    logits["c"].again = torch.ones_like(logits["c"].again) * 0.5
+    logits["c"].shared -= 3
+    estimates = levels(schema, columns, logits)
+    return schema, columns, estimates, generator._model(schema, result, columns, estimates)
+
+
+def drawn(model, roots, seed=0):
+    (block,) = model.blocks(roots, rng=np.random.default_rng(seed))
+    return block["p"].positions, block["c"].positions, block["c"].parent
+
+
+def test_successive_rows_are_drawn_as_the_closed_form_has_them():
+    """Tables of a column and itself in the next row, and half a history later; 60,000 roots, so within .005."""
+    plain = {**TREE, "tables": {**TREE["tables"], "c": {"columns": dict(TREE["tables"]["c"]["columns"])}}}
+    plain["tables"]["c"]["columns"]["day"] = {"type": "identifier"}  # so that no time chooses among rows
+    _, columns, estimates, model = fitted(plain)
+    _, rows, parent = drawn(model, 60_000)
+    y, number = rows["y"], np.bincount(parent, minlength=60_000)
+    rank = np.arange(len(y)) - np.repeat(np.cumsum(number) - number, number)
+    of_y, many = columns["c"].slices["y"], number[parent]
+    near = np.flatnonzero(rank + 1 < many)
+    result = np.bincount(y[near] * 3 + y[near + 1], weights=1 / (many[near] - 1), minlength=9).reshape(3, 3) / 60_000
+    stated = estimates["c"].paired()[of_y, of_y].numpy()
+    alone = np.outer(stated.sum(1), stated.sum(0)) / stated.sum()
+    assert abs(stated - alone).sum() > 0.1, "rows depend on the row before"
+    assert abs(result - stated).sum() < 0.015
+    ahead = np.maximum(many // 2, 1)
+    far = np.flatnonzero(rank + ahead < many)
+    later = y[far + ahead[far]]
+    result = np.bincount(y[far] * 3 + later, weights=1 / (many - ahead)[far], minlength=9).reshape(3, 3) / 60_000
+    assert abs(result - estimates["c"].far[of_y, of_y].numpy()).sum() < 0.06, "near, by its own word"
+    single = np.bincount(y, weights=1 / many, minlength=3) / 60_000
+    assert abs(single - estimates["c"].one_way[of_y].numpy()).sum() < 0.015, "single rows are as without a memory"
+
+
+def test_times_rise_stay_in_bounds_and_follow_gaps():
+    schema, _, _, model = fitted()
+    _, rows, parent = drawn(model, 500)
+    day, size = rows["day"], schema.tables["c"].columns["day"].size
+    assert set(rows) == {"y", "day"}
+    assert day.min() >= 0
+    assert day.max() <= size, "one cell more, where a date is missing"
+    within = parent[1:] == parent[:-1]
+    assert (np.diff(day)[within] >= 0).all()
+
+
+def test_a_stored_model_draws_the_same_and_a_damaged_one_is_refused():
+    schema, _, _, model = fitted()
+    about, arrays = model.state()
+    again = NestedMixture.from_state(schema, about, arrays)
+    for one, other in zip(drawn(model, 50)[1].values(), drawn(again, 50)[1].values(), strict=True):
+        assert np.array_equal(one, other)
+    broken = {**arrays, "table1.keep": np.array([0.5, 1.0, 0.2])}
+    with pytest.raises(InputError, match="components are kept"):
+        NestedMixture.from_state(schema, about, broken)
+
+
+def test_a_long_number_of_rows_has_bins_whose_tables_are_as_asked():
+    """120 rows at most: bins of several numbers, of which 0 and 1 are alone; the model's numbers are within bounds."""
+    plain = {**TREE, "keys": [{**TREE["keys"][0], "most_children": 120}]}
+    schema, columns, estimates, model = fitted(plain)
+    within = columns["p"].numbers["number of c"]
+    assert within.shape[0] < within.shape[1] == 121
+    assert within[0, 0] == within[1, 1] == 1.0
+    np.testing.assert_allclose(within.sum(1), 1.0)
+    assert estimates["c"].mass.shape[1] == 120
+    above, _, parent = drawn(model, 300)
+    assert np.array_equal(np.bincount(parent, minlength=300), above["number of c"])
+    del schema
+
+
+def test_chances_are_drawn_line_by_line():
+    lines = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    at = np.repeat(np.arange(2), 2000)
+    result = Chances(lines).pick(at, np.random.default_rng(0))
+    assert (result[:2000] == 1).all()
+    assert set(result[2000:]) == {0, 2}
+    assert 850 < (result[2000:] == 0).sum() < 1150
