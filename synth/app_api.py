@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from synth.schema.coarsening import listed_plain as listed
     from synth.schema.coarsening import offered as groups
     from synth.schema.csv_injection import marked as csv_safe
-    from synth.schema.dataset import Dataset
+    from synth.schema.dataset import Dataset, load_any
     from synth.schema.dataset import load as load_related
     from synth.schema.dataset import parse as parse_related
     from synth.schema.dataset import parse_any as parse_schema
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
+    from synth.verified.language import tables as question_tables
 
 # Name -> module[:name there], as in synth/__init__.py.
 _HOME = {
@@ -133,6 +134,7 @@ _HOME = {
     "key_problem": "schema.key_pattern:problem",
     "ledger_composition": "privacy.accounting.compare_runs",
     "listed": "schema.coarsening:listed_plain",
+    "load_any": "schema.dataset",
     "load_related": "schema.dataset:load",
     "looks": "jobs.looks:",
     "meaning": "release.card.card",
@@ -150,6 +152,7 @@ _HOME = {
     "parse_related": "schema.dataset:parse",
     "parse_schema": "schema.dataset:parse_any",
     "refit": "pipeline.refit",
+    "question_tables": "verified.language:tables",
     "released_verdict": "report.publish:verdict",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",

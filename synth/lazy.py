@@ -4,6 +4,7 @@ A command that refuses its input, lists methods or reads a ledger must not wait 
 """
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 
@@ -27,6 +28,10 @@ class Lazy:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
+        module = self._module  # held: inner loops ask for it hundreds of thousands of times
+        if module is None:
+            module = self._module = importlib.import_module(self._name)
+        return getattr(module, attribute)

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 import synth
+from synth import app_api
 from synth.languages import Texts, _
 
 KINDS = Texts(
@@ -36,17 +37,23 @@ Plain = dict[str, Any]
 
 def form(place: Path) -> Plain:
     """The controls of one question about the release at ``place``; the question as JSON data, checked by nobody yet."""
-    schema = synth.Schema.load(place / "schema.json")
+    tables = app_api.question_tables(app_api.load_any(place / "schema.json"))
+    table = next(iter(tables))
+    if table:
+        table = st.selectbox(
+            _("Rows of which table"), list(tables), key="q_table", help=_("Columns above it are TABLE.COLUMN.")
+        )
     kind = st.selectbox(
         _("What do you want to know?"),
-        list(KINDS),
+        [k for k in KINDS if not (table and k == "survival")],
         key="q_kind",
         format_func=KINDS.__getitem__,
         help=_("Other questions than these cannot be asked: no program of yours runs on the real rows."),
     )
+    schema, about = tables[table], {"table": table} if table else {}
     if kind == "within":
-        return _within(schema)
-    return _asked(kind, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
+        return about | _within(schema)
+    return about | _asked(kind, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
 
 
 def _within(schema: Any) -> Plain:

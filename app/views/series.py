@@ -12,7 +12,7 @@ from app.run import known
 from app.session import access, frame, words
 from app.session.state import dataset, ready, view, wizard
 from synth import app_api
-from synth.languages import _, phrase
+from synth.languages import _, ngettext, phrase
 
 SHOWN = 20  # changes in the picture
 DELTA = 1e-5
@@ -103,22 +103,35 @@ def _waves() -> list[Any]:
             ).format(epsilon=total.epsilon, name=frame.escape(name))
         )
     if name == dataset(w) and w.place is not None and w.table is not None:
-        _take_last(w, waves[-1])
+        _take_all(w, waves)
     return waves
 
 
-def _take_last(w: Any, last: Any) -> None:
-    """The way to the next wave: the last release as prior knowledge of the table that is open."""
+def _take_all(w: Any, waves: list[Any]) -> None:
+    """The way to the next wave: every release so far as prior knowledge of the table that is open, the last one first.
+
+    All of them, for a release's rows carry the errors of its model on; its noisy answers err each by itself.
+    """
     taken = {one["path"] for one in w.priors}
-    if str(known.place(last)) in taken:
-        st.caption(_("The last release is prior knowledge of the run that is being prepared."))
+    left = [job for job in reversed(waves) if str(known.place(job)) not in taken]
+    if not left:
+        st.caption(
+            ngettext(
+                "The release above is prior knowledge of the run that is being prepared.",
+                "All {n} releases above are prior knowledge of the run that is being prepared.",
+                len(waves),
+            ).format(n=len(waves))
+        )
     elif st.button(
-        _("Take the last release as prior knowledge"),
+        ngettext("Take this release as prior knowledge", "Take {n} releases as prior knowledge", len(left)).format(
+            n=len(left)
+        ),
         key="add_prior",
         icon=":material/library_add:",
-        help=_("Of the run that is being prepared. Nothing is spent."),
+        help=_("Of the run that is being prepared: every wave so far, which tells most. Nothing is spent."),
     ):
-        known.add_run(w, str(last.path))
+        for job in left:
+            known.add_run(w, str(job.path))
         st.rerun()
 
 

@@ -98,6 +98,14 @@ def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
     return replace(question, plain=plain, score=score, table=table)
 
 
+def tables(schema: Schema | Dataset) -> dict[str, Schema]:
+    """What may be asked about: by table the schema with the columns that its questions name; "" for a single table.
+
+    Nothing is asked about public tables. Privacy: public only.
+    """
+    return {"": schema} if isinstance(schema, Schema) else {n: joined(schema, n)[0] for n in schema.tables}
+
+
 def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
     """A table's columns under their own names and its ancestors' as TABLE.COLUMN; and where each lies in a forest.
 

@@ -121,7 +121,7 @@ def test_a_run_takes_it_and_its_card_command_and_notebook_say_so(at):
 
 
 def _series(at, job):
-    """The next wave takes the last release; what changed between the two is a picture, and the card has the sum."""
+    """The next wave takes every release so far; what changed between the two is a picture, and the card has the sum."""
     at.switch_page(view("series")).run()
     assert "Each release: epsilon 0.5" in said(at)
     all_helped(at.main)
@@ -141,6 +141,10 @@ def _series(at, job):
     assert "The ledger has charged epsilon 1.5 to club" in said(at)
     assert "shares** changed by more than noise and chance explain" in said(at)
     assert any("epsilon 1.5" in str(cell) for t in at.table for cell in t.value.to_numpy().ravel())
+    last, w.priors = runs.release(jobs.Job(w.job)), []
+    at.button(key="add_prior").click().run()
+    assert [Path(one["path"]) for one in w.priors] == [last, runs.release(job)]
+    assert "All 2 releases above are prior knowledge" in said(at)
 
 
 def test_the_sample_can_be_given_something_public_too(start):

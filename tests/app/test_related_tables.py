@@ -15,7 +15,7 @@ from app.run import expected
 from app.session.state import facts, view
 from app.table import keys as held_together
 from app.table import stored
-from synth import jobs
+from synth import app_api, jobs
 from tests.app.elements import all_helped, downloads, ended, keys, said
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -84,6 +84,7 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0]
     _reviewed(at)
     _released(at, job)
+    _asked(start)
     _result_again(start, at)
 
 
@@ -117,6 +118,27 @@ def _released(at, job: jobs.Job) -> None:
     at.button(key="draw").click().run()
     assert len(pd.read_csv(job.path / "more" / "patients.csv")) == 50
     assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [1.0], "more rows are free"
+
+
+def _asked(start) -> None:
+    """A question names the table that it is about, in the form as in a file; its answer is charged once."""
+    at = start().switch_page(view("questions")).run()
+    at.selectbox(key="q_table").set_value("stays").run()
+    assert "survival" not in at.selectbox(key="q_kind").options
+    at.selectbox(key="q_kind").set_value("share").run()
+    at.multiselect(key="q_of").set_value(["patients.sex"]).run()
+    assert not at.exception
+    all_helped(at)
+    at.button(key="ask_question").click().run()
+    question = jobs.asked.listing()[0]
+    assert question.questions == {"table": "stays", "kind": "share", "of": {"patients.sex": "f"}}
+    at.button(key=f"answer_{question.name}").click().run()
+    assert not at.exception
+    done = question.answer
+    assert done.wait(120).state == "done", done.status().message
+    assert len(json.loads((done.path / app_api.ANSWER).read_text())["terms"]) == 1
+    assert [t.epsilon for t in synth.Ledger().summary("clinic")] == [pytest.approx(1.2)]
+    assert "answered" in said(start().switch_page(view("questions")).run())
 
 
 def _result_again(start, before) -> None:

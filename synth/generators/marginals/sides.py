@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ class Buffers:
 
     def get(self, name: str, like: torch.Tensor, *shape: int) -> torch.Tensor:
         """Uninitialised numbers of this shape, valid until the name is asked for again."""
-        count = int(np.prod(shape))
+        count = prod(shape)
         held = self.held.get(name)
         if held is None or held.numel() < count:
             held = self.held[name] = like.new_empty(count)
@@ -63,36 +64,49 @@ class Side:
         self.runs = [] if loose else runs
         self.index = torch.as_tensor(np.ascontiguousarray(index), device=device) if loose else None
 
-    def of(self, views: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """The side's numbers (E, R, B), from those of the plain views (E, V, B)."""
+    def of(self, first: torch.Tensor, second: torch.Tensor, name: str, buffers: Buffers) -> torch.Tensor:
+        """The side's numbers (E, R, B), from those of the plain views (E, V, B): ``first``, of joint ones times
+        ``second``. Not to be written to: they may be the views themselves.
+        """
+        if self.index is None and len(self.runs) == 1 and self.runs[0].right < 0:
+            return first[:, self.runs[0].left : self.runs[0].left + self.size]
+        out = buffers.get(name, first, len(first), self.size, first.shape[2])
         if self.index is not None:
-            return torch.index_select(views, 1, self.index, out=out)
+            return torch.index_select(first, 1, self.index, out=out)
         for run in self.runs:
             rows, (left, right) = out[:, run.start : run.end], run.shape
-            first = views[:, run.left : run.left + left]
+            own = first[:, run.left : run.left + left]
             if run.right < 0:
-                rows.copy_(first)
+                rows.copy_(own)
             else:
-                second = views[:, run.right : run.right + right]
-                torch.mul(first[:, :, None], second[:, None], out=rows.unflatten(1, run.shape))
+                other = second[:, run.right : run.right + right]
+                torch.mul(own[:, :, None], other[:, None], out=rows.unflatten(1, run.shape))
         return out
 
-    def back(self, gradient: torch.Tensor, views: torch.Tensor, by_views: torch.Tensor, buffers: Buffers) -> None:
-        """Adds to the gradient by the plain views what follows from the one by this side's numbers."""
+    def back(
+        self,
+        gradient: torch.Tensor,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        by_first: torch.Tensor,
+        by_second: torch.Tensor,
+        buffers: Buffers,
+    ) -> None:
+        """Adds to the gradients by the plain views of ``of`` what follows from the one by this side's numbers."""
         if self.index is not None:
-            by_views.index_add_(1, self.index, gradient)
+            by_first.index_add_(1, self.index, gradient)
             return
         for run in self.runs:
             rows, (left, right) = gradient[:, run.start : run.end], run.shape
-            first = slice(run.left, run.left + left)
+            one = slice(run.left, run.left + left)
             if run.right < 0:
-                by_views[:, first] += rows
+                by_first[:, one] += rows
                 continue
-            second = slice(run.right, run.right + right)
+            other = slice(run.right, run.right + right)
             rows = rows.unflatten(1, run.shape)
             product = buffers.get("product", rows, *rows.shape)
-            by_views[:, first] += torch.mul(rows, views[:, None, second], out=product).sum(2)
-            by_views[:, second] += torch.mul(rows, views[:, first, None], out=product).sum(1)
+            by_first[:, one] += torch.mul(rows, second[:, None, other], out=product).sum(2)
+            by_second[:, other] += torch.mul(rows, first[:, one, None], out=product).sum(1)
 
 
 def _runs(index: np.ndarray, plain: int, joint: np.ndarray) -> Iterator[RowSpan]:

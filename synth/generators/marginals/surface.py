@@ -103,7 +103,7 @@ class Surface:
         for own, share in zip(logits, torch.softmax(weights, -1), strict=True):
             views = self._views(self._shares(own[None].clamp(-40, 40))[0])
             for block in self.released[1]:
-                estimates += self._table(block, views, share[None], None)
+                estimates += self._table(block, views, views * share[None, None], None)
         return float(estimates) / len(logits)
 
     def probabilities(self, logits: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -194,48 +194,49 @@ class Surface:
 
     def _tables(self, views: torch.Tensor, share: torch.Tensor, some: Mapping[int, float] | None):
         """Loss of blocks summed over mixtures, its gradient by the plain views (E, V, B) and by the weights (E, B)."""
-        by_views, by_share = torch.zeros_like(views), torch.zeros_like(share)
+        weighted = views * share[:, None]
+        by_views, by_weighted, by_mirrored = (torch.zeros_like(views) for _ in range(3))
         loss = views.new_zeros(())
         for number, times in (some or dict.fromkeys(range(len(self.blocks)), 1.0)).items():
             block = self.blocks[number]
             held = max(HELD // block.y.numel(), 1)
             for at in range(0, len(views), held):
                 part = slice(at, at + held)
-                loss += times * self._table(block, views[part], share[part], (by_views[part], by_share[part]), times)
+                gradients = (by_views[part], (by_mirrored if block.mirrored else by_weighted)[part])
+                loss += times * self._table(block, views[part], weighted[part], gradients, times)
+        by_share = torch.linalg.vecdot(by_weighted.add_(by_mirrored), views, dim=1)
+        by_views += by_weighted.add_(by_mirrored).mul_(share[:, None])
         return loss, by_views, by_share
 
     def _table(
         self,
         block: Sheet,
         views: torch.Tensor,
-        share: torch.Tensor,
+        weighted: torch.Tensor,
         gradients: tuple[torch.Tensor, torch.Tensor] | None,
         times: float = 1.0,
     ) -> torch.Tensor:
-        """Loss of one block; its gradients, so many ``times``, are added to those given."""
+        """Loss of one block, whose rows are products with ``weighted`` views. To the gradients, by the views and by the
+        weighted ones, so many ``times`` those of the block are added; of a mirrored one only the latter, for its rows
+        alone: its columns' is the same again.
+        """
         buffers = self._buffers()
-        many, _, components = views.shape
-        rows = block.rows.of(views, buffers.get("rows", views, many, block.rows.size, components))
-        cols = rows
-        if not block.mirrored:
-            cols = block.cols.of(views, buffers.get("cols", views, many, block.cols.size, components))
-        weighted = torch.mul(rows, share[:, None], out=buffers.get("weighted", views, *rows.shape))
-        residual = buffers.get("residual", views, many, *block.y.shape)
-        torch.bmm(weighted, cols.transpose(1, 2), out=residual).sub_(block.y)
+        rows = block.rows.of(weighted, views, "rows", buffers)
+        cols = (block.rows if block.mirrored else block.cols).of(views, views, "cols", buffers)
+        residual = buffers.get("residual", views, len(views), *block.y.shape)
+        torch.bmm(rows, cols.transpose(1, 2), out=residual).sub_(block.y)
         force = torch.mul(residual, block.precision, out=buffers.get("force", views, *residual.shape))
         loss = torch.dot(force.flatten(), residual.flatten())
         if gradients is None:
             return loss
-        by_views, by_share = gradients
+        by_views, by_weighted = gradients
         force = force if times == 1.0 else force.mul_(times)
         by_rows = torch.bmm(force, cols, out=buffers.get("by rows", views, *rows.shape))
-        by_share += torch.linalg.vecdot(by_rows, rows, dim=1)
-        by_rows *= share[:, None] * (2 if block.mirrored else 1)
-        block.rows.back(by_rows, views, by_views, buffers)
+        block.rows.back(by_rows, weighted, views, by_weighted, by_views, buffers)
         if not block.mirrored:
             by_cols = buffers.get("by cols", views, *cols.shape)
-            torch.bmm(force.transpose(1, 2), weighted, out=by_cols)
-            block.cols.back(by_cols, views, by_views, buffers)
+            torch.bmm(force.transpose(1, 2), rows, out=by_cols)
+            block.cols.back(by_cols, views, views, by_views, by_views, buffers)
         return loss
 
     def _buffers(self) -> Buffers:
