@@ -93,11 +93,11 @@ def across(rows: Iterable[Row], by: Sequence[str], over: str, column: str, digit
     return table([*by, *(f"{over} {_key(v)}" for v in values)], lines)
 
 
-def part(made: str, heads: Sequence[str] = (), *, without: Sequence[str] = (), by: int = 0) -> str:
-    """A part of a Markdown table: columns of these headings (all, if none are named), but no line with these keys."""
+def part(made: str, heads: Sequence[str]) -> str:
+    """A Markdown table's columns of these headings."""
     lines = [[c.strip() for c in line.strip("|").split("|")] for line in made.splitlines()]
-    places = [i for i, head in enumerate(lines[0]) if not heads or head in heads]
-    return table([lines[0][i] for i in places], [[r[i] for i in places] for r in lines[2:] if r[by] not in without])
+    places = [i for i, head in enumerate(lines[0]) if head in heads]
+    return table([lines[0][i] for i in places], [[r[i] for i in places] for r in lines[2:]])
 
 
 def each(rows: Iterable[Row], field: str) -> list[Any]:

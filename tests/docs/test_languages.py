@@ -37,8 +37,9 @@ def test_a_catalogue_has_exactly_the_texts_of_the_code(path, tmp_path):
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda p: p.stem)
 def test_a_translation_has_the_places_of_its_text(path):
     for entry in polib.pofile(str(path)):
-        for text in entry.msgstr_plural.values() or [entry.msgstr]:
-            assert set(PLACE.findall(text)) == set(PLACE.findall(entry.msgid)), entry.msgid
+        for number, text in (entry.msgstr_plural or {0: entry.msgstr}).items():
+            asked = entry.msgid_plural if number else entry.msgid
+            assert set(PLACE.findall(text)) == set(PLACE.findall(asked)), entry.msgid
             assert (text[:1] == " ", text[-1:] == " ") == (entry.msgid[:1] == " ", entry.msgid[-1:] == " "), entry.msgid
 
 
