@@ -1,10 +1,11 @@
 """Counts by area of NIST's national table, with and without a declared tree of areas.
 
-    python benchmarks/areas.py [--epsilon 0.5] [--seeds 3] [--columns all,few] [--how none,tree,uses,both] [--json FILE]
+    python benchmarks/areas.py [--epsilon 0.5] [--seeds 3] [--columns few,all] [--how none,tree] [--json FILE]
 
 A column STATE is made of the first two characters of PUMA. `tree`: the schema says that each PUMA lies within its state
 (its code begins with it); `none`: the same columns, undeclared. `uses`: PUMA by AGEP by SEX is named as what the table
-is for, without the tree; `both`: with it. `columns`: all 25, or the few that are counted here. The error of a level is
+is for, without the tree; `both`: with it. `margins`: no run, but independent columns that have the real counts, for
+what the last two levels ask beyond these. `columns`: all 25, or the few that are counted here. The error of a level is
 the sum of |synthetic - real| over its cells, per row of the real table: states, PUMAs, and PUMAs by sex and age, in
 bands of five years and in single ones. `out of place`: rows whose state is not that of their PUMA. Every run goes
 through the command line with fresh noise. Needs the public tables in ../shared. Prints Markdown.
@@ -14,6 +15,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from markdown_tables import figure, table
 from public_tables import facts, nist, prepared, ran, ran_and_scored, texts
@@ -28,7 +30,13 @@ LEVELS = {
 }
 FEW = ("STATE", "PUMA", "AGEP", "SEX")
 COLUMNS = {"few": "the four columns", "all": "all 25 columns"}
-HOW = {"none": "undeclared", "tree": "the tree", "uses": "the use named", "both": "the tree, the use named"}
+HOW = {
+    "margins": "exact single counts, nothing else",
+    "none": "undeclared",
+    "tree": "the tree",
+    "uses": "the use named",
+    "both": "the tree, the use named",
+}
 BESIDE = {"tree": "none", "both": "uses"}  # with what the tree is compared
 
 
@@ -59,6 +67,21 @@ def errors(real: pd.DataFrame, made: pd.DataFrame) -> Row:
     return {**out, "out_of_place": int((made["PUMA"].str[:2] != made["STATE"]).sum())}
 
 
+def independent(rows: pd.DataFrame) -> Row:
+    """The errors of exact counts of single columns, and of no dependence between them."""
+    out: Row = {"out_of_place": 0}
+    for level, names in LEVELS.items():
+        real = counted(rows, names)
+        alone = [counted(rows, [n]) / len(rows) for n in names]
+        joint = alone[0].to_numpy()
+        for one in alone[1:]:
+            joint = np.multiply.outer(joint, one.to_numpy())
+        index = pd.MultiIndex.from_product([a.index for a in alone], names=names) if len(names) > 1 else alone[0].index
+        made = pd.Series(joint.ravel() * len(rows), index=index)
+        out[level] = float(made.sub(real, fill_value=0).abs().sum() / len(rows))
+    return out
+
+
 def markdown(rows: Sequence[Row]) -> str:
     """Means over runs, the change that the tree makes beside each."""
 
@@ -82,6 +105,8 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def main(given) -> None:
     def one(folder: Path, cell: Row) -> Row:
+        if cell["how"] == "margins":
+            return independent(texts(folder / "train.csv"))
         plain = json.loads((folder / "schema.json").read_text())
         asked = json.loads(json.dumps(plain))
         assert facts(folder)["PUMA"]["type"] == facts(folder)["STATE"]["type"] == "categorical"
@@ -122,5 +147,5 @@ if __name__ == "__main__":
         seeds=3,
         options="",
         columns=["few", "all"],
-        how=["none", "tree", "uses", "both"],
+        how=["margins", "none", "tree", "uses", "both"],
     )

@@ -10,6 +10,7 @@ from synth.generators.base import Model
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.generators.product_mixture.given import Given
 from synth.generators.product_mixture.model import Product
+from synth.pipeline import child_totals
 from synth.pipeline.related_condition import Condition, Drawing
 from synth.pipeline.totals import Agreeing, totals_of
 from synth.schema import codec, key_pattern
@@ -121,7 +122,8 @@ class DrawnTables:
         where: Condition | None = None,
     ) -> None:
         self.schema = model.schema
-        rules: dict[str, Any] = {n: Rules(s) for n, s in self.schema.tables.items()}
+        tables = {n: Rules(s) for n, s in self.schema.tables.items()}
+        rules: dict[str, Any] = dict(tables)
         totals = None if where else totals_of(self.schema)
         met = totals if totals is not None and totals.num_rows == num_roots else None
         if met is not None:
@@ -133,7 +135,11 @@ class DrawnTables:
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
         drawing = Drawing(model, where or {}, rules=rules)
+        below = 0
         for block in drawing.blocks(num_roots, rng=rng):
+            if met is not None:
+                below += child_totals.meet(self.schema, block, tables, rng)
+                drawing.across.again(block, rng)
             before = dict(done)
             for name, rows in block.items():
                 key = self.schema.key_above(name)
@@ -144,7 +150,7 @@ class DrawnTables:
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
         self.retained: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.retained]
         self.retained += drawing.across.retained
-        self.cells_off: int | None = None if met is None else rules[self.schema.root].off
+        self.cells_off: int | None = None if met is None else rules[self.schema.root].off + below
 
     def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
         """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""

@@ -62,6 +62,11 @@ class AcrossTables:
             self._seen[i][0] += len(holds)
             self._seen[i][1] += int(holds.sum())
 
+    def again(self, block: Block, rng: np.random.Generator) -> None:
+        """As ``apply``, of a block whose rows changed after it; what was seen before is forgotten."""
+        self._seen = [[0, 0] for _ in self.rules]
+        self.apply(block, rng)
+
     def _above(self, block: Block, table: str, name: str) -> np.ndarray:
         """Positions of a column of a table above, for each row of the table."""
         owner, column = placed(name)

@@ -13,6 +13,7 @@ from synth.generators.totals.agree import Redraw, agree
 from synth.generators.totals.contradictions import culprits
 from synth.generators.totals.layout import Layout
 from synth.generators.totals.witness import witness
+from synth.pipeline import child_totals
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
@@ -29,13 +30,24 @@ def check(schema: Schema | Dataset, num_rows: int | None) -> None:
     Privacy: public only.
     """
     alone = _of_roots(schema) if isinstance(schema, Dataset) else schema
-    if (totals := stated(alone, num_rows=num_rows)) is None:
+    totals = stated(alone, num_rows=num_rows)
+    if isinstance(schema, Dataset):
+        for problem in child_totals.problems(schema, totals):
+            raise InputError(problem)
+        for below in child_totals.of_children(schema).values():
+            _check_met(below)
+    if totals is None:
         return
     if isinstance(schema, Dataset) and totals.num_rows > ROOTS_AT_A_TIME:
         raise InputError(
             f"totals of table {schema.root}: they count {totals.num_rows:,} roots, at most {ROOTS_AT_A_TIME:,} can be "
             "made to agree with totals; leave them out"
         )
+    _check_met(totals)
+
+
+def _check_met(totals: PublishedTotals) -> None:
+    """Errors: InputError for tables of totals that no rows agree with, by name."""
     layout = Layout(totals)
     _, search = witness(layout)
     if not search.off:
@@ -73,11 +85,9 @@ class Agreeing:
 
 
 def _of_roots(schema: Dataset) -> Schema:
-    """The root table. Errors: InputError for totals of tables below it, or of what a rule across tables writes."""
+    """The root table. Errors: InputError for totals of what a rule across tables writes."""
     written = AcrossTables(schema).written
     for name, table in schema.tables.items():
-        if table.totals and name != schema.root:
-            raise InputError(f"totals of table {name}: only those of roots hold yet; leave them out")
         for column in {c for one in table.totals or () for c in one.columns}:
             if f"{name}.{column}" in written:
                 raise InputError(f"totals of table {name}: {column} is given by a rule across tables; leave it out")
@@ -95,10 +105,17 @@ def on_card(schema: Schema | Dataset, *, cells_off: int) -> list[dict[str, Any]]
     totals = totals_of(schema)
     if totals is None:
         return []
-    stated_by = schema.tables[schema.root] if isinstance(schema, Dataset) else schema
+    if not isinstance(schema, Dataset):
+        return _lines(schema, totals, "", cells_off)
+    below = child_totals.of_children(schema)
+    made = _lines(schema.tables[schema.root], totals, "", cells_off)
+    return made + [x for n, t in below.items() for x in _lines(schema.tables[n], t, f"{n}.", cells_off)]
+
+
+def _lines(stated_by: Schema, totals: PublishedTotals, before: str, cells_off: int) -> list[dict[str, Any]]:
     return [
         {
-            "columns": list(one.columns),
+            "columns": [f"{before}{n}" for n in one.columns],
             "cells": int(table.low.size),
             "rows": totals.num_rows,
             "rounded": one.rounded or 1,

@@ -12,14 +12,13 @@ from synth.generators.marginals.areas import PURPOSE
 from synth.languages import _
 from synth.questions import CountsRelease
 from synth.report.html import commas, percent
-from synth.report.svg import Shape, draw, label, rect
+from synth.report.svg import Shape, draw, label, rect, room
 from synth.schema.areas import trees
 from synth.schema.column import Column
 
 WIDE, TALL, GAP = 640.0, 34.0, 2.0  # of the picture, of a level in it, between tiles
 FAR = 0.25  # part of a count by which an area is off, from which on its tile is as dark as tiles get
-NAMED = 46.0  # width of a tile from which on its name is written into it
-LISTED = 30  # areas of a level that are in sight at once
+DARKEST = 0.6  # of a tile, on which its name is read still
 
 
 def of_releases(
@@ -144,8 +143,10 @@ def picture(levels: Sequence[AreaLevel], *, exact: bool) -> Markup:
             )
             kind = "heat" if level.synthetic[i] >= level.known[i] else "cold"
             wide = max(width[i] - GAP, 0.5)
-            shapes.append(rect(left[i], y, wide, TALL, kind, title=title, opacity=0.06 + 0.93 * float(far[i])))
-            if width[i] >= NAMED and len(level.labels[i]) * 6.8 < wide:
+            shapes.append(
+                rect(left[i], y, wide, TALL, kind, title=title, opacity=0.06 + (DARKEST - 0.06) * float(far[i]))
+            )
+            if room([level.labels[i]]) < wide:
                 shapes.append(label(left[i] + wide / 2, y + TALL / 2 + 4, level.labels[i], anchor="middle"))
     words = _("areas by level, from the top; dark tiles are far off: {levels}").format(
         levels="; ".join(f"{level.column} {percent(level.error)}" for level in levels)

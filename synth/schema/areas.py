@@ -255,7 +255,7 @@ def _fault_of(area: str, owners: list[str], name: str, above_it: str, *, begins:
 
 
 def lines(schema: Stated) -> dict[str, list[tuple[int, str]]]:
-    """By lowest column its tree from the top down: how deep an area lies, and what it is called.
+    """By lowest column of a ``schema`` its tree from the top down: how deep an area lies, and what it is called.
 
     Privacy: public only.
     """

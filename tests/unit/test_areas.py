@@ -9,6 +9,9 @@ import pytest
 import synth
 from synth.errors import SynthError
 from synth.generators.marginals import areas as counted_areas
+from synth.generators.product_mixture.column import Axis
+from synth.generators.product_mixture.model import Product
+from synth.generators.product_mixture.strata import Strata
 from synth.release.card import verify
 from synth.schema import areas
 from synth.schema.table import Schema
@@ -164,3 +167,25 @@ def test_a_persons_town_in_a_rows_region_is_refused():
     columns = {n: {**c, "of": "unit"} if n == "town" else c for n, c in PLAIN["columns"].items()}
     with pytest.raises(SynthError, match="column town: within 'region': both need the same \"of\""):
         Schema.parse({"unit": "id", "max_rows": 3, "columns": {"id": {"type": "identifier"}, **columns}})
+
+
+def test_rows_are_drawn_area_by_area_and_a_stored_model_does_so_too():
+    """Of each area the counts by another column are as even as of the whole table."""
+    rng = np.random.default_rng(0)
+    probs = [rng.dirichlet(np.ones(k), 5).astype(np.float32) for k in (4, 6, 3)]
+    leaves = [np.arange(k) for k in (4, 6, 3)]
+    axes = tuple(
+        Axis(column=n, cells=len(s), starts=s, groups=s, within=np.ones(len(s)), probs=p)
+        for n, s, p in zip("abc", leaves, probs, strict=True)
+    )
+    strata = Strata(column="a", groups=np.array([0, 0, 1, 2]))
+    plain = Product(total=3000.0, weights=np.full(5, 0.2), axes=axes, strata=strata)
+    model = Product.from_state(*plain.state())
+    assert model.strata is not None
+    assert model.strata.groups.tolist() == strata.groups.tolist()
+    rows = model.sample(3000, rng=np.random.default_rng(1))
+    joint = np.einsum("k,ka,kb->ab", model.weights, *(p.astype(float) for p in probs[:2])) * 3000
+    made = np.zeros((4, 6))
+    np.add.at(made, (rows["a"], rows["b"]), 1)
+    assert np.abs(made.sum(1) - joint.sum(1)).max() < 3
+    assert np.abs(made[2:] - joint[2:]).max() < 6  # where chance alone would bring about twenty

@@ -258,13 +258,36 @@ def test_totals_of_roots_hold():
     assert [one["cells_off"] for one in result.card["totals"]] == [0]
 
 
+@pytest.mark.parametrize("counts", [(40, 25), (230, 200), (500, 90)])
+def test_totals_of_children_hold_whatever_was_drawn(counts):
+    """Fewer rows than are drawn, as many, and nearly as many as 200 roots with three each may have; none without."""
+    kinds = {"columns": ["kind"], "counts": [["a", str(counts[0])], ["b", str(counts[1])]], "published": PLACE}
+    facts = {"roots": {"totals": [printed(small_frame(200), ("sex",))]}, "below": {"totals": [kinds]}}
+    frames, schema = related(**facts)
+    result = synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d", seed=1)
+    made = {t: pd.DataFrame({n: a.to_pandas() for n, a in c.items()}) for t, c in result.tables.items()}
+    assert made["below"]["kind"].value_counts().to_dict() == dict(zip("ab", counts, strict=True))
+    assert made["roots"]["sex"].value_counts().to_dict() == small_frame(200)["sex"].value_counts().to_dict()
+    assert made["below"].groupby("id").size().max() <= 3
+    assert set(made["below"]["id"]) <= set(made["roots"]["id"])
+    assert [(one["columns"], one["cells_off"]) for one in result.card["totals"]] == [(["sex"], 0), (["below.kind"], 0)]
+
+
+def test_more_children_than_roots_may_have_are_refused():
+    kinds = {"columns": ["kind"], "counts": [["a", "600"], ["b", "1"]], "published": PLACE}
+    frames, schema = related(roots={"totals": [printed(small_frame(200), ("sex",))]}, below={"totals": [kinds]})
+    with pytest.raises(InputError, match="count 601 rows, but 200 roots with at most 3 each have 600"):
+        synth.run(frames, schema=schema, epsilon=1.0, delta=1e-5, dataset="d", seed=1)
+    assert all(e.kind != "spend" for e in Ledger().entries())
+
+
 @pytest.mark.parametrize(
     ("table", "facts", "words"),
     [
         (
             "below",
             {"totals": [{"columns": ["kind"], "counts": [["a", 1], ["b", 2]], "published": "x"}]},
-            "of roots hold",
+            "totals of roots say how many roots there are",
         ),
         (
             "roots",
