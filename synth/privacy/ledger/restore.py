@@ -53,7 +53,11 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
         )
     mark, mark_lost = _mark(store)
     checkpoint.write(store, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(store))))
-    aside = _fill(store.path, source.path) if isinstance(store, File) else _grow(store, source)
+    aside = None
+    if isinstance(store, File):
+        aside = _fill(store.path, source.path)
+    else:
+        _grow(store, source)
     charged = _charge(store)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
 
