@@ -156,4 +156,5 @@ def write(store: Store, mark: Mark) -> None:
     }
     text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
     with contextlib.suppress(OSError):
+        place(store).parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # of a server's ledger nothing is there yet
         whole_files.write(place(store), text)
