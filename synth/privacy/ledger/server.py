@@ -181,11 +181,11 @@ class ServerConnection:
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
         """One statement, in the server's words."""
-        return self._plain.execute(translated(sql), values or None)  # type: ignore[call-overload,no-any-return]
+        return self._plain.execute(translated(sql), values or None)
 
     def run(self, sql: str) -> "psycopg.Cursor[Any]":
         """One statement, or several without values, as they are."""
-        return self._plain.execute(sql)  # type: ignore[call-overload,no-any-return]
+        return self._plain.execute(sql)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
