@@ -120,6 +120,7 @@ bench-draw: setup  ## docs/performance.md, rows a second; needs the public table
 
 bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes
 	$(BIN)/python benchmarks/ledger.py $(FRESH)
+	$(BIN)/python benchmarks/ledger.py --lines 10000 --server --json benchmarks/results/ledger-server.json
 
 bench-plan: setup  ## how far forecasts of time and memory are off
 	$(BIN)/python benchmarks/forecast.py $(FRESH)

@@ -36,6 +36,7 @@ SPEAKING = (
     "evaluate/quality.py",
     "generators/marginals/misfit.py",
     "privacy/accounting/composition.py",
+    "privacy/ledger/server_words.py",
     "privacy/noise.py",
     "privacy/relation.py",
     "report/documents/sheets.py",

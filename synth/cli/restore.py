@@ -77,9 +77,10 @@ def ledger_grant(
     ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Make a ledger on a server, and let a role add lines and read them.
+    """Let a server's role add lines to its ledger.
 
-    Asked by the role that is to own the tables. The other one can then neither alter nor remove a line.
+    Makes the ledger where there is none. Asked by the role that is to own its tables; the other one can then add and
+    read lines, and neither alter nor remove any.
     """
     from synth.privacy.ledger.ledger import Ledger
 

@@ -281,6 +281,30 @@ def test_an_older_state_of_the_database_is_noticed_and_what_it_lacks_is_charged(
     assert book.verify().ok
 
 
+def test_marks_of_several_machines_together_know_what_was_spent(book, ledger_server, tmp_path, command, monkeypatch):
+    """Put back to 0.3 after 0.6 by one machine and 0.9 by another: each brings its part, new spends beside it."""
+    address = book.store._address
+    assert command("ledger", "backup", tmp_path / "old.sqlite", "--ledger", address)[0] == 0
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        monkeypatch.setenv("SYNTH_HOME", str(home))
+        Ledger(address).spend(charge())
+    again = ("DELETE FROM ledger WHERE number > 2", "DELETE FROM account", "DELETE FROM account_end")
+    strike(
+        ledger_server, address, *again, "INSERT INTO account_end SELECT number, hash, 0 FROM ledger WHERE number = 2"
+    )
+    line = book.spend(charge())  # by a machine that has seen no more
+    assert line.number == 3
+    for home, sum_then in zip(homes, (0.9, 1.2), strict=True):
+        monkeypatch.setenv("SYNTH_HOME", str(home))
+        with pytest.raises(LedgerLostError, match="older copy"):
+            Ledger(address).spend(charge())
+        assert command("ledger", "restore", tmp_path / "old.sqlite", "--ledger", address)[0] == 0
+        assert Ledger(address).summary("census")[0].epsilon == sum_then
+    Ledger(address).spend(charge())
+    assert Ledger(address).verify().ok
+
+
 def test_a_lost_database_is_filled_from_a_backup_in_another(book, on_server, tmp_path, command, monkeypatch):
     monkeypatch.setenv("SYNTH_LEDGER_MARK", str(tmp_path / "mark"))
     spend(book)

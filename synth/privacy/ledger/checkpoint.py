@@ -9,7 +9,7 @@ was exported does more. ``SYNTH_LEDGER_MARK`` puts it elsewhere, so that one res
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact
 from pathlib import Path
@@ -23,8 +23,8 @@ EXACT = Context(prec=2000, traps=[Inexact])  # wide enough for any sum of floats
 ELSEWHERE = "SYNTH_LEDGER_MARK"
 LAST = "SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1"
 SPENT = (
-    "SELECT dataset, epsilon, delta, relation, unit FROM ledger NOT INDEXED WHERE kind = 'spend' AND number > ?"
-    " ORDER BY number"
+    "SELECT number, dataset, epsilon, delta, relation, unit, engine FROM ledger NOT INDEXED WHERE kind = 'spend'"
+    " AND number > ? ORDER BY number"
 )
 
 
@@ -133,11 +133,11 @@ def advance(db: Connection, store: Store) -> None:
     write(store, Mark(number=now[0], hash=now[1], spent=sums(db, before)))
 
 
-def sums(db: Connection, before: Mark | None = None) -> dict[str, Spent]:
-    """What every dataset has spent, beginning with the sums of an earlier mark."""
+def sums(db: Connection, before: Mark | None = None, *, of: Callable[[Any], bool] = lambda _: True) -> dict[str, Spent]:
+    """What every dataset has spent, beginning with the sums of an earlier mark, by the lines that are meant."""
     mark = before or Mark()
     spent = dict(mark.spent)
-    for line in db.execute(SPENT, (mark.number,)).fetchall():
+    for line in filter(of, db.execute(SPENT, (mark.number,)).fetchall()):
         old = spent.get(line["dataset"], Spent(relation=line["relation"], unit=line["unit"]))
         spent[line["dataset"]] = Spent(
             epsilon=EXACT.add(old.epsilon, Decimal(repr(line["epsilon"]))),
@@ -156,4 +156,5 @@ def write(store: Store, mark: Mark) -> None:
     }
     text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
     with contextlib.suppress(OSError):
+        place(store).parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # of a server's ledger nothing is there yet
         whole_files.write(place(store), text)

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Self
 
-from synth.errors import BudgetError, LedgerLostError, UsageError
+from synth.errors import BudgetError, LedgerLostError, UnsettledError, UsageError
 from synth.privacy.ledger import (
     accounts,
     checkpoint,
@@ -160,16 +160,20 @@ class Ledger:
         charge = {"epsilon": spend.epsilon, "delta": spend.delta}
         line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
         line["run"] = spend.run or str(uuid.uuid4())
-        required = config.cap_required()
-        with writing(self.store) as db:
-            account = accounts.of(db, spend.dataset)
-            _first(db, account, spend)
-            line["dataset"] = next(iter(account.spellings), spend.dataset)
-            reason = ledger_policy.refusal(db, account, spend, required=required)
-            if reason is None:
-                return entries.append(db, kind="spend", question=spend.question, **line, **charge)
-            reported = {"requested": charge, "reason": reason, "question": spend.question}
-            entries.append(db, kind="refusal", question=reported, **line)
+        required, reason = config.cap_required(), None
+        try:
+            with writing(self.store) as db:
+                account = accounts.of(db, spend.dataset)
+                _first(db, account, spend)
+                line["dataset"] = next(iter(account.spellings), spend.dataset)
+                reason = ledger_policy.refusal(db, account, spend, required=required)
+                if reason is None:
+                    return entries.append(db, kind="spend", question=spend.question, **line, **charge)
+                reported = {"requested": charge, "reason": reason, "question": spend.question}
+                entries.append(db, kind="refusal", question=reported, **line)
+        except UnsettledError:
+            if reason is None:  # a refusal charges nothing, whether or not it could be recorded
+                raise
         raise BudgetError(reason)
 
     def outcome(self, run: str, *, state: str, detail: dict[str, Any]) -> Entry:

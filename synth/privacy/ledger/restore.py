@@ -52,9 +52,14 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
             f"ledger {store.shown}: it verifies and holds every line of {source.shown}; there is nothing to restore"
         )
     mark, mark_lost = _mark(store)
-    checkpoint.write(store, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(store))))
-    aside = _fill(store.path, source.path) if isinstance(store, File) else _grow(store, source)
-    charged = _charge(store)
+    aside = None
+    if isinstance(store, File):
+        checkpoint.write(store, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(store))))
+        aside = _fill(store.path, source.path)
+        charged = _charge(store)
+    else:
+        _grow(store, source)
+        charged = _charge(store, since=lines)
     return Restored(lines=lines, charged=charged, aside=str(aside) if aside else None, mark_lost=mark_lost)
 
 
@@ -168,13 +173,17 @@ def _copy(backup: Path, path: Path) -> None:
         source.backup(target)
 
 
-def _charge(store: Store) -> dict[str, tuple[float, float]]:
-    """Adds a spend for every dataset whose mark tells of more than the backup does, and marks the new end."""
+def _charge(store: Store, *, since: int | None = None) -> dict[str, tuple[float, float]]:
+    """Adds a spend for every dataset whose mark tells of more than the backup does, and marks the new end.
+
+    ``since``: the backup's last line. Other machines may have spent since it was put in place, which the mark does not
+    know of: those spends are none of the missing ones.
+    """
     charged = {}
     with store.connection() as db, db.locked():
         head = checkpoint.last(db)
         reported = checkpoint.read(store).spent  # read under the lock: spends that came in between are in it
-        held = checkpoint.sums(db)
+        held = checkpoint.sums(db, of=lambda e: since is None or e["number"] <= since or e["engine"] == ENGINE)
         for name, known in sorted(reported.items()):
             epsilon, delta = (_missing(known, held.get(name, Spent()), what) for what in ("epsilon", "delta"))
             if epsilon or delta:

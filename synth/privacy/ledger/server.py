@@ -4,8 +4,8 @@ Every operation has a connection of its own and one transaction. Writers wait fo
 its charge are one step for all machines; each line is on the server's disk before its commit returns. Whatever goes
 wrong with a connection at its commit may have been written: that is an UnsettledError, never "not written".
 
-**Guarantee**: no message, card or log says where the server is or who asked: addresses, users and databases stay with
-whoever typed them, and a password is never part of an address.
+**Guarantee**: no message, card or log says where the server is or who asked (server_words.py): addresses, users and
+databases stay with whoever typed them, and a password is never part of an address.
 """
 
 import hashlib
@@ -16,23 +16,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from synth.errors import MACHINE, InputError, LedgerLostError, UnsettledError, UsageError, need
+from synth.errors import InputError, UnsettledError, UsageError, need
 from synth.files import regular_files
 from synth.jobs import home
-from synth.privacy.ledger import server_tables
+from synth.privacy.ledger import server_tables, server_words
 from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.server_tables import GUARDS, SCHEMA, made, translated
+from synth.privacy.ledger.server_words import PASSWORD_FILE, SHOWN
 from synth.privacy.ledger.store import Cursor, Store
 from synth.sources.engines import addresses
 
 if TYPE_CHECKING:
     import psycopg
 
-SHOWN = "on PostgreSQL"
-PASSWORD_FILE = "SYNTH_LEDGER_PASSWORD_FILE"
 UNSYNCED = "SYNTH_LEDGER_FSYNC"  # "allow" vouches that the server's disk cannot lose what was written
 LOCK = 0x46_61_63_73  # "Facs": the advisory lock of all writers in a database
 WAIT = 120  # seconds to wait for other writers, or for one of the server's connections to be free
@@ -53,16 +52,6 @@ NOW = """SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24
 AGE = """SELECT extract(epoch FROM clock_timestamp() - CAST(time AS timestamptz)) FROM ledger
     ORDER BY number DESC LIMIT 1"""
 CROWDED = ("too many", "connection slots", "starting up")
-# What libpq says where there is no connection, and what we say; its own words name host, user and database.
-UNREACHED = {
-    "password": f"user or password is refused; put the password into ~/.pgpass or the file that {PASSWORD_FILE} names",
-    "pg_hba": "this machine or user may not connect; have the server's pg_hba.conf allow it",
-    "translate host": "the server's name is not known here; check the address",
-    "does not exist": "there is no such user or database; check the address",
-    "certificate": "its certificate cannot be verified; check sslmode and sslrootcert in the address",
-    "SSL": "no encrypted connection could be made; check sslmode in the address",
-    "too many": "all its connections are taken; allow more, or try again",
-}
 
 
 def is_server(text: str) -> bool:
@@ -166,7 +155,7 @@ class Server(Store):
             try:
                 yield ServerConnection(plain)
             except psycopg.Error as error:
-                raise _fault(error, lost=plain.closed) from None
+                raise server_words.fault(error, lost=plain.closed) from None
             except UnicodeError:
                 raise InputError(
                     f"ledger {SHOWN}: a text cannot be stored there; write it in other characters"
@@ -181,11 +170,11 @@ class ServerConnection:
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
         """One statement, in the server's words."""
-        return self._plain.execute(translated(sql), values or None)  # type: ignore[call-overload,no-any-return]
+        return self._plain.execute(translated(sql), values or None)
 
     def run(self, sql: str) -> "psycopg.Cursor[Any]":
         """One statement, or several without values, as they are."""
-        return self._plain.execute(sql)  # type: ignore[call-overload,no-any-return]
+        return self._plain.execute(sql)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -230,9 +219,9 @@ class ServerConnection:
     def check_writable(self) -> None:
         """Whether the server takes lines, and from this role. Errors: InputError."""
         if self.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
-            raise _machine("it is a standby, which takes no lines; name the primary")
+            raise server_words.machine(server_words.STANDBY)
         if not self.execute(server_tables.MAY_WRITE).fetchone()[0]:
-            raise _machine(DENIED)
+            raise server_words.machine(server_words.DENIED)
 
     def there(self, name: str) -> bool:
         """Whether a table or an index of that name is in the ledger's schema."""
@@ -321,7 +310,7 @@ def _connected(address: str) -> "psycopg.Connection[Any]":
         except psycopg.Error as error:
             said = str(error)
             if time.monotonic() > until or not any(word in said for word in CROWDED):
-                _refuse(said)
+                raise server_words.unreached(said) from None
         time.sleep(pause)
         pause = min(1.0, 2 * pause)
 
@@ -331,39 +320,3 @@ def _password(path: Path) -> str:
         return regular_files.text(path.expanduser()).rstrip("\n")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"ledger: the file that {PASSWORD_FILE} names cannot be read; correct it") from None
-
-
-def _refuse(said: str) -> NoReturn:
-    words = (ours for theirs, ours in UNREACHED.items() if theirs in said)
-    raise _machine(next(words, "the server does not answer; check the address, and that it runs")) from None
-
-
-def _machine(words: str) -> InputError:
-    """An error of the machine's, not of the request's."""
-    error = InputError(f"ledger {SHOWN}: {words}")
-    error.exit_code = MACHINE
-    return error
-
-
-DENIED = "this role may not add lines; have the tables' owner run `synth.Ledger.grant`"
-FAULTS = {  # by SQLSTATE or its class
-    "25006": "it takes no lines, only readers; name the primary",
-    "3D": "there is no such database; check the address",
-    "42501": DENIED,
-    "53": "the server has no room for more (disk, memory or connections), so nothing was recorded; make room",
-    "55P03": "held by another process for too long; try again when that has ended",
-    "57": "the server ended the connection, so nothing was recorded; run again when it is back",
-}
-GONE = ("42P01", "42703", "3F000", "42883", "XX001", "XX002")  # tables, columns, schema, guards; damaged pages
-
-
-def _fault(error: "psycopg.Error", *, lost: bool) -> InputError:
-    """The server's fault in our words: its own may name its users and databases, or quote a line."""
-    state = error.sqlstate or ""
-    if state in GONE:
-        return LedgerLostError(f"ledger {SHOWN}: its tables are not those of a ledger; restore it from a backup")
-    if words := FAULTS.get(state) or FAULTS.get(state[:2]):
-        return _machine(words)
-    if lost or state.startswith("08"):
-        return _machine("the connection was lost, and nothing was recorded; run again")
-    return _machine(f"the server refused ({type(error).__name__}); check it with `synth.Ledger.verify`")

@@ -23,7 +23,8 @@ def writing(store: Store) -> Iterator[Connection]:
     the transaction was under way: then what was added is lost, and nothing may be read on its account. InputError where
     the connection was lost and the line is not there; UnsettledError where nobody can say whether it is.
     """
-    added, answered = None, True
+    added: tuple[int, str] | None = None
+    answered = True
     try:
         with store.connection() as db, db.locked():
             store.check()
