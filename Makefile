@@ -129,7 +129,7 @@ SECONDS ?= 3600
 fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in build/found
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --keep build/found
 
-cluster: setup  ## a whole run on a Spark cluster of processes of which one dies; needs Java; a minute
+cluster: setup  ## a whole run on a Spark cluster of processes of which one dies; needs Java and 4 GB
 	$(BIN)/python -m tests.cluster_journey
 
 bench-cluster: setup  ## docs/cluster.md: runs by workers, bare Spark, rows drawn; an hour

@@ -152,73 +152,6 @@ def spread(stored: Stored) -> str:
     return filled(rows, heads, cells).replace("| - % |", "| - |")
 
 
-def cluster_whole(stored: Stored) -> str:
-    """Whole runs on a cluster by workers, beside bare Spark."""
-    rows = [r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r]
-    bare = {(r["rows"], r["workers"]): r for r in stored("cluster") if r["what"] == "bare" and "failed" not in r}
-    for row in rows:
-        row |= {
-            "size": power(row["rows"]),
-            "speed": row["rows"] / row["counting"],
-            "passes": row["records"] / row["rows"],
-        }
-        row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
-        beside = bare.get((row["rows"], row["workers"]))
-        if beside:
-            row |= {"bare": beside["seconds"], "bare_cpu": beside["cpu_seconds"]}
-            row |= {
-                "ratio": row["seconds"] / beside["seconds"],
-                "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
-            }
-    heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
-    heads += "|read, MiB|between executors|to the driver|bare Spark, s|processor|run to bare|by processor"
-    cells = "{size}|{workers}|{seconds:,.0f}|{cpu_seconds:,.0f}|{counting:,.0f}|{speed:,.0f}|{passes:,.2f}"
-    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}|{cpu_ratio:.2f}"
-    return filled(rows, heads, cells)
-
-
-def cluster_drawn(stored: Stored) -> str:
-    """Rows drawn into a folder by workers, and by one process (0 workers)."""
-    rows = [r for r in stored("cluster") if r["what"] == "drawn" and "failed" not in r]
-    for row in rows:
-        row |= {"size": power(row["rows"]), "speed": row["rows"] / row["seconds"], "gib": row["written"] / 2**30}
-        row["by"] = f"{row['workers']} workers" if row["workers"] else "one process"
-    heads = "rows|by|seconds|processor|rows a second|parts|GiB"
-    cells = "{size}|{by}|{seconds:,.0f}|{cpu_seconds:,.0f}|{speed:,.0f}|{parts}|{gib:.2f}"
-    return filled(rows, heads, cells)
-
-
-HOUR = 0.05  # US dollars that a core with 4 GiB is taken to cost an hour: an assumption, as of a large cloud's list
-
-
-def cluster_paper(stored: Stored) -> str:
-    """What 10^9 rows would cost: the processor's seconds that grow with the rows, from two sizes, and the rest."""
-    whole = sorted(
-        (r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r),
-        key=lambda r: (r["rows"], r["workers"]),
-    )
-    small, large = whole[0], whole[-1]
-    same = [r for r in whole if r["workers"] == large["workers"] and r["rows"] < large["rows"]]
-    small = same[0] if same else small
-    per_row = max(large["cpu_seconds"] - small["cpu_seconds"], 0.0) / max(large["rows"] - small["rows"], 1)
-    fixed = small["cpu_seconds"] - per_row * small["rows"]
-    cores = fixed + per_row * 1e9
-    drawn = max((r for r in stored("cluster") if r["what"] == "drawn" and r["workers"]), key=lambda r: r["rows"])
-    row = {
-        "micro": per_row * 1e6,
-        "fixed": fixed,
-        "hours": cores / 3600,
-        "price": cores / 3600 * HOUR,
-        "gib": large["bytes"] / large["rows"] * 1e9 / 2**30,
-        "drawn": drawn["cpu_seconds"] / drawn["rows"] * 1e9 / 3600,
-        "drawn_price": drawn["cpu_seconds"] / drawn["rows"] * 1e9 / 3600 * HOUR,
-    }
-    heads = "microseconds a row|seconds besides|core hours of a run on 10^9 rows|at 0.05 dollars an hour|GiB read"
-    heads += "|core hours of 10^9 rows drawn|at 0.05 dollars"
-    cells = "{micro:,.1f}|{fixed:,.0f}|{hours:,.1f}|{price:.2f}|{gib:,.0f}|{drawn:,.2f}|{drawn_price:.2f}"
-    return filled([row], heads, cells)
-
-
 def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
     return lambda stored: sizes(name, heads, cells, stored)
 
@@ -227,9 +160,6 @@ BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
 TABLES: dict[str, Callable[[Stored], str]] = {
     **roofline_picture.TABLES,
     "spread": spread,
-    "cluster-whole": cluster_whole,
-    "cluster-drawn": cluster_drawn,
-    "cluster-paper": cluster_paper,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "ledger": ledger,

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("PUBLIC_TABLES", ROOT.parent / "shared"))
 RESULTS, PICTURES = ROOT / "benchmarks" / "results", ROOT / "docs" / "pictures"
 Row = dict[str, Any]
-sys.path.append(str(ROOT))  # where some benchmarks find what tests have: databases, planted faults
+sys.path.insert(1, str(ROOT))  # where some benchmarks find what tests have: databases, clusters, planted faults
 
 
 def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: bool = False, **usual: Any) -> None:

@@ -39,8 +39,8 @@ def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
     query = f"SELECT {', '.join(f'p{i}' for i in columns)} FROM {rows}"
     if engine.dialect.name == "duckdb":
         parts = arrow(engine, query, plan.step)
-        columns = ([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in parts)
-        return block_counts.summed(block_counts.counted(columns, plan), plan)
+        arrays = ([c.to_numpy(zero_copy_only=False) for c in b.columns] for b in parts)
+        return block_counts.summed(block_counts.counted(arrays, plan), plan)
     if engine.dialect.name == "spark" and has_python(engine):
         return mapped(engine, query, plan)
     return block_counts.summed(block_counts.split(*by_keys(engine, rows, plan), plan), plan)
