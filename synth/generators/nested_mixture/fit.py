@@ -197,8 +197,9 @@ def start(
             direct=scattered(parents),
             lean=real(even),
             shared=real(even - SELDOM),
-            keep=real(np.full(parents, -SELDOM)) if long else None,
-            again=real(even - SELDOM) if long else None,
+            keep=real(np.zeros(parents)) if long else None,
+            again=real(even) if long else None,
+            lasting=real(even + SELDOM) if long else None,
         )
     return out
 
