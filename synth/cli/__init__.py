@@ -231,7 +231,6 @@ def plan(
     from synth.pipeline import plan as planning
     from synth.pipeline.uses_forecast import LADDER
     from synth.schema.dataset import load_any
-    from synth.schema.table import Schema
 
     asked: dict[str, Any] = {
         "rows": rows,
@@ -244,9 +243,8 @@ def plan(
         "uses": tuple(uses or ()),
     }
     facts = load_any(schema)
-    ladder = LADDER if isinstance(facts, Schema) else ()  # related tables have no uses, which it is for
     result = planning.plan(
-        facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), epsilons=ladder, error=error
+        facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), epsilons=LADDER, error=error
     )
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
     if as_json:

@@ -345,5 +345,5 @@ def across(
     plain = whole.T @ level_estimates[above].known
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers.T[:, :1])
-    told = as_bins(torch.cat([none, numbers.T], 1), columns[above], branch)
-    return torch.cat([plain[:, : where.start], told, plain[:, where.stop :]], 1)
+    binned = as_bins(torch.cat([none, numbers.T], 1), columns[above], branch)
+    return torch.cat([plain[:, : where.start], binned, plain[:, where.stop :]], 1)

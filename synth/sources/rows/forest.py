@@ -132,9 +132,9 @@ def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarr
         yield one, one, of_parent[one]
         return
     if view == "far":
-        ahead = branch.siblings // 2
-        near = np.flatnonzero((branch.siblings >= FAR) & (branch.rank + ahead < branch.siblings))
-        yield near, near + ahead[near], of_parent[near] * (branch.siblings - ahead)[near]
+        half = branch.siblings // 2
+        near = np.flatnonzero((branch.siblings >= FAR) & (branch.rank + half < branch.siblings))
+        yield near, near + half[near], of_parent[near] * (branch.siblings - half)[near]
         return
     farthest = 2 if view == "steps" else min(int(branch.siblings.max(initial=0)), NEAR + 1)
     for ahead in range(1, farthest):
