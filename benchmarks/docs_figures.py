@@ -245,6 +245,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "aim": aim,
     "related": lambda: related_tables.related(stored),
     "persons": lambda: import_module("docs_figures_persons").markdown(stored("persons"), stored("related")),
+    "histories": lambda: import_module("docs_figures_histories").markdown(stored("histories")),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
     "learnt": partial(part, "learnt", "facts", SECONDS),

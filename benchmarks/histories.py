@@ -1,6 +1,6 @@
 """Long histories with a known truth: gaps, seasons, states that persist, first and last events, attrition.
 
-    python benchmarks/histories.py [--cases visits,panel] [--roots 3000] [--most 40] [--runs 3] [--epsilon 3.2]
+    python benchmarks/histories.py [--cases visits,panel] [--roots 2000] [--most 40] [--runs 3] [--epsilon 3.2]
 
 Simulated persons (history_cases.py): `visits` at irregular times over ten years, with winters, stages that go one way,
 wards that last, a kind that only first rows have and outcomes that only last ones have; `panel`, a row each year, from
@@ -70,5 +70,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    usual = {"cases": "visits,panel", "roots": [3000], "most": [40], "runs": 3, "epsilon": 3.2, "label": "mixture"}
+    usual = {"cases": "visits,panel", "roots": [2000], "most": [40], "runs": 3, "epsilon": 3.2, "label": "mixture"}
     start(main, json="histories", **usual)

@@ -6,15 +6,32 @@ import streamlit as st
 
 from app.run import forecast
 from app.session import frame, words
-from app.session.state import Wizard, facts, linked
-from synth.languages import _
+from app.session.state import JOINED, Wizard, facts, joined_method, linked
+from synth.languages import Texts, _
 
 FEW = 10_000  # units below which relations between tables are mostly noise
+METHODS = Texts(
+    {
+        "mixture": "mixture: relations within and between rows as well",
+        "independent": "independent: each column and numbers of rows alone, the baseline",
+    }
+)
 COVERED = 0.5  # an expected error from which on noise covers what is asked
 
 
 def head(w: Wizard) -> None:
     """How several tables, or one whose persons keep their rows, are made."""
+    w.method = st.radio(
+        _("Method"),
+        JOINED,
+        index=JOINED.index(joined_method(w)),
+        key="joined_method",
+        format_func=lambda n: _(METHODS[n]),
+        help=_("Both for the same price. Relations that noise hides are none in either."),
+    )
+    if joined_method(w) != JOINED[0]:
+        st.subheader(_("What to expect"), anchor=False)
+        return
     if linked(w):
         st.markdown(
             _(
@@ -22,7 +39,6 @@ def head(w: Wizard) -> None:
                 "person with each other, and fits one model to all."
             )
         )
-        st.caption(_("It is the method by which persons keep their rows."))
         st.subheader(_("What to expect"), anchor=False)
         return
     st.markdown(
@@ -31,7 +47,6 @@ def head(w: Wizard) -> None:
             "parent with each other, and fits one model to all."
         )
     )
-    st.caption(_("It is the only method for several tables."))
     st.subheader(_("What to expect"), anchor=False)
 
 

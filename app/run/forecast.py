@@ -9,7 +9,7 @@ import synth
 from app.run import background
 from app.session import access, words
 from app.session.aside import planner
-from app.session.state import Wizard, dataset, together
+from app.session.state import Wizard, dataset, joined_method, together
 from app.session.state import facts as facts_of
 from synth.languages import _
 
@@ -66,7 +66,7 @@ def _plans(w: Wizard, method: str | None, epsilons: tuple[float, ...], within: f
     asked = {
         "rows": w.rows,
         "delta": w.delta,
-        "method": "mixture" if together(w) else method or w.method,
+        "method": method or (joined_method(w) if together(w) else w.method),
         "relation": w.relation,
         "options": w.options if method in (None, w.method) and not together(w) else {},
     }

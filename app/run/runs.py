@@ -7,7 +7,7 @@ from typing import Any
 import synth
 from app.run import caps, known, written
 from app.session import access
-from app.session.state import Wizard, dataset, effective, several, together
+from app.session.state import Wizard, dataset, effective, joined_method, several, together
 from app.table import owning
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
@@ -50,7 +50,7 @@ def _request(w: Wizard) -> app_api.RunRequest:
         relation=w.relation,
         owner=access.me().name,
         separate=_apart(w),
-        **({} if together(w) else {"method": w.method, "options": w.options}),
+        **({"method": joined_method(w)} if together(w) else {"method": w.method, "options": w.options}),
         **({} if several(w) else {"dialect": written.chosen(w)}),
         **known.asked(w),
     )

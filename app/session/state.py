@@ -124,6 +124,14 @@ def together(w: Wizard) -> bool:
     return several(w) or linked(w)
 
 
+JOINED = ("mixture", "independent")  # methods by which rows belong together
+
+
+def joined_method(w: Wizard) -> str:
+    """The method by which rows that belong together are made."""
+    return w.method if w.method in JOINED else JOINED[0]
+
+
 def tables(w: Wizard) -> dict[str, dict[str, Any]]:
     """The description of each table; a single one has no name."""
     return dict(w.plain["tables"]) if several(w) else {"": w.plain}

@@ -11,7 +11,19 @@ from app.run.follow import now
 from app.run.forecast import begun, budget, forecast, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
-from app.session.state import Wizard, dataset, facts, lacks, linked, ready, several, together, view, wizard
+from app.session.state import (
+    Wizard,
+    dataset,
+    facts,
+    joined_method,
+    lacks,
+    linked,
+    ready,
+    several,
+    together,
+    view,
+    wizard,
+)
 from app.table import unit
 from synth.app_api import jobs
 from synth.languages import _, ngettext, phrase
@@ -84,9 +96,9 @@ def _confirm() -> bool:
     method = (
         f"{frame.escape(w.method)}{_options(w.options)}"
         if not together(w)
-        else _("mixture, of all tables together")
+        else _("{method}, of all tables together").format(method=joined_method(w))
         if several(w)
-        else _("mixture, with the rows of one person together")
+        else _("{method}, with the rows of one person together").format(method=joined_method(w))
     )
     with st.container(border=True):
         st.markdown(

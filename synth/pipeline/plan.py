@@ -95,7 +95,7 @@ def plan(
     grant = granted(epsilon, delta, adjacency, learning=False)
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     if isinstance(facts, Dataset):
-        for name, given in (("uses", uses), ("epsilons", epsilons), ("error", error)):
+        for name, given in (("uses", uses), ("error", error)):
             if given:
                 raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)

@@ -9,6 +9,7 @@ import numpy as np
 from synth.questions.tables import Marginal
 
 View = Literal["rows", "first", "last", "steps", "far", "siblings"]
+FAR = 4  # rows of a parent from which on the view far has entries
 NEAR = 49  # of more siblings in no order each is paired with so many after it, in their secret order
 OTHER = "+"  # stands before a column of the second row of a pair
 
@@ -18,10 +19,11 @@ class Linked:
     """Question: tables of counts in which the rows, or pairs of rows, of one root weigh at most 1 together.
 
     ``table``: whose rows. ``view``: ``rows``, each with its ancestors; ``first`` and ``last``, of each parent's events;
-    ``steps``, from one event to the next; ``far``, from one to that half a history later; ``siblings``, every ordered
-    pair of one parent's rows, of many those ``NEAR`` each other in an order drawn by chance. Each weighs one part of
-    what the parent weighs, as many parts as there are of them under that parent. Columns of the tables are named by
-    ``place``. ``most``: how many of them one root has, a public bound. Errors: ValueError for another view.
+    ``steps``, from one event to the next; ``far``, of ``FAR`` events or more from one to that half a history later;
+    ``siblings``, every ordered pair of one parent's rows, of many those ``NEAR`` each other in an order drawn by
+    chance. Each weighs one part of what the parent weighs, as many parts as there are of them under that parent.
+    Columns of the tables are named by ``place``. ``most``: how many of them one root has, a public bound.
+    Errors: ValueError for another view.
     Privacy: public only.
     """
 

@@ -125,7 +125,7 @@ def page(tables: PublishableTables, *, card: Mapping[str, Any]) -> str:
     """The report as one HTML page. ``card``: with how the release was chosen."""
     singles = []
     for table, columns in tables.singles.items():
-        facts = tables.schema.as_measured(table).columns
+        facts = tables.schema.as_asked(table).columns
         ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
         charts = [
             publishable.column_chart(n, s, facts[n], s.advice("columns", tables.roots)) for n, s in ordered[:SHOWN]

@@ -125,12 +125,14 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == 300
     at.button(key="onward").click().run()
+    at.radio(key="joined_method").set_value("independent").run()
     at.button(key="onward").click().run()
     at.button(key="spend").click().run()
     ended(at)
     job = jobs.Job(at.session_state["wizard"].job)
     assert job.status().state == "done", job.status().message
     assert set(job.result()["num_rows"]) == {"patients", "stays"}
+    assert job.request()["method"] == "independent"
     assert synth.Ledger().summary("clinic")[0].epsilon == 1.0
     at.switch_page(view("review")).run()
     at.button(key="compare").click().run()

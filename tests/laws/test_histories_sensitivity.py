@@ -33,6 +33,7 @@ QUESTIONS = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     monkeypatch.setattr(histories, "LONG", 2)
+    monkeypatch.setattr(forests, "FAR", 2)
 
 
 def question(name):

@@ -30,7 +30,7 @@ else:
     torch = Lazy("torch")
 
 LEAST_WEIGHT = 1e-12
-MOST_KEPT = 0.99  # chance that a component is kept from row to row
+MOST_STAYED = 0.99  # chance that a component is kept from row to row
 
 
 @dataclass(kw_only=True)
@@ -62,7 +62,8 @@ class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
     (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
     that follows ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for
-    two bins of one column. ``keep`` (C_parent,), ``again`` (G,): of long histories (``history.py``).
+    two bins of one column. ``keep`` (C_parent,), ``again`` (G,), ``lasting`` (G,): of long histories
+    (``parts.py``).
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
@@ -76,6 +77,7 @@ class Below(Level):
     of_one: torch.Tensor
     keep: torch.Tensor | None
     again: torch.Tensor | None
+    lasting: torch.Tensor | None
     mass: torch.Tensor
     joint: torch.Tensor
     by_number: torch.Tensor
@@ -133,30 +135,31 @@ class Below(Level):
         for each in (pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1), pairs):  # a single child has no pair
             mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
             far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
-            both = near.T @ far + self._of_shared(mass.sum((0, 1))[:, 0])
-            kept = None if self.keep is None else [(k, i, mass[k, i]) for k, after in turns.items() for i in after]
-            out.append(both if kept is None else both + self._of_kept(kept))
+            shared = mass.sum((0, 1)) if self.lasting is None else mass.sum((0, 1)) * self.lasting
+            both = near.T @ far + self._of_shared(shared)
+            stayed = None if self.keep is None else [(k, i, mass[k, i]) for k, after in turns.items() for i in after]
+            out.append(both if stayed is None else both + self._of_stayed(stayed))
         return out
 
-    def _of_kept(self, turns: list[tuple[int, int, torch.Tensor]]) -> torch.Tensor:
+    def _of_stayed(self, turns: list[tuple[int, int, torch.Tensor]]) -> torch.Tensor:
         """By how much tables (G, G) of a row and the next differ since components are kept; ``turns``: places of both
         and pairs' mass (C_parent, 1)."""
         assert self.keep is not None
         assert self.again is not None
-        near, far, kept = [], [], torch.zeros_like(self.weights)
+        near, far, stayed = [], [], torch.zeros_like(self.weights)
         for k, i, mass in turns:
             both = self.keep[:, None] * torch.minimum(self.states[k], self.states[i])  # of pairs in one component
             part = mass / (1 - both.sum(1, keepdim=True))
             near += [part * ((self.states[k] - both) @ self.ours), -mass * (self.states[k] @ self.ours)]
             far += [(self.states[i] - both) @ self.ours, self.states[i] @ self.ours]
-            kept = kept + (mass * both).sum(0)
-        return torch.cat(near).T @ torch.cat(far) + self._repeated(kept, self.again)
+            stayed = stayed + (mass * both).sum(0)
+        return torch.cat(near).T @ torch.cat(far) + self._repeated(stayed, stayed[:, None] * self.again)
 
-    def _repeated(self, kept: torch.Tensor, again: torch.Tensor) -> torch.Tensor:
-        """Tables (G, G) of rows that share a component, ``kept`` (C,) of each, and the values of some columns."""
-        plain = (kept[:, None] * self.ours).T @ self.ours
-        apart = (kept[:, None] * self.probs).T @ self.probs * self.of_one
-        return plain + (torch.diag(kept @ self.probs) - apart) * again * (1 - self.lean) ** 2
+    def _repeated(self, stayed: torch.Tensor, again: torch.Tensor) -> torch.Tensor:
+        """Tables (G, G) of rows that share a component, ``stayed`` (C,) of each, and a value, ``again`` (C, G)."""
+        plain, weighed = (stayed[:, None] * self.ours).T @ self.ours, again * self.probs
+        apart = weighed.T @ self.probs * self.of_one
+        return plain + (torch.diag(weighed.sum(0)) - apart) * (1 - self.lean) ** 2
 
     @property
     def far(self) -> torch.Tensor:
@@ -164,25 +167,26 @@ class Below(Level):
 
         Components last that long by chance alone, about as those of the rows in between.
         """
-        pairs = _real(self._counts.far, self.mass)
-        mass = torch.einsum("zn,nkl->klz", self.mass, pairs / pairs.sum((1, 2), keepdim=True).clamp_min(1))
+        pairs, many = _real(self._counts.far, self.mass), _counted(self.mass)
+        whole = pairs.sum((1, 2))
+        mass = torch.einsum("zn,nkl->klz", self.mass, pairs / whole.clamp_min(1)[:, None, None])
         given = torch.stack(self.placed)
-        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given) + self._of_shared(mass.sum((0, 1)))
-        if self.keep is None or self.again is None or self.later is None:
-            return out
-        ahead = (_counted(self.mass) // 2).clamp_min(1) * (_counted(self.mass) > 1)
-        long = torch.where(ahead > 0, self.keep[:, None] ** ahead, torch.zeros_like(self.mass))
-        kept = (self.mass * long).sum(1, keepdim=True) * self.later[-1]
-        mean = self.later[-1] @ self.ours
-        apart = (kept.sum(1, keepdim=True) * mean).T @ mean
-        most = (_counted(self.mass) @ self.mass.sum(0) / self.mass.sum().clamp_min(LEAST_WEIGHT)).detach()
-        return out - apart + self._repeated(kept.sum(0), self.again ** (most / 2).clamp_min(1))
+        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given)
+        if self.keep is None or self.again is None or self.lasting is None or self.later is None:
+            return out + self._of_shared(mass.sum((0, 1))[:, None])
+        ahead, all_far = (many // 2)[:, None], self.mass * (whole > 0)
+        out = out + self._of_shared(all_far @ self.lasting**ahead)
+        long = all_far * self.keep[:, None] ** (many // 2)
+        stayed, mean = long.sum(1, keepdim=True) * self.later[-1], self.later[-1] @ self.ours
+        apart = (stayed.sum(1, keepdim=True) * mean).T @ mean
+        return out - apart + self._repeated(stayed.sum(0), self.later[-1].T @ (long @ self.again**ahead))
 
     def _of_shared(self, mass: torch.Tensor) -> torch.Tensor:
-        """By how much tables of a column with itself, (G, G), differ since two rows share a value; ``mass``: pairs'."""
-        both = self.lean * self.shared
-        apart = (mass[:, None] * self.direct).T @ self.direct * self.of_one
-        return (torch.diag(mass @ self.direct) - apart) * both * both[:, None]
+        """By how much tables of a column with itself, (G, G), differ since two rows share a value; ``mass``
+        (C_parent, 1 or G): of pairs that do."""
+        both, weighed = self.lean * self.shared, mass * self.direct
+        apart = weighed.T @ self.direct * self.of_one
+        return (torch.diag(weighed.sum(0)) - apart) * both * both[:, None]
 
     @property
     def states(self) -> list[torch.Tensor]:
@@ -288,8 +292,10 @@ def child(
     widths = torch.tensor([s.stop - s.start for s in columns.slices.values()]).to(mass.device)
     lean, shared = (part.repeat_interleave(widths) for part in (given.lean.sigmoid() * free, given.shared.sigmoid()))
     last = None if given.last is None else given.last.softmax(1)
-    keep = None if given.keep is None else MOST_KEPT * given.keep.sigmoid()
-    again = None if given.again is None else given.again.sigmoid().repeat_interleave(widths)
+    keep = None if given.keep is None else MOST_STAYED * given.keep.sigmoid()
+    again, lasting = (
+        None if part is None else part.sigmoid().repeat_interleave(widths) for part in (given.again, given.lasting)
+    )
     counts = _places(mass.shape[1], later, last)
     states = [state, *([] if later is None else later), *([] if last is None else [last])]
     return Below(
@@ -303,6 +309,7 @@ def child(
         of_one=_real(columns.of_one, mass),
         keep=keep,
         again=again,
+        lasting=lasting,
         **_weighed(mass, states, counts),
     )
 
@@ -338,5 +345,5 @@ def across(
     plain = whole.T @ level_estimates[above].known
     where = columns[above].slices[number_of(branch)]
     none = torch.zeros_like(numbers.T[:, :1])
-    told = as_bins(torch.cat([none, numbers.T], 1), columns[above], branch)
-    return torch.cat([plain[:, : where.start], told, plain[:, where.stop :]], 1)
+    binned = as_bins(torch.cat([none, numbers.T], 1), columns[above], branch)
+    return torch.cat([plain[:, : where.start], binned, plain[:, where.stop :]], 1)

@@ -64,7 +64,7 @@ class Draw:
             )
             codes = _codes(tables[table], components[table], rng, evened=self.evened)
             if walked is not None:
-                self._repeat(table, codes, walked.kept, components[key.parent][parent])
+                self._repeat(table, codes, walked.stayed, components[key.parent][parent])
             others = self._others(table, components[key.parent], parent, codes)
             times = None if walked is None or walked.times is None or key.order is None else (key.order, walked.times)
             views = tables[table]._restrict({})[1]
@@ -112,12 +112,11 @@ class Draw:
         walked = Walk(self.model, table).rows(above, base, number, self.rng)
         return replace(walked, component=walked.component + np.repeat(base, number))
 
-    def _repeat(self, table: str, codes: np.ndarray, kept: np.ndarray, owner: np.ndarray) -> None:
+    def _repeat(self, table: str, codes: np.ndarray, stayed: np.ndarray, owner: np.ndarray) -> None:
         """Gives rows that keep the component of the row before some of its groups (n, J); in place."""
         if table in self.model.again:
-            copied = self._chosen(self.model.again[table], owner) & kept[:, None]
-            of = np.maximum.accumulate(np.where(copied, 0, np.arange(len(codes))[:, None]), axis=0)
-            codes[:] = np.take_along_axis(codes, of, axis=0)
+            copied = self._chosen(self.model.again[table], owner) & stayed[:, None]
+            codes[:] = _repeated(codes, copied)
 
     def _key(self, table: str) -> Key:
         key = self.model.schema.key_above(table)
@@ -132,8 +131,13 @@ class Draw:
         drawn = _codes(direct, owner, self.rng, evened=self.evened)
         if table in self.model.shared:
             first = np.append(True, parent[1:] != parent[:-1])[: len(parent)]
-            one = _codes(direct, owner[first], self.rng, evened=self.evened)
-            np.copyto(drawn, one[np.cumsum(first) - 1], where=self._chosen(self.model.shared[table], owner))
+            if table in self.model.lasting:
+                one = _codes(direct, owner, self.rng, evened=self.evened)
+                lasts = self._chosen(self.model.lasting[table], owner) & ~first[:, None]
+                one = _repeated(one, lasts)
+            else:
+                one = _codes(direct, owner[first], self.rng, evened=self.evened)[np.cumsum(first) - 1]
+            np.copyto(drawn, one, where=self._chosen(self.model.shared[table], owner))
         follows = self._chosen(self.model.lean[table], owner)
         np.copyto(codes, drawn, where=follows)
         return _Others(product=direct, component=owner, follows=follows)
@@ -215,6 +219,11 @@ def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *,
             even_pairs(drawn, component[order], rows, probs, rng)
         codes[order] = drawn
     return codes
+
+
+def _repeated(codes: np.ndarray, again: np.ndarray) -> np.ndarray:
+    """Cells (n, J) that are those of the row before where it is so said."""
+    return np.take_along_axis(codes, np.maximum.accumulate(np.where(again, 0, np.arange(len(codes))[:, None])), axis=0)
 
 
 def _in_order(key: Key, positions: Positions, parent: np.ndarray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from synth.generators.nested_mixture.known import Known
 from synth.questions import Bins, LinkedRelease, Marginal
-from synth.questions.linked import View, placed
+from synth.questions.linked import FAR, View, placed
 from synth.schema.dataset import Dataset, number_of
 
 FEWEST: Mapping[View, int] = {
@@ -18,7 +18,7 @@ FEWEST: Mapping[View, int] = {
     "first": 1,
     "last": 1,
     "steps": 2,
-    "far": 2,
+    "far": FAR,
     "siblings": 2,
 }  # rows of a parent with an entry
 CAUTIOUS = 1.0  # deviations of what noise alone makes, below which a table's dependence is none

@@ -195,10 +195,11 @@ def start(
             later=later,
             last=last,
             direct=scattered(parents),
-            lean=real(even),
-            shared=real(even - SELDOM),
-            keep=real(np.full(parents, -SELDOM)) if long else None,
-            again=real(even - SELDOM) if long else None,
+            lean=real(even + 1.5 if long else even),
+            shared=real(even + SELDOM if long else even - SELDOM),
+            keep=real(np.zeros(parents)) if long else None,
+            again=real(even) if long else None,
+            lasting=real(even + SELDOM) if long else None,
         )
     return out
 

@@ -121,7 +121,7 @@ def _model(
 ) -> NestedMixture:
     """What one fit found, as it is drawn from."""
     root = known_tables[schema.root].total
-    tables, direct, lean, shared, keep, again = {}, {}, {}, {}, {}, {}
+    tables, direct, lean, shared, keep, again, lasting = {}, {}, {}, {}, {}, {}, {}
     for table, level in fitted.items():
         released = (known_tables[table], columns[table])
         tables[table] = _product(*released, level.probs, level.weights, root)
@@ -129,8 +129,9 @@ def _model(
             direct[table] = _product(*released, level.direct, level.mass.sum(1), root)
             at = [s.start for s in columns[table].slices.values()]
             lean[table], shared[table] = _array(level.lean)[at], _array(level.shared)[at]
-            if level.keep is not None and level.again is not None:
+            if level.keep is not None and level.again is not None and level.lasting is not None:
                 keep[table], again[table] = _array(level.keep), _array(level.again)[at]
+                lasting[table] = _array(level.lasting)[at]
     below = schema.downwards[1:]
     return NestedMixture(
         schema=schema,
@@ -143,6 +144,7 @@ def _model(
         shared=shared,
         keep=keep,
         again=again,
+        lasting=lasting,
     )
 
 

@@ -2,8 +2,8 @@
 
 A row has the component of the row before with a chance of its parent's component, as far as the chances of both places
 allow, so that each place's rows are as without it; else one of what is left of these chances. Times follow from gaps.
-Of a few rows that might come next, each with its component and gap, one is chosen by what the model says of its month
-and of its time: a component whose rows are of the winter comes in winter. Released answers only.
+Of a few rows that might come next, each with its component and gap, one is chosen by what the model says of its month:
+a component whose rows are of the winter comes in winter. Released answers only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MOST_LIKELY = 10.0  # by which a month or time makes a row more likely, at most
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Walked:
-    """Rows (n,): ``component`` of their own mixture, whether ``kept`` from the row before, ``times`` or None."""
+    """Rows (n,): ``component`` of their own mixture, whether it ``stayed``, ``times`` or None."""
 
     component: np.ndarray
-    kept: np.ndarray
+    stayed: np.ndarray
     times: np.ndarray | None
 
 
@@ -77,13 +77,13 @@ class _Origins:
         product = model.tables[table]
         j = [a.column for a in product.axes].index(column)
         own, lines = product.axes[j], len(model.states[table])
-        known = None if usual is None else np.bincount(own.groups, np.add.reduceat(usual, own.starts))
-        usual = _one_way(product, j)
+        known = None if usual is None else np.add.reduceat(usual, own.starts)
+        mean = _one_way(product, j)
         if table not in model.direct:
-            return cls(own=own, above=None, lean=np.zeros(lines), usual=usual if known is None else known)
+            return cls(own=own, above=None, lean=np.zeros(lines), usual=mean if known is None else known)
         direct, lean = model.direct[table], np.broadcast_to(model.lean[table], (lines, len(product.axes)))[:, j]
         part = float(direct.weights @ lean)
-        mean = (1 - part) * usual + part * _one_way(direct, j)
+        mean = (1 - part) * mean + part * _one_way(direct, j)
         return cls(own=own, above=direct.axes[j], lean=lean, usual=mean if known is None else known)
 
     def drawing(self, least: int, most: int) -> _Drawing:
@@ -93,12 +93,13 @@ class _Origins:
 
     def likely(self, positions: np.ndarray, component: np.ndarray, owner: np.ndarray) -> np.ndarray:
         """How many times as likely as usual positions (n,) are under rows' and their parents' components."""
-        group = self.own.groups[np.searchsorted(self.own.starts, positions, side="right") - 1]
+        leaf = np.searchsorted(self.own.starts, positions, side="right") - 1
+        group = self.own.groups[leaf]
         chance = self.own.probs[component, group].astype(float)
         if self.above is not None:
             lean = self.lean[owner]
             chance = (1 - lean) * chance + lean * self.above.probs[owner, group]
-        return np.minimum(chance / np.maximum(self.usual[group], 1e-9), MOST_LIKELY)
+        return np.minimum(chance * self.own.within[leaf] / np.maximum(self.usual[leaf], 1e-9), MOST_LIKELY)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +117,9 @@ class _Drawing:
 
 
 def _one_way(product: Product, j: int) -> np.ndarray:
-    return np.asarray(product.weights, dtype=float) @ product.axes[j].probs.astype(float)
+    """Shares (L,) of a column's leaves."""
+    axis = product.axes[j]
+    return (np.asarray(product.weights, dtype=float) @ axis.probs.astype(float))[axis.groups] * axis.within
 
 
 def is_walked(model: Parts, table: str) -> bool:
@@ -141,8 +144,7 @@ class Walk:
         columns = {a.column for a in model.tables[table].axes}
         if key.order is not None and gap_of(key.order) in columns:
             self.time = model.schema.tables[table].columns[key.order]
-            self.when = _Origins.of(model, table, key.order)
-            self.start = self.when.drawing(0, self.time.size)
+            self.start = _Origins.of(model, table, key.order).drawing(0, self.time.size)
             self.gap = _Origins.of(model, table, gap_of(key.order)).drawing(1, self.time.size + 1)
             month = month_of(key.order)
             self.month = None
@@ -164,7 +166,7 @@ class Walk:
     def rows(self, owner: np.ndarray, base: np.ndarray, number: np.ndarray, rng: np.random.Generator) -> Walked:
         """Rows of parents whose components are ``owner`` (m,), ``base`` (m,) their mixtures' first, ``number`` (m,)."""
         whole, starts = int(number.sum()), np.cumsum(number) - number
-        component, kept = np.zeros(whole, dtype=np.int64), np.zeros(whole, dtype=bool)
+        component, stayed = np.zeros(whole, dtype=np.int64), np.zeros(whole, dtype=bool)
         times = np.zeros(whole, dtype=np.int64)
         for rank in range(int(number.max(initial=0))):
             for place, some in self._placed(number, rank):
@@ -175,11 +177,11 @@ class Walk:
                         times[rows] = self.start.pick(base[some] + component[rows], above, rng)
                     continue
                 before = min(rank - 1, len(self.places) - 1)
-                component[rows], kept[rows], times[rows] = self._next(
+                component[rows], stayed[rows], times[rows] = self._next(
                     self._step(before, place), component[rows - 1], times[rows - 1], above, base[some], rng
                 )
         return Walked(
-            component=component, kept=kept, times=None if self.time is None else self._within(times, starts, number)
+            component=component, stayed=stayed, times=None if self.time is None else self._within(times, starts, number)
         )
 
     def _placed(self, number: np.ndarray, rank: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -194,21 +196,21 @@ class Walk:
         stay, others = step
         many = 1 if self.time is None else CANDIDATES
         at, above = np.repeat(component, many), np.repeat(owner, many)
-        kept = rng.random(len(at)) < stay[above, at]
-        new = np.where(kept, at, others.pick(above, rng))
+        stayed = rng.random(len(at)) < stay[above, at]
+        new = np.where(stayed, at, others.pick(above, rng))
         if self.time is None:
-            return new, kept, times
+            return new, stayed, times
         own = np.repeat(base, many) + new
         then = np.repeat(times, many) + self.gap.pick(own, above, rng) - 1
         inside = then < self.time.size
-        here = np.minimum(then, self.time.size - 1)
-        likely = self.when.likely(here, own, above)
+        likely = np.ones(len(then))
         if self.month is not None:
-            likely = likely * self.month.likely(months(self.time, here), own, above)
+            here = months(self.time, np.minimum(then, self.time.size - 1))
+            likely = self.month.likely(here, own, above)
         ends = np.cumsum(np.where(inside, likely, 0.0).reshape(-1, many), axis=1)
         chosen = (ends <= rng.random(len(owner))[:, None] * ends[:, -1:]).sum(1)
         chosen = np.where(ends[:, -1] > 0, np.minimum(chosen, many - 1), 0) + np.arange(len(owner)) * many
-        return new[chosen], kept[chosen], then[chosen]
+        return new[chosen], stayed[chosen], then[chosen]
 
     def _within(self, times: np.ndarray, starts: np.ndarray, number: np.ndarray) -> np.ndarray:
         """Times of histories that end too late: begun earlier, and if that is not enough, with shorter gaps."""

@@ -27,6 +27,7 @@ def joined(models: Sequence[NestedMixture]) -> NestedMixture:
         lean={t: np.repeat([m.lean[t] for m in models], len(first.states[t]), axis=0) for t in first.lean},
         keep={t: np.concatenate([m.keep[t] for m in models]) for t in first.keep},
         again={t: np.repeat([m.again[t] for m in models], len(first.states[t]), axis=0) for t in first.again},
+        lasting={t: np.repeat([m.lasting[t] for m in models], len(first.states[t]), axis=0) for t in first.lasting},
         shared={t: np.repeat([m.shared[t] for m in models], len(first.states[t]), axis=0) for t in first.shared},
     )
 

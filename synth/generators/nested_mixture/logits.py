@@ -66,7 +66,7 @@ class Logits:
     column follows; ``shared`` (J,), which part of the former is one value for all rows of a parent; ``later``
     (R, C_parent, C), as ``state`` of the second row, the third, ..., one for all after it too, None where a parent has
     one row at most; ``last`` (C_parent, C), of the last event or the only one, None where rows are not in order;
-    ``keep`` (C_parent,), ``again`` (J,), of long histories (``parts.py``).
+    ``keep`` (C_parent,), ``again`` (J,), ``lasting`` (J,), of long histories (``parts.py``).
     """
 
     columns: torch.Tensor
@@ -78,10 +78,11 @@ class Logits:
     last: torch.Tensor | None = None
     keep: torch.Tensor | None = None
     again: torch.Tensor | None = None
+    lasting: torch.Tensor | None = None
 
     @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
         whole = (self.columns, self.state, self.direct, self.lean, self.shared, self.later, self.last)
-        whole += (self.keep, self.again)
+        whole += (self.keep, self.again, self.lasting)
         return [t for t in whole if t is not None]

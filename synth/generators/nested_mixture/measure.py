@@ -32,9 +32,10 @@ class TreePlan:
     rest. ``own``: the part of the root's tables of two columns that those without a number of children have at least.
 
     Weights of the tables by view, against those of one table's rows: ``across`` two tables, ``siblings``, ``steps``,
-    ``first``; ``same``: of a column with itself in two rows of one parent, beside the latter two, since rows of one
-    parent are alike in each column first of all; ``number``: of tables with a number of children, which have few cells
-    and on which, rows of one root weighing less the more they are, all counts of rows rest.
+    ``first``; of long histories ``ends``, first and last rows, and ``far``; ``same``: of a column with itself in two
+    rows of one parent, beside these, since rows of one parent are alike in each column first of all; ``number``: of
+    tables with a number of children, which have few cells and on which, rows of one root weighing less the more they
+    are, all counts of rows rest.
     """
 
     oneway: float = 0.15
@@ -45,8 +46,9 @@ class TreePlan:
     steps: float = 2.5
     same: float = 2.5
     steps_number: float = 1.5
-    far: float = 2.5
+    far: float = 5.0
     first: float = 1.0
+    ends: float = 10.0
     number: float = 3.0
     numbers: float = 1.5
     grain: Grain = field(default_factory=Grain)
@@ -228,9 +230,9 @@ def _listed(
     if key is None:
         return
     if key.order is not None:
-        yield from (("first", plan.first, (one,)) for one in own)
+        yield from (("first", plan.ends if is_long(key) else plan.first, (one,)) for one in own)
     if is_long(key):
-        yield from (("last", plan.first, (one,)) for one in own)
+        yield from (("last", plan.ends, (one,)) for one in own)
         yield from (("far", plan.far, pair) for pair in zip(own, other, strict=True) if not _of_time(key, pair[0][1]))
     if key.most_children > 1 and key.order is not None:
         pairs = [p for p in product(own, other) if not is_long(key) or _stepped(key, p[0][1], p[1][1])]

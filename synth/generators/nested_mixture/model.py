@@ -65,7 +65,7 @@ class NestedMixture(Parts):
                 arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
                 arrays[f"table{i}.lean"] = self.lean[name]
             more = {"shared": self.shared, "later": self.later, "last": self.last, "turn": self.turns}
-            more |= {"keep": self.keep, "again": self.again}
+            more |= {"keep": self.keep, "again": self.again, "lasting": self.lasting}
             arrays |= {f"table{i}.{n}": item[name] for n, item in more.items() if name in item}
         return about, arrays
 
@@ -73,7 +73,7 @@ class NestedMixture(Parts):
     def from_state(schema: Dataset, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "NestedMixture":
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
         tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
-        keep, again = {}, {}
+        keep, again, lasting = {}, {}, {}
         for i, (name, released) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
             tables[name] = Product.from_state(released, own)
@@ -90,6 +90,8 @@ class NestedMixture(Parts):
                 last[name] = np.asarray(own["last"])
             if "keep" in own:
                 keep[name], again[name] = np.asarray(own["keep"]), np.asarray(own["again"])
+            if "lasting" in own:
+                lasting[name] = np.asarray(own["lasting"])
             if name in about["ordered"]:
                 turns[name] = np.asarray(own["turn"])
         result = NestedMixture(
@@ -104,6 +106,7 @@ class NestedMixture(Parts):
             shared=shared,
             keep=keep,
             again=again,
+            lasting=lasting,
         )
         for problem in result._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
@@ -145,7 +148,7 @@ class NestedMixture(Parts):
         direct, lean = self.direct[name], self.lean[name]
         if [(a.column, a.cells) for a in direct.axes] != [(a.column, a.cells) for a in self.tables[name].axes]:
             yield f"table {name}: what its columns have from the parent are other columns"
-        parts = (lean, self.shared.get(name, lean), self.again.get(name, lean))
+        parts = (lean, *(of.get(name, lean) for of in (self.shared, self.again, self.lasting)))
         keep = self.keep.get(name, np.zeros(above))
         if keep.shape != (above,) or not ((keep >= 0) & (keep < 1)).all():
             yield f"table {name}: the chances that components are kept do not fit its parent's"

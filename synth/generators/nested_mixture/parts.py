@@ -21,7 +21,8 @@ class Parts:
     drawn from these; ``shared``, as ``lean``: of that part what is one value for all rows of a parent.
     ``keep`` (C_parent,): of long histories in order the chance that a row has the component of the row before, as far
     as both places' chances allow; ``again``, as ``lean``: then a column that follows the row's own component repeats
-    its value.
+    its value; ``lasting``, as ``lean``: the chance that a value shared by rows lasts to the next one, else all of them
+    have it.
     Models of before components were shared are of as many mixtures as the parent has components, with ``turns``
     (C_parent, S, S), from one event to the next.
     """
@@ -36,4 +37,5 @@ class Parts:
     shared: Mapping[str, np.ndarray] = field(default_factory=dict)
     keep: Mapping[str, np.ndarray] = field(default_factory=dict)
     again: Mapping[str, np.ndarray] = field(default_factory=dict)
+    lasting: Mapping[str, np.ndarray] = field(default_factory=dict)
     turns: Mapping[str, np.ndarray] = field(default_factory=dict)

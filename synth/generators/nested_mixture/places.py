@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from synth.questions.linked import FAR
+
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
@@ -51,8 +53,8 @@ def places(most: int, ranks: int, *, last: bool) -> Places:
         np.add.at(rows[many - 1], own, 1)
         if last:
             np.add.at(pairs[many - 1], (own[:-1], own[1:]), 1)
-            half = max(many // 2, 1)
-            np.add.at(far[many - 1], (own[:-half], own[half:]), 1)
+            if many >= FAR:
+                np.add.at(far[many - 1], (own[: -(many // 2)], own[many // 2 :]), 1)
         else:
             pairs[many - 1] = np.outer(rows[many - 1], rows[many - 1]) - np.diag(rows[many - 1])
     return Places(rows=rows, pairs=pairs, first=first, far=far)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.questions.linked import NEAR, View, placed
+from synth.questions.linked import FAR, NEAR, View, placed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,9 +132,9 @@ def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarr
         yield one, one, of_parent[one]
         return
     if view == "far":
-        ahead = np.maximum(branch.siblings // 2, 1)
-        near = np.flatnonzero(branch.rank + ahead < branch.siblings)
-        yield near, near + ahead[near], of_parent[near] * (branch.siblings - ahead)[near]
+        half = branch.siblings // 2
+        near = np.flatnonzero((branch.siblings >= FAR) & (branch.rank + half < branch.siblings))
+        yield near, near + half[near], of_parent[near] * (branch.siblings - half)[near]
         return
     farthest = 2 if view == "steps" else min(int(branch.siblings.max(initial=0)), NEAR + 1)
     for ahead in range(1, farthest):

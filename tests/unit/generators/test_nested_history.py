@@ -52,7 +52,8 @@ def fitted(plain=TREE, roots=1000):
     logits["c"].keep = torch.tensor([1.0, 3.0, -1.0])
     logits["c"].lean -= 1
     logits["c"].again = torch.ones_like(logits["c"].again) * 0.5
-    logits["c"].shared -= 3
+    logits["c"].lasting -= 1.5
+    logits["c"].shared += 2
     estimates = levels(schema, columns, logits)
     return schema, columns, estimates, generator._model(schema, result, columns, estimates)
 
@@ -77,8 +78,8 @@ def test_successive_rows_are_drawn_as_the_closed_form_has_them():
     alone = np.outer(stated.sum(1), stated.sum(0)) / stated.sum()
     assert abs(stated - alone).sum() > 0.1, "rows depend on the row before"
     assert abs(result - stated).sum() < 0.015
-    ahead = np.maximum(many // 2, 1)
-    far = np.flatnonzero(rank + ahead < many)
+    ahead = many // 2
+    far = np.flatnonzero((many >= 4) & (rank + ahead < many))
     later = y[far + ahead[far]]
     result = np.bincount(y[far] * 3 + later, weights=1 / (many - ahead)[far], minlength=9).reshape(3, 3) / 60_000
     assert abs(result - estimates["c"].far[of_y, of_y].numpy()).sum() < 0.06, "near, by its own word"
