@@ -163,7 +163,10 @@ def parse_any(plain: object, *, name: str = "schema", complete: bool = True) -> 
 
 
 def load_any(path: str | Path, *, complete: bool = True) -> Schema | Dataset:
-    """The schema of one table, or of related ones, in a JSON file. Errors: InputError. Privacy: public only."""
+    """The schema of one table, or of related ones, in the JSON file ``path``; ``complete``: as of ``parse``.
+
+    Errors: InputError. Privacy: public only.
+    """
     return parse_any(read(path), name=f"schema {path}", complete=complete)
 
 
