@@ -25,8 +25,8 @@ def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, 
         return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
     out: dict[str, np.ndarray] = {}
     for name, wanted in where.items():
-        own, positions = areas.as_lowest(schema.columns, name, _allowed(schema, name, wanted))
-        out[own] = positions if own not in out else np.intersect1d(out[own], positions)
+        own, places = areas.as_lowest(schema.columns, name, _allowed(schema, name, wanted))
+        out[own] = places if own not in out else np.intersect1d(out[own], places)
         if not len(out[own]):
             raise UsageError(f"`where={name}={wanted}`: no area of {own} meets all conditions; leave one out")
     return out

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from synth.errors import InputError
-from synth.schema.column import CATEGORICAL, Column, canonical, repeated
+from synth.schema.column import CATEGORICAL, Column, WithinColumn, canonical, repeated
 from synth.schema.constraints import Compiled, Constraint, Redraw, Within, columns_of, derived
 
 MOST_LEVELS = 10
@@ -69,7 +69,8 @@ def trees(columns: Mapping[str, Column]) -> dict[str, list[Level]]:
     for name, column in columns.items():
         if column.within is None or name in inner:
             continue
-        at, of, here = column.within, np.arange(column.cells), column
+        at: WithinColumn | None = column.within
+        of, here = np.arange(column.cells), column
         levels: list[Level] = []
         while at is not None:
             parent = columns[at.column]
