@@ -33,6 +33,7 @@ def journey(folder: Path, *, rows: int, drawn: int, few: bool = False) -> dict[s
         done = _run(cluster, folder)
         if drawn and not done["code"]:
             done["sample"] = _sample(cluster, folder, drawn)
+        cluster.wait(2)  # one does not return
         done["alive"] = cluster.alive()
     time.sleep(0.5)
     done["left"] = standalone.holding(folder / "cluster", [whole_on_spark.PLANTED.encode()])

@@ -24,7 +24,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = 640  # MiB of each worker's one executor
-START = 90.0  # seconds in which master and workers must be there
+START = 180.0  # seconds in which master and workers must be there
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # for Java that lives a minute
 
 
@@ -108,7 +108,7 @@ class Standalone:
             self._until(lambda: self.state() is not None, "the master")
             for number in range(1, self._count + 1):
                 self.start(number)
-            self._until(lambda: self.alive() == self._count, "the workers")
+            self.wait(self._count)
         except BaseException:
             self.stop()
             raise
@@ -179,6 +179,10 @@ class Standalone:
     def alive(self) -> int:
         """Workers that the master counts on."""
         return int((self.state() or {}).get("aliveworkers", 0))
+
+    def wait(self, workers: int) -> None:
+        """Until the master counts on so many workers. Errors: RuntimeError where it does not in time."""
+        self._until(lambda: self.alive() == workers, f"{workers} workers")
 
     def stop(self) -> None:
         """Ends every process; the folder stays."""
