@@ -61,9 +61,9 @@ class Level:
 class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
     (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
-    that follows ``direct``, of which ``shared`` (G,) is one value for all of a parent's rows; ``of_one`` (G, G): 1 for
-    two bins of one column. ``keep`` (C_parent,), ``again`` (G,), ``lasting`` (G,): of long histories
-    (``parts.py``).
+    that follows ``direct``, of long histories in all rows of a parent or in none, of which ``shared`` (G,) is one value
+    for all of a parent's rows; ``of_one`` (G, G): 1 for two bins of one column. ``keep`` (C_parent,), ``again`` (G,)
+    and ``lasting`` (G,): of long histories (``parts.py``).
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.
@@ -136,7 +136,7 @@ class Below(Level):
             mass = torch.einsum("zn,nkl->klz", self.mass, each)[..., None]
             far = torch.cat([torch.stack([mass[k, i] * given[i] for i in after]).sum(0) for k, after in turns.items()])
             shared = mass.sum((0, 1)) if self.lasting is None else mass.sum((0, 1)) * self.lasting
-            both = near.T @ far + self._of_shared(shared)
+            both = near.T @ far + self._of_shared(shared) + self._of_origins(mass[..., 0])
             stayed = None if self.keep is None else [(k, i, mass[k, i]) for k, after in turns.items() for i in after]
             out.append(both if stayed is None else both + self._of_stayed(stayed))
         return out
@@ -153,7 +153,8 @@ class Below(Level):
             near += [part * ((self.states[k] - both) @ self.ours), -mass * (self.states[k] @ self.ours)]
             far += [(self.states[i] - both) @ self.ours, self.states[i] @ self.ours]
             stayed = stayed + (mass * both).sum(0)
-        return torch.cat(near).T @ torch.cat(far) + self._repeated(stayed, stayed[:, None] * self.again)
+        whole = torch.cat(near).T @ torch.cat(far) + self._repeated(stayed, stayed[:, None] * self.again)
+        return whole * self._ours_again
 
     def _repeated(self, stayed: torch.Tensor, again: torch.Tensor) -> torch.Tensor:
         """Tables (G, G) of rows that share a component, ``stayed`` (C,) of each, and a value, ``again`` (C, G)."""
@@ -171,7 +172,7 @@ class Below(Level):
         whole = pairs.sum((1, 2))
         mass = torch.einsum("zn,nkl->klz", self.mass, pairs / whole.clamp_min(1)[:, None, None])
         given = torch.stack(self.placed)
-        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given)
+        out = torch.einsum("kzg,klz,lzh->gh", given, mass, given) + self._of_origins(mass)
         if self.keep is None or self.again is None or self.lasting is None or self.later is None:
             return out + self._of_shared(mass.sum((0, 1))[:, None])
         ahead, all_far = (many // 2)[:, None], self.mass * (whole > 0)
@@ -179,14 +180,29 @@ class Below(Level):
         long = all_far * self.keep[:, None] ** (many // 2)
         stayed, mean = long.sum(1, keepdim=True) * self.later[-1], self.later[-1] @ self.ours
         apart = (stayed.sum(1, keepdim=True) * mean).T @ mean
-        return out - apart + self._repeated(stayed.sum(0), self.later[-1].T @ (long @ self.again**ahead))
+        stays = self._repeated(stayed.sum(0), self.later[-1].T @ (long @ self.again**ahead)) - apart
+        return out + stays * self._ours_again
 
     def _of_shared(self, mass: torch.Tensor) -> torch.Tensor:
         """By how much tables of a column with itself, (G, G), differ since two rows share a value; ``mass``
         (C_parent, 1 or G): of pairs that do."""
         both, weighed = self.lean * self.shared, mass * self.direct
         apart = weighed.T @ self.direct * self.of_one
-        return (torch.diag(weighed.sum(0)) - apart) * both * both[:, None]
+        apart = torch.diag(weighed.sum(0)) - apart
+        return apart * both * both[:, None] if self.lasting is None else apart * both
+
+    @property
+    def _ours_again(self) -> torch.Tensor:
+        """Factors (G, G): of a column in two rows of one parent both or neither follow their own component."""
+        return 1 + self.of_one * (1 / (1 - self.lean).clamp_min(LEAST_WEIGHT) - 1)
+
+    def _of_origins(self, mass: torch.Tensor) -> torch.Tensor | float:
+        """By how much tables of a column with itself, (G, G), differ since in long histories a column follows one
+        origin in all rows of a parent; ``mass`` (K, K, C_parent): of pairs, by both places."""
+        if self.lasting is None:
+            return 0.0
+        off = torch.stack([self.direct - one @ self.probs for one in self.states])
+        return torch.einsum("kzg,klz,lzh->gh", off, mass, off) * self.of_one * self.lean * (1 - self.lean)
 
     @property
     def states(self) -> list[torch.Tensor]:

@@ -129,21 +129,25 @@ class Draw:
             return None
         direct, owner = self.model.direct[table], above[parent]
         drawn = _codes(direct, owner, self.rng, evened=self.evened)
+        first = np.append(True, parent[1:] != parent[:-1])[: len(parent)]
+        lasts = table in self.model.lasting  # and columns follow one origin in all rows of a parent
         if table in self.model.shared:
-            first = np.append(True, parent[1:] != parent[:-1])[: len(parent)]
-            if table in self.model.lasting:
+            if lasts:
                 one = _codes(direct, owner, self.rng, evened=self.evened)
-                lasts = self._chosen(self.model.lasting[table], owner) & ~first[:, None]
-                one = _repeated(one, lasts)
+                one = _repeated(one, self._chosen(self.model.lasting[table], owner) & ~first[:, None])
             else:
                 one = _codes(direct, owner[first], self.rng, evened=self.evened)[np.cumsum(first) - 1]
-            np.copyto(drawn, one, where=self._chosen(self.model.shared[table], owner))
-        follows = self._chosen(self.model.lean[table], owner)
+            np.copyto(drawn, one, where=self._chosen(self.model.shared[table], owner, first if lasts else None))
+        follows = self._chosen(self.model.lean[table], owner, first if lasts else None)
         np.copyto(codes, drawn, where=follows)
         return _Others(product=direct, component=owner, follows=follows)
 
-    def _chosen(self, parts: np.ndarray, owner: np.ndarray) -> np.ndarray:
-        """Cells (n, J), drawn by chances (J,) or (C_parent, J) of the rows' parents' components."""
+    def _chosen(self, parts: np.ndarray, owner: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
+        """Cells (n, J), drawn by chances (J,) or (C_parent, J) of the rows' parents' components; ``first`` (n,): of
+        which rows alone, those after each being as it is."""
+        if first is not None:
+            one: np.ndarray = self._chosen(parts, owner[first])
+            return one[np.cumsum(first) - 1]
         drawn = self.rng.random((len(owner), parts.shape[-1]), dtype=np.float32)
         return drawn < (parts.astype(np.float32) if parts.ndim == 1 else parts.astype(np.float32)[owner])
 

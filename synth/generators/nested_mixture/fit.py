@@ -195,7 +195,7 @@ def start(
             later=later,
             last=last,
             direct=scattered(parents),
-            lean=real(even + 1.5 if long else even),
+            lean=real(even),
             shared=real(even + SELDOM if long else even - SELDOM),
             keep=real(np.zeros(parents)) if long else None,
             again=real(even) if long else None,

@@ -108,10 +108,16 @@ class _Drawing:
     above: _Inside | None
     lean: np.ndarray
 
-    def pick(self, component: np.ndarray, owner: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def origins(self, owner: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Whether each parent's rows (m,) follow its component."""
+        return rng.random(len(owner)) < self.lean[owner]
+
+    def pick(
+        self, component: np.ndarray, owner: np.ndarray, follows: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         result = self.own.pick(component, rng)
         if self.above is not None:
-            rows = np.flatnonzero(rng.random(len(owner)) < self.lean[owner])
+            rows = np.flatnonzero(follows)
             result[rows] = self.above.pick(owner[rows], rng)
         return result
 
@@ -168,17 +174,25 @@ class Walk:
         whole, starts = int(number.sum()), np.cumsum(number) - number
         component, stayed = np.zeros(whole, dtype=np.int64), np.zeros(whole, dtype=bool)
         times = np.zeros(whole, dtype=np.int64)
+        follows = np.zeros(len(owner), dtype=bool) if self.time is None else self.gap.origins(owner, rng)
         for rank in range(int(number.max(initial=0))):
             for place, some in self._placed(number, rank):
                 rows, above = starts[some] + rank, owner[some]
                 if rank == 0:
                     component[rows] = Chances(self._chances(place)).pick(above, rng)
                     if self.time is not None:
-                        times[rows] = self.start.pick(base[some] + component[rows], above, rng)
+                        at = self.start.origins(above, rng)
+                        times[rows] = self.start.pick(base[some] + component[rows], above, at, rng)
                     continue
                 before = min(rank - 1, len(self.places) - 1)
                 component[rows], stayed[rows], times[rows] = self._next(
-                    self._step(before, place), component[rows - 1], times[rows - 1], above, base[some], rng
+                    self._step(before, place),
+                    component[rows - 1],
+                    times[rows - 1],
+                    above,
+                    base[some],
+                    follows[some],
+                    rng,
                 )
         return Walked(
             component=component, stayed=stayed, times=None if self.time is None else self._within(times, starts, number)
@@ -191,7 +205,7 @@ class Walk:
             if some.any():
                 yield place, np.flatnonzero(some)
 
-    def _next(self, step, component, times, owner, base, rng: np.random.Generator):
+    def _next(self, step, component, times, owner, base, follows, rng: np.random.Generator):
         """Component, whether it is kept, and time (n,) of rows that follow others."""
         stay, others = step
         many = 1 if self.time is None else CANDIDATES
@@ -201,7 +215,7 @@ class Walk:
         if self.time is None:
             return new, stayed, times
         own = np.repeat(base, many) + new
-        then = np.repeat(times, many) + self.gap.pick(own, above, rng) - 1
+        then = np.repeat(times, many) + self.gap.pick(own, above, np.repeat(follows, many), rng) - 1
         inside = then < self.time.size
         likely = np.ones(len(then))
         if self.month is not None:

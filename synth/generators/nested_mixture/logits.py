@@ -83,6 +83,5 @@ class Logits:
     @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
-        whole = (self.columns, self.state, self.direct, self.lean, self.shared, self.later, self.last)
-        whole += (self.keep, self.again, self.lasting)
-        return [t for t in whole if t is not None]
+        whole = [self.columns, self.state, self.direct, self.lean, self.shared, self.later, self.last]
+        return [t for t in (*whole, self.keep, self.again, self.lasting) if t is not None]

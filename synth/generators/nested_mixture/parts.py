@@ -22,7 +22,7 @@ class Parts:
     ``keep`` (C_parent,): of long histories in order the chance that a row has the component of the row before, as far
     as both places' chances allow; ``again``, as ``lean``: then a column that follows the row's own component repeats
     its value; ``lasting``, as ``lean``: the chance that a value shared by rows lasts to the next one, else all of them
-    have it.
+    have it; where it is stated a column follows ``direct`` in all rows of a parent or in none.
     Models of before components were shared are of as many mixtures as the parent has components, with ``turns``
     (C_parent, S, S), from one event to the next.
     """
