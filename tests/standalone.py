@@ -242,10 +242,10 @@ def files(folder: Path) -> Iterator[Path]:
 
 def holding(folder: Path, words: list[bytes]) -> dict[str, list[str]]:
     """The files that hold one of the words, plain or packed as Spark packs what it writes down, by the words."""
-    found: dict[str, list[str]] = {}
+    matches: dict[str, list[str]] = {}
     for path in files(folder):
         held = path.read_bytes()
         for word in words:
             if word in held:
-                found.setdefault(word.decode(), []).append(str(path.relative_to(folder)))
-    return found
+                matches.setdefault(word.decode(), []).append(str(path.relative_to(folder)))
+    return matches
