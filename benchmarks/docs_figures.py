@@ -209,6 +209,14 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
         {"where": lambda r: r["method"] == "mixture", "spread": True},
     ),
     "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
+    "totals": (
+        ("totals", "how", {"cells_off": 0, "pair_tv_err": 4, "ks": 4, "tstr_auc": 4, "c2st_auc": 3, "seconds": 0}),
+        {"where": lambda r: r["how"] in ("none", "totals"), "spread": True, "runs": "runs"},
+    ),
+    "public-columns": (
+        ("totals", "how", {"pair_tv_err": 4, "ks": 4, "tstr_auc": 4, "c2st_auc": 3}),
+        {"where": lambda r: r["how"] in ("replaced", "public"), "spread": True, "runs": "runs"},
+    ),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
     "outside": (("outside", "method epsilon", LONG), {}),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
