@@ -68,6 +68,7 @@ class Standalone:
             "spark.speculation.interval": "200ms",
             "spark.speculation.minTaskRuntime": "1s",
             "spark.speculation.quantile": "0.5",
+            "spark.speculation.multiplier": "1.5",
             "spark.sql.files.openCostInBytes": str(1 << 28),  # each file of a small table is a task
             **(settings or {}),
         }
@@ -124,9 +125,10 @@ class Standalone:
         self._workers[number] = self._started(
             own.name,
             "Worker",
-            *("--host", "127.0.0.1", "--cores", 1, "--memory", f"{MEMORY}m", "--work-dir", own / "work"),
+            *("--host", f"127.0.0.{number + 1}", "--cores", 1, "--memory", f"{MEMORY}m", "--work-dir", own / "work"),
             *("--webui-port", 0, self.address),
             local=own / "local",
+            host=f"127.0.0.{number + 1}",  # Spark speculates on another host alone
         )
 
     def kill(self, number: int) -> list[int]:
@@ -194,12 +196,15 @@ class Standalone:
             self._master.kill()
             self._master.wait()
 
-    def _started(self, name: str, what: str, *words: Any, local: Path | None = None) -> subprocess.Popen:
+    def _started(
+        self, name: str, what: str, *words: Any, local: Path | None = None, host: str = "127.0.0.1"
+    ) -> subprocess.Popen:
         environment = self.environment | {
             "SPARK_DAEMON_MEMORY": "192m",
             "SPARK_DAEMON_JAVA_OPTS": QUICK,
             "SPARK_LOCAL_DIRS": str(local or self.folder / "driver"),
             "SPARK_NO_DAEMONIZE": "1",
+            "SPARK_LOCAL_IP": host,
         }
         del environment["SPARK_CONF_DIR"]  # settings of those who work on the cluster
         command = [

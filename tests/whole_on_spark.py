@@ -131,7 +131,7 @@ def with_faults() -> None:
             if first and part % 2:
                 raise RuntimeError("a fault after the answer")
             if first and part == 0:
-                time.sleep(4)
+                time.sleep(20)
 
         return faulty
 

@@ -125,6 +125,7 @@ def test_tasks_that_run_twice_change_no_answer(home, here, cluster):
         assert min(s["began"] for s in reading) >= datetime.fromisoformat(result.lines[0].time).timestamp()
     assert spark_work.passes(plain.said["stages_done"], ROWS) < PASSES + 0.5
     assert sum(s["failed"] for s in faulty.said["stages_done"]) >= 6
+    assert sum(s["killed"] for s in faulty.said["stages_done"]) >= 1, "no speculated task lost its race"
 
 
 @pytest.mark.slow
