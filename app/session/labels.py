@@ -67,6 +67,8 @@ def plain(message: str) -> str:
     '“Column to predict = zip”: lower “Privacy loss (epsilon)”, or see the page Run'
     >>> plain("choose `device=cpu`")
     'choose device = cpu (in Python or on the command line)'
+    >>> plain("take it out, or `linked=False`")
+    'take it out, or “Keep the rows of one person together” not ticked'
     """
     return app_api.spelled(phrase(message), option=_option, function=_function)
 
@@ -77,6 +79,8 @@ def _option(name: str, value: str) -> str:
     if part:
         return f"“{of_option(part)}{given}”"
     label = LABELS.get(whole)
+    if label and value == "False":
+        return _("“{label}” not ticked").format(label=label)
     return f"“{label}{given}”" if label else f"{whole.replace('_', ' ')}{given} {ELSEWHERE}"
 
 

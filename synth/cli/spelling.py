@@ -21,6 +21,7 @@ FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name
     "reasons": ("reason",),
     "uses": ("for",),
 }
+NEGATED = {"linked": "--unlinked"}  # what a command says for NAME=False
 ARGUMENTS = {"table": "TABLE"}  # what a command takes without a flag
 COMMANDS = {
     "Ledger.grant": "ledger grant",
@@ -52,9 +53,11 @@ def spelled(text: str) -> str:
 def _option(name: str, value: str) -> str:
     """An option with its value, which may be empty.
 
-    >>> _option("seed", "-1"), _option("assume_public", "True"), _option("table", "")
-    ('--seed -1', '--assume-public', 'TABLE')
+    >>> _option("seed", "-1"), _option("assume_public", "True"), _option("table", ""), _option("linked", "False")
+    ('--seed -1', '--assume-public', 'TABLE', '--unlinked')
     """
+    if value == "False" and name in NEGATED:
+        return NEGATED[name]
     if name in ARGUMENTS:
         return f"{ARGUMENTS[name]} {value}".strip()
     whole, dot, part = name.partition(".")
@@ -83,6 +86,6 @@ def _running() -> set[str]:
 def flags(command: Any) -> Iterator[str]:
     """Every flag of a command and of those below it."""
     for param in command.params:
-        yield from getattr(param, "opts", ())
+        yield from (*getattr(param, "opts", ()), *getattr(param, "secondary_opts", ()))
     for one in getattr(command, "commands", {}).values():
         yield from flags(one)

@@ -27,6 +27,7 @@ from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.given import check_schema
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.verified import language, price
@@ -77,6 +78,11 @@ class Questions:
         self.place, self.plain = place, questions
         self.stored = folder.load_release(place, tree=None)
         self.schema: Schema | Dataset = self.stored.schema
+        if isinstance(self.schema, PersonsTable):
+            raise UsageError(
+                "question: this release keeps the rows of a person together, and such tables take no questions yet; "
+                "ask about one that was made with `linked=False`"
+            )
         self.read = tuple(language.read(questions, self.schema))
         self._check_release(questions)
 

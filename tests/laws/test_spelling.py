@@ -118,6 +118,9 @@ def test_every_option_of_a_message_is_a_flag():
         flags = {f"--{f.replace('_', '-')}" for f in spelling.FLAGS.get(name, (name,))}
         assert flags <= there, name
     assert set(spelling.FLAGS) <= options() | {"options"}, "no flag that no message names"
+    said = [m for path in library() for text in texts(path) for m in errors.OPTION.finditer(text)]
+    assert {m[1] for m in said if m[2] == "False"} == set(spelling.NEGATED), "a flag of its own says no"
+    assert set(spelling.NEGATED.values()) <= there
 
 
 def test_every_option_of_a_message_is_a_field_of_the_application_or_known_to_be_none():

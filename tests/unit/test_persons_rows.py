@@ -223,6 +223,10 @@ def test_the_command_line_runs_draws_and_plans(place, command):
     code, _, error = command("sample", place / "out", "--num-rows", "20", "--out", place / "more.csv")
     assert code == 2
     assert "--num-roots" in error
+    (place / "q.json").write_text('{"kind": "count"}')
+    code, _, error = command("ask", place / "out", place / "q.json")
+    assert code == 2, "a question of a table of persons is refused in words"
+    assert "made with --unlinked" in error
     code, out, _ = command("plan", *common, "--rows", "300", "--seconds", "20")
     assert code == 0
     assert "one person, named by pid" in out
