@@ -37,9 +37,9 @@ def test_proposition_1_single_slices_see_a_parity_that_no_pair_of_columns_shows(
     assert apart > 0.01
     assert abs(np.mean([sliced_kl(BITS, BITS, t, 0.2) for t in turns])) < 1e-12
     assert min(sliced_kl(EVEN, BITS, t, 0.2) for t in turns) > -1e-9
-    drawn = [torch.as_tensor(rows[rng.integers(0, len(rows), 1500)]) for rows in (BITS, BITS, EVEN)]
+    drawn = [torch.as_tensor(rows[rng.integers(0, len(rows), 800)]) for rows in (BITS, BITS, EVEN)]
     turn = training.frames(3, 1, 40, torch.Generator().manual_seed(0)).double()
-    noisy = [(x @ turn + 0.1 * torch.as_tensor(rng.standard_normal((1500, 40)))).T[:, :, None] for x in drawn]
+    noisy = [(x @ turn + 0.1 * torch.as_tensor(rng.standard_normal((800, 40)))).T[:, :, None] for x in drawn]
     same, parity = (float(divergence(noisy[0], made, kind="kl", ridge=1.0)) for made in noisy[1:])
     assert parity > 2 * same
 

@@ -17,6 +17,7 @@ from synth.release.card.verify import load
 from synth.report import card_page, first_page, publish
 from synth.report.steward import write as steward
 
+pytestmark = pytest.mark.xdist_group("first page")  # the reports are made once
 SIGNED = {
     "intended_use": "teaching <& trials>",
     "recipients": "students of the town",

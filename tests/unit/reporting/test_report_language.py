@@ -18,6 +18,7 @@ from synth import languages
 from synth.report import answer_page, card_page, pdf
 from tests.conftest import SMALL
 
+pytestmark = pytest.mark.xdist_group("languages")  # the pages are made once
 FEW = {"rows": 400}
 WORD = re.compile(r"[^\W\d_]{3,}")
 FIGURES = {"synthetic": 3.5, "estimate": 3.0, "low": 2.0, "high": 4.0, "table_low": 2.5, "table_high": 3.5}
