@@ -39,14 +39,14 @@ from synth.schema.given import check_schema
 from synth.schema.persons import taken
 from synth.schema.table import Schema
 
-# Seconds and bytes, set by runs on two idle cores (`make bench-plan`), those of the fit by real tables
-# (benchmarks/repeated_runs.py), whose columns depend so much that a fit goes on longer; a forecast, not a promise.
+# Seconds and bytes, set by runs on two idle cores (`make bench-plan`); those of the fit between simulated tables and
+# real ones (benchmarks/repeated_runs.py), whose columns depend so much that a fit goes on longer. No promise.
 SECONDS_START = 0.8
 SECONDS_PER_CELL_READ = 4e-7
 SECONDS_PER_ROW_AND_TABLE = 8e-9
-SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 2.5, 2.0e-4, 25.0  # a fit of more cells takes fewer steps
+SECONDS_OF_FIT, SECONDS_PER_CELL_FITTED, LONGEST_FIT = 2.2, 1.6e-4, 14.0  # a fit of more cells takes fewer steps
 SECONDS_PER_CELL_LAID = 1e-5  # counted, laid out, looked at for columns that are drawn again
-GROWN, ROUND = 0.5, 0.35  # of a search that little noise lets find more (`_searched`): a quick fit's part of a fit
+GROWN, ROUND = 0.5, 0.25  # of a search that little noise lets find more (`_searched`): a quick fit's part of a fit
 TOGETHER = 10_000  # pairs, beyond which they are counted and fitted together; for two of their bins and a table:
 SECONDS_PER_ROW_AND_BIN2, SECONDS_PER_BIN2, SECONDS_PER_TABLE = 1.2e-11, 1e-5, 1.2e-4
 ROWS_A_CHUNK, SECONDS_PER_CHUNK, SECONDS_PER_WEIGHT = 128, 0.01, 1.5e-6  # of descents, by eye
