@@ -209,6 +209,10 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
         {"where": lambda r: r["method"] == "mixture", "spread": True},
     ),
     "floor": (("floor", "table epsilon", scores(3, *SCORES)), {}),
+    "runs-alone": (
+        ("repeated_runs_alone", "table epsilon", {"loss over noise's": 2, "pair_tv_err": 4, "seconds": 0}),
+        {},
+    ),
     "totals": (
         ("totals", "how", {"cells_off": 0, "pair_tv_err": 4, "ks": 4, "tstr_auc": 4, "c2st_auc": 3, "seconds": 0}),
         {"where": lambda r: r["how"] in ("none", "totals"), "spread": True, "runs": "runs"},
