@@ -152,6 +152,31 @@ def spread(stored: Stored) -> str:
     return filled(rows, heads, cells).replace("| - % |", "| - |")
 
 
+def cluster_whole(stored: Stored) -> str:
+    """Whole runs on a cluster by workers, beside bare Spark."""
+    rows = [r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r]
+    bare = {(r["rows"], r["workers"]): r for r in stored("cluster") if r["what"] == "bare" and "failed" not in r}
+    for row in rows:
+        row |= {
+            "size": power(row["rows"]),
+            "speed": row["rows"] / row["counting"],
+            "passes": row["records"] / row["rows"],
+        }
+        row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
+        beside = bare.get((row["rows"], row["workers"]))
+        if beside:
+            row |= {"bare": beside["seconds"], "bare_cpu": beside["cpu_seconds"]}
+            row |= {
+                "ratio": row["seconds"] / beside["seconds"],
+                "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
+            }
+    heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
+    heads += "|read, MiB|between executors|to the driver|bare Spark, s|processor|run to bare|by processor"
+    cells = "{size}|{workers}|{seconds:,.0f}|{cpu_seconds:,.0f}|{counting:,.0f}|{speed:,.0f}|{passes:,.2f}"
+    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}|{cpu_ratio:.2f}"
+    return filled(rows, heads, cells)
+
+
 def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
     return lambda stored: sizes(name, heads, cells, stored)
 
@@ -160,6 +185,7 @@ BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
 TABLES: dict[str, Callable[[Stored], str]] = {
     **roofline_picture.TABLES,
     "spread": spread,
+    "cluster-whole": cluster_whole,
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "ledger": ledger,
