@@ -107,6 +107,8 @@ def run(
     else:
         table = _place(table, source, source_table)
         _check(method or "mixture", {"TABLE": table or source, "--schema": schema, "--epsilon": epsilon})
+        people: dict[str, Any] = {"unit": unit, "max_rows": max_rows, "linked": linked, "dataset": dataset}
+        people |= {"ledger": ledger, "approved_by": approved_by, "separate": separate, "learn_share": learn_share}
         request = _request(
             table=table,
             source=source,
@@ -115,20 +117,13 @@ def run(
             epsilon=epsilon,
             delta=delta,
             relation=relation,
-            learn_share=learn_share,
-            unit=unit,
-            max_rows=max_rows,
-            linked=linked,
             uses=tuple(uses or ()),
             prior=tuple(prior or ()),
             prior_reason=one_or_each(prior_reason),
-            ledger=ledger,
-            dataset=dataset,
             assume_public=assumed(assume_public),
             reasons=reasons(reason),
             max_categories=max_categories,
-            approved_by=approved_by,
-            separate=separate,
+            **people,
             **common,
         )
         result, folder = job_folder.run(request, job)

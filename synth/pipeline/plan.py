@@ -94,23 +94,17 @@ def plan(
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
+    _check_uses(facts, uses, error)
     if isinstance(facts, Dataset):
-        for name, given in (("uses", uses), ("error", error)):
-            if given:
-                raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
         return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
-    mu, size = grant.mu, counts.sensitivity(adjacency)
     named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
-    if error is not None and not facts.uses:
-        raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
     rehearsed, events = rehearse(generator, facts, grant, rows=rows)
     asked = averaged(rehearsed)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
-    most = int(getattr(generator, "rounds", 0))
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     return Plan(
         method=method,
@@ -118,25 +112,45 @@ def plan(
         epsilon=epsilon,
         delta=delta,
         rows=rows,
-        mu=mu,
-        sensitivity=size,
+        mu=grant.mu,
+        sensitivity=counts.sensitivity(adjacency),
         meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
         steps=[_step(q, cells) for q, cells in asked],
         budget=division([e.plain() for e in events]),
         **_errors(tables, marginals, rows),
-        seconds=_seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
-        + _training([q for q, _ in asked], rows),
+        seconds=_time(asked, marginals, facts, rows, int(getattr(generator, "rounds", 0))),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
-        uses=[
-            one
-            for e in sorted({epsilon, *(epsilons if facts.uses else ())})
-            for one in (forecast_of(facts, asked, rows=rows, epsilon=e) if e == epsilon else named.at(e))
-        ],
+        uses=_by_use(named, asked, epsilon, epsilons),
         least_epsilon={} if error is None else dict(named.least(error)),
         prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
         if prior
         else None,
     )
+
+
+def _by_use(
+    named: Forecaster, asked: Sequence[tuple[Any, int]], epsilon: float, epsilons: Sequence[float]
+) -> list[Any]:
+    """What each use gets at ``epsilon``, of which ``asked`` was rehearsed, and at the others, in rising order."""
+    at = sorted({epsilon, *(epsilons if named.schema.uses else ())})
+    rehearsed = forecast_of(named.schema, asked, rows=named.rows, epsilon=epsilon)
+    return [one for e in at for one in (rehearsed if e == epsilon else named.at(e))]
+
+
+def _check_uses(facts: Schema | Dataset, uses: object, error: float | None) -> None:
+    for name, given in (("uses", uses), ("error", error)) if isinstance(facts, Dataset) else ():
+        if given:
+            raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
+    if isinstance(facts, Schema) and error is not None and not facts.uses:
+        raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
+
+
+def _time(
+    asked: Sequence[tuple[Any, int]], marginals: Sequence[Marginal], facts: Schema, rows: int, most: int
+) -> float:
+    """Seconds of a run; ``most``: rounds of a search."""
+    fitted = _seconds(marginals, rows, len(facts.measured()), *_searched(asked, rows, most))
+    return fitted + _training([q for q, _ in asked], rows)
 
 
 def _errors(tables: Sequence[Counts], marginals: Sequence[Marginal], rows: int) -> dict[str, Any]:

@@ -234,6 +234,16 @@ def read_texts(path: str | Path, schema: Schema) -> dict[str, pa.Array]:
     return {n: unmarked(table.column(n), known_texts(c)) for n, c in schema.columns.items()}
 
 
+def read_positions(path: str | Path, schema: Schema, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """As ``read_texts``, some columns' positions (n,); -1 for a value that the schema does not know."""
+    texts, rows = read_texts(path, schema), {}
+    for name in names:
+        coded = texts[name].dictionary_encode()
+        places, _ = codec.known(schema.columns[name], np.asarray(coded.dictionary.to_pylist(), dtype=object))
+        rows[name] = places[coded.indices.to_numpy(zero_copy_only=False)]
+    return rows
+
+
 def unmarked(column: codec.TextColumn, known: frozenset[str]) -> pa.Array:
     """A column's cells, without the marks that stand before risky text in CSV."""
     values = np.array([csv_injection.read(text, known) for text in column.values], dtype=object)

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from synth.files.regular_files import is_file
 from synth.release import folder
-from synth.schema import areas, codec
+from synth.schema import areas
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import as_stated
 from synth.schema.table import Schema, load
@@ -75,11 +73,7 @@ def problems_beside(card: Mapping[str, Any], place: Path) -> Iterator[str]:
     if on_card(facts) != {"areas": card["areas"]}:
         yield "the tree of areas that it names is not that of the schema beside it"
         return
-    texts, rows = folder.read_texts(table, facts), {}
-    for name in {n for one in card["areas"] for n in (one["column"], one["within"])}:
-        coded = texts[name].dictionary_encode()
-        places, _ = codec.known(facts.columns[name], np.asarray(coded.dictionary.to_pylist(), dtype=object))
-        rows[name] = places[coded.indices.to_numpy(zero_copy_only=False)]
+    rows = folder.read_positions(table, facts, {n for one in card["areas"] for n in (one["column"], one["within"])})
     for rule in areas.rules(facts.columns):
         known = rows[rule.child] >= 0
         own = {n: p[known] for n, p in rows.items()}

@@ -4,11 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from synth.files.regular_files import is_file
 from synth.release import folder
-from synth.schema import codec
 from synth.schema.table import load
 from synth.schema.totals_checks import disagreements, stated
 
@@ -58,15 +55,10 @@ def problems_beside(card: Mapping[str, Any], place: Path) -> Iterator[str]:
     if totals is None:
         yield "it names published totals, but the schema beside it has none"
         return
-    texts = folder.read_texts(table, facts)
-    rows = {}
-    for name in totals.columns:
-        coded = texts[name].dictionary_encode()
-        places, _ = codec.known(facts.columns[name], np.asarray(coded.dictionary.to_pylist(), dtype=object))
-        rows[name] = places[coded.indices.to_numpy(zero_copy_only=False)]
-        if (rows[name] < 0).any():
-            yield f"the table beside it has values of {name} that the schema does not know"
-            return
+    rows = folder.read_positions(table, facts, totals.columns)
+    if name := next((n for n, places in rows.items() if (places < 0).any()), None):
+        yield f"the table beside it has values of {name} that the schema does not know"
+        return
     if len(rows[totals.columns[0]]) != totals.num_rows:
         yield f"its totals count {totals.num_rows:,} rows, the table beside it has {len(rows[totals.columns[0]]):,}"
         return
