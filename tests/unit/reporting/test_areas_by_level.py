@@ -70,7 +70,8 @@ def test_the_stewards_report_has_real_counts(released):
     real = rows["town"].value_counts()
     assert dict(zip(levels[-1].labels, levels[-1].known.tolist(), strict=True))["11"] == real["11"]
     assert levels[0].beside is not None
-    assert 0 <= levels[0].error <= levels[1].error <= levels[2].error
+    errors = [level.error for level in levels]  # no level is further off than one below it, but for rounding
+    assert 0 <= errors[0] <= errors[1] + 1e-12 <= errors[2] + 2e-12
     made = steward.write(said, place / "out", place / "mine.html")
     page = Path(made["report"]).read_text()
     assert "Areas by level" in page
