@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,12 +16,12 @@ from synth.files.regular_files import is_folder
 from synth.schema.codec import Draws, Encoded
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
-from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import csv_reader as delimited
 from synth.sources.formats import files
 from synth.sources.formats.arrow_text import check_type
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
+from synth.sources.formats.table_versions import parquet_files
 from synth.sources.formats.text_table import Digest, Table, from_frame
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
 from synth.sources.rows.persons import Persons
@@ -165,9 +166,9 @@ class ParquetPlace(FilePlace):
 
     engine = "duckdb"
 
-    @property
+    @cached_property
     def paths(self) -> list[Path]:
-        """The files, in the order of their names. Errors: InputError when a folder has none."""
+        """The files, in the order of their names. Errors: InputError when a folder has none, or not these alone."""
         return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:

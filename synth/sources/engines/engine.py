@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed, spark_session
-from synth.sources.engines.duckdb import MEMORY, parquet_files, present
+from synth.sources.engines.duckdb import MEMORY, present
 from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
+from synth.sources.formats.table_versions import parquet_files
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), spark, or spark://host:7077"
@@ -151,7 +152,8 @@ class Engine:
         if self.dialect.name == "duckdb":
             present(self.backend.con, parquet_files(path), view=view)
             return self.backend.table(view)
-        read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
+        listed = [str(p) for p in parquet_files(path)]
+        read = self.backend._session.read.option("__globPaths__", "false").parquet(*listed)
         read.createOrReplaceTempView(view)
         return self.backend.table(view)
 

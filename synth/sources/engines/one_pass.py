@@ -33,9 +33,11 @@ _with_python: dict[str, bool] = {}  # by Spark's application
 def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
     """The plan's tables, flat, of ``rows``, a query's relation whose columns p0, p1, ... are positions, or -1.
 
+    Rows that weigh have the number of parts in one more column (CountPlan), and are counted where Python is.
+
     Errors: InputError, never the engine's words.
     """
-    columns = range(1 + max(axis.column for axis in plan.axes))
+    columns = range(1 + max(axis.column for axis in plan.axes) + (plan.unit > 0))
     query = f"SELECT {', '.join(f'p{i}' for i in columns)} FROM {rows}"
     if engine.dialect.name == "duckdb":
         parts = arrow(engine, query, plan.step)

@@ -22,6 +22,7 @@ from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_read
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import PLAIN as PLAIN_DIALECT
 from synth.sources.formats.csv_records import open_bytes
+from synth.sources.formats.table_versions import check_whole
 from synth.sources.formats.text_table import Table, check_names
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
@@ -87,6 +88,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     """
     path = Path(path)
     names = wanted(path, columns, reading.dialect)
+    if kind(path) == "parquet":
+        check_whole(path)
     if kind(path) == "csv":
         table = csv_reader.read(path, names, reading.dialect)
     else:
