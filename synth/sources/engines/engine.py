@@ -21,6 +21,7 @@ from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed, spark_session
 from synth.sources.engines.duckdb import MEMORY, present
 from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
+from synth.sources.formats import valid_text
 from synth.sources.formats.table_versions import parquet_files
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
@@ -184,9 +185,16 @@ class Engine:
                 yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
 
     def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
-        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
-        types = query.schema().to_pyarrow()
-        waiting = self.backend.raw_sql(self.backend.compile(query)).toLocalIterator(prefetchPartitions=False)
+        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time: as Arrow's bytes, or row
+        by row where executors have no Python."""
+        types, session = query.schema().to_pyarrow(), self.backend._session
+        frame = self.backend.raw_sql(self.backend.compile(query))
+        if spark_session.has_python(session):
+            for batch in spark_session.fetched(session, frame):
+                cells = [valid_text.cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
+                yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
+            return
+        waiting = frame.toLocalIterator(prefetchPartitions=False)
         while rows := list(islice(waiting, FETCH)):
             columns = zip(*rows, strict=True)
             yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types)

@@ -174,7 +174,7 @@ class StoredTrees(Forest):
         order = None if above is None else above.order
         time = "turn" if order is None else f"{f'p{list(columns).index(order)}' if order in columns else 't'}, turn"
         known = ", ".join(f"p{i}" for i in range(len(columns)))
-        whole = "CONCAT(CAST(place AS STRING), '/', CAST(b AS STRING), '/', k)"
+        whole = "CONCAT(CAST(place AS STRING), '/', b, '/', k)"
         cells = self._place_lost(columns.values(), whole)
         bare = above is None and self._schema.several  # a root without a key is a unit of its own
         most = 1 if above is None else above.most_children
@@ -192,7 +192,7 @@ class StoredTrees(Forest):
         return f"(SELECT *{more} FROM ({placed_rows}) AS placed_rows)"
 
     def _marked(self, table: str, bare: bool) -> str:
-        """A table's rows as marks and positions. ``b``: rows without a key are no group, so they are dealt out."""
+        """A table's rows as marks and positions; of those without a key all that are alike are numbered by ``b``."""
         place, above = self._places[table], self._schema.key_above(table)
         below = self._schema.keys_below(table)
         compiled = self._compiled(table)
@@ -202,8 +202,8 @@ class StoredTrees(Forest):
         chosen = [f"{own} AS c", f"{own if above is None else _key(place, above.columns)} AS k"]
         chosen += [f"COALESCE({time}, CAST('Infinity' AS DOUBLE)) AS t"]
         chosen += [f"COALESCE({sql}, {LOST}) AS p{i}" for i, sql in enumerate(compiled.values())]
-        dealt = self._dialect.hash.format(", ".join(f"p{i}" for i in range(len(compiled)))) if bare else "0"
-        which = f"CASE WHEN k = '' THEN {dealt} ELSE 0 END AS b"
+        every = ", ".join(f"p{i}" for i in range(len(compiled)))
+        which = f"CASE WHEN k = '' THEN CONCAT_WS(',', {every}) ELSE '' END AS b" if bare else "'' AS b"
         marked = f"SELECT *, {which} FROM (SELECT {', '.join(chosen)} FROM {place.relation}) AS read_rows"
         return f"({marked}{'' if bare else MISSING}) AS marked_rows"
 

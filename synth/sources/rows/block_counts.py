@@ -151,6 +151,22 @@ def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return work
 
 
+def packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker does with rows that are fetched: each record batch as bytes, beside how many rows it has."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as out:
+                out.write_batch(batch)
+            packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([pa.array([batch.num_rows], pa.int64()), packed], ["k", "n"])
+
+    return work
+
+
 def adder() -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What a worker does with chunks of several workers, all those of a number being among them: their sums."""
 
