@@ -23,6 +23,7 @@ from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.table_versions import parquet_files
 from synth.sources.formats.text_table import Digest, Table, from_frame
+from synth.sources.formats.valid_text import one_text
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
 from synth.sources.rows.persons import Persons
 from synth.sources.rows.sketch import Sketch
@@ -187,7 +188,7 @@ class ParquetPlace(FilePlace):
         for path in self.paths:
             files.wanted(path, columns)
             held = pq.read_schema(path)
-            own = pa.schema([held.field(n).remove_metadata().with_nullable(True) for n in columns])
+            own = pa.schema([(n, one_text(held.field(n).type)) for n in columns])
             if result is not None and own != result:
                 odd = next(n for n in columns if own.field(n).type != result.field(n).type)
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")

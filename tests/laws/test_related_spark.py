@@ -11,7 +11,8 @@ import pytest
 
 import synth
 from synth.mechanisms import linked
-from synth.pipeline import run as pipeline
+from synth.pipeline.read_rows import RowReader
+from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
@@ -207,28 +208,29 @@ def test_of_too_many_rows_as_many_are_kept_in_either_place(tmp_path):
 
 
 def test_a_run_on_spark_is_a_run(tmp_path, monkeypatch):
-    """Marked, logged, charged once; only counts are fetched after the mark."""
+    """Of a folder of tables: marked, logged, charged once under its name; no row is fetched but for the mark."""
     spark()
     rows, facts = tables(np.random.default_rng(2)), schema()
     folder = written(tmp_path / "t", rows, np.random.default_rng(2))
-    session = Engine("spark").backend._session
-    for name in facts.tables:
-        session.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-    monkeypatch.setattr(pipeline.charged_run.RowReader, "_linked", lambda *_: pytest.fail("rows were fetched"))
+    monkeypatch.setattr(RowReader, "_linked", lambda *_: pytest.fail("rows were fetched"))
     result = synth.run(
+        folder,
         source="spark",
-        schema=facts,
+        schema=facts.model_copy(update={"dataset": None}),
         epsilon=4,
         delta=1e-5,
         method="independent",
         num_rows=20,
         seed=1,
-        dataset="trees",
         ledger=tmp_path / "l.sqlite",
         steward_log=tmp_path / "log.json",
     )
     assert set(result.frames) == set(facts.tables)
-    assert "events.day" in (tmp_path / "log.json").read_text()
+    assert '"events.day": 0' in (tmp_path / "log.json").read_text()
+    with Ledger(tmp_path / "l.sqlite") as book:
+        (line,) = [e for e in book.entries(f"spark/{folder.resolve()}") if e.kind == "spend"]
+        assert len(book.marked()) == 1
+    assert line.epsilon == 4
 
 
 def test_one_table_of_persons_is_counted_there_as_here(tmp_path):

@@ -42,6 +42,8 @@ def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
         return block_counts.summed(block_counts.counted(arrays, plan), plan)
     if engine.dialect.name == "spark" and has_python(engine):
         return mapped(engine, query, plan)
+    if plan.unit:
+        raise ValueError("rows that weigh are counted where Python is")
     return block_counts.summed(block_counts.split(*by_keys(engine, rows, plan), plan), plan)
 
 

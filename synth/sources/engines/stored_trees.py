@@ -93,6 +93,8 @@ class StoredTrees(Forest):
         """For each table the counts of clamped and unreadable cells, which are the steward's alone."""
         result = {}
         for name, place in self._places.items():
+            if not self._compiled(name):  # persons without columns of their own
+                continue
             rows = WarehouseRows(place, self._schema.tables[name], draws, self._compiled(name))
             result[name] = rows.described()
             rows.release()
@@ -173,15 +175,15 @@ class StoredTrees(Forest):
         above, columns = self._schema.key_above(table), self._schema.tables[table].measured()
         order = None if above is None else above.order
         time = "turn" if order is None else f"{f'p{list(columns).index(order)}' if order in columns else 't'}, turn"
-        known = ", ".join(f"p{i}" for i in range(len(columns)))
+        known = ", ".join(["c", "t", *(f"p{i}" for i in range(len(columns)))])
         whole = "CONCAT(CAST(place AS STRING), '/', b, '/', k)"
         cells = self._place_lost(columns.values(), whole)
         bare = above is None and self._schema.several  # a root without a key is a unit of its own
         most = 1 if above is None else above.most_children
-        numbered = f"SELECT *, ROW_NUMBER() {WITHIN} c, t, {known}) AS place FROM {self._marked(table, bare)}"
+        numbered = f"SELECT *, ROW_NUMBER() {WITHIN} {known}) AS place FROM {self._marked(table, bare)}"
         secret = self._dialect.hash.format(self._salted("turn", whole))
         ranked = f"SELECT *, ROW_NUMBER() {WITHIN} {secret}, place) AS turn FROM ({numbered}) AS numbered_rows"
-        kept = f"SELECT k, b, c, t, turn, {cells} FROM ({ranked}) AS ranked_rows WHERE turn <= {most} OR k = ''"
+        kept = f"SELECT k, b, c, t, turn{cells} FROM ({ranked}) AS ranked_rows WHERE turn <= {most} OR k = ''"
         if above is None:
             return f"({kept})"
         placed_rows = (
@@ -202,7 +204,7 @@ class StoredTrees(Forest):
         chosen = [f"{own} AS c", f"{own if above is None else _key(place, above.columns)} AS k"]
         chosen += [f"COALESCE({time}, CAST('Infinity' AS DOUBLE)) AS t"]
         chosen += [f"COALESCE({sql}, {LOST}) AS p{i}" for i, sql in enumerate(compiled.values())]
-        every = ", ".join(f"p{i}" for i in range(len(compiled)))
+        every = ", ".join(f"p{i}" for i in range(len(compiled)))  # a table of its own has a column, at least
         which = f"CASE WHEN k = '' THEN CONCAT_WS(',', {every}) ELSE '' END AS b" if bare else "'' AS b"
         marked = f"SELECT *, {which} FROM (SELECT {', '.join(chosen)} FROM {place.relation}) AS read_rows"
         return f"({marked}{'' if bare else MISSING}) AS marked_rows"
@@ -214,8 +216,8 @@ class StoredTrees(Forest):
             sql, drawn = settled(f"p{i}", column), self._dialect.hash.format(self._salted(str(i), row))
             if not column.missing_codes:
                 sql = f"CASE WHEN p{i} = {LOST} THEN PMOD({drawn}, {column.size}) ELSE {sql} END"
-            chosen.append(f"CAST({sql} AS {self._dialect.whole(column.cells)}) AS p{i}")
-        return ", ".join(chosen)
+            chosen.append(f", CAST({sql} AS {self._dialect.whole(column.cells)}) AS p{i}")
+        return "".join(chosen)
 
     def _salted(self, what: str, row: str) -> str:
         return f"CONCAT('{self._secret}/{what}/', {row})"

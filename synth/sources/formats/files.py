@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -223,13 +223,20 @@ def read_parquet(path: Path, wanted: list[str]) -> pa.Table:
     for name in wanted:
         arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
     with _damage_named(path):
-        return _as_listed(file, path).read(columns=wanted)
+        whole = _as_listed(file, path).read(columns=wanted)
+        return pa.table({n: _as_one(c) for n, c in zip(whole.column_names, whole.columns, strict=True)})
 
 
 def parquet_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     """The columns of a Parquet file, some rows at a time. Errors: InputError."""
     with _damage_named(path):
-        yield from _as_listed(pq.ParquetFile(path), path).iter_batches(columns=wanted)
+        for batch in _as_listed(pq.ParquetFile(path), path).iter_batches(columns=wanted):
+            yield pa.record_batch([_as_one(c) for c in batch.columns], names=batch.schema.names)
+
+
+def _as_one(column: Any) -> Any:
+    """A column whose texts are of the one type for all (valid_text.py), whatever their bytes are."""
+    return column.cast(valid_text.one_text(column.type), safe=False)
 
 
 def _as_listed(file: pq.ParquetFile, path: Path) -> pq.ParquetFile:
