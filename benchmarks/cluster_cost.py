@@ -35,7 +35,7 @@ def priced(stored: list[dict[str, Any]], *, price: float = PRICE, cores: int = C
         most = max((r["workers"] for r in own), default=0)
         own = [r for r in own if r["workers"] == most]
         for rows in sizes:
-            busy, moved = line(own, "cpu_seconds", rows), line(own, "written" if what == "drawn" else "bytes", rows)
+            busy, size = line(own, "cpu_seconds", rows), line(own, "written" if what == "drawn" else "bytes", rows)
             if busy is None:
                 continue
             result.append(
@@ -46,11 +46,11 @@ def priced(stored: list[dict[str, Any]], *, price: float = PRICE, cores: int = C
                     "busy": busy / 3600,
                     "hours": busy / 3600 / cores,
                     "cost": busy / 3600 * price,
-                    "moved": None if moved is None else moved / 2**30,
+                    "gib": None if size is None else size / 2**30,
                 }
             )
     heads = f"what|rows|drawn out from|core hours|hours on {cores} cores|at {price:g} a core hour|GiB read or written"
-    return filled(result, heads, "{what}|{rows}|{of}|{busy:,.1f}|{hours:,.2f}|{cost:,.2f}|{moved:,.0f}")
+    return filled(result, heads, "{what}|{rows}|{of}|{busy:,.1f}|{hours:,.2f}|{cost:,.2f}|{gib:,.0f}")
 
 
 def main(given) -> None:

@@ -156,6 +156,7 @@ def every(facts):
     return result
 
 
+@pytest.mark.slow
 def test_every_view_counts_what_it_counts_here(tmp_path):
     rng = np.random.default_rng(0)
     rows, facts = tables(rng), schema()
@@ -193,9 +194,9 @@ def test_of_too_many_rows_as_many_are_kept_in_either_place(tmp_path):
     unit = linked.UNIT
     table = [(Bins.each(days, facts.tables["events"].columns["day"].cells),)]
     results = [t.weighed("events", "rows", table, unit)[0] / (unit // 2) for t in (first, first, second)]
-    for kept in results:
-        assert kept.sum() == 2 * roots
-        assert np.abs(kept[kept > 0] - 2 * roots / each).max() < 6 * np.sqrt(roots * 0.24)
+    for counted in results:
+        assert counted.sum() == 2 * roots
+        assert np.abs(counted[counted > 0] - 2 * roots / each).max() < 6 * np.sqrt(roots * 0.24)
     assert np.array_equal(results[0], results[1])
     assert not np.array_equal(results[0], results[2])
     number = [(Bins.each(place("roots", number_of("events")), 3),)]

@@ -183,12 +183,12 @@ class StoredTrees(Forest):
         numbered = f"SELECT *, ROW_NUMBER() {WITHIN} {known}) AS place FROM {self._marked(table, bare)}"
         secret = self._dialect.hash.format(self._salted("turn", whole))
         ranked = f"SELECT *, ROW_NUMBER() {WITHIN} {secret}, place) AS turn FROM ({numbered}) AS numbered_rows"
-        kept = f"SELECT k, b, c, t, turn{cells} FROM ({ranked}) AS ranked_rows WHERE turn <= {most} OR k = ''"
+        bounded = f"SELECT k, b, c, t, turn{cells} FROM ({ranked}) AS ranked_rows WHERE turn <= {most} OR k = ''"
         if above is None:
-            return f"({kept})"
+            return f"({bounded})"
         placed_rows = (
             f"SELECT *, ROW_NUMBER() {WITHIN} {time}) - 1 AS place, COUNT(*) OVER (PARTITION BY k, b) AS siblings "
-            f"FROM ({kept}) AS kept_rows"
+            f"FROM ({bounded}) AS kept_rows"
         )
         more = "".join(f", {sql} AS {n}" for n, sql in self._of_order(table, time).items())
         return f"(SELECT *{more} FROM ({placed_rows}) AS placed_rows)"
