@@ -77,7 +77,8 @@ def tables(rng, *, roots=60):
     two rows of a parent have one day, so that nothing is left to chance."""
 
     def key(at, odd=" {}.0"):
-        return pa.array([None if i < 0 else odd.format(i) if i % 7 == 3 else str(i) for i in at])
+        forms = {3: odd, 5: "=\\'\0{}\u0663\u00e9 /1/"}  # by the remainder: spelled in several ways, hostile
+        return pa.array([None if i < 0 else forms.get(i % 7, "{}").format(i) for i in at])
 
     own = np.arange(roots)
     own[::11] = -1
