@@ -166,15 +166,17 @@ def cluster_whole(stored: Stored) -> str:
         row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
         beside = bare.get((row["rows"], row["workers"]))
         if beside:
-            row |= {"bare": beside["seconds"], "bare_cpu": beside["cpu_seconds"]}
+            row |= {"bare": beside["seconds"], "start": beside.get("start"), "bare_cpu": beside["cpu_seconds"]}
             row |= {
                 "ratio": row["seconds"] / beside["seconds"],
                 "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
             }
     heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
-    heads += "|read, MiB|between executors|to the driver|bare Spark, s|processor|run to bare|by processor"
+    heads += "|read, MiB|between executors|to the driver|bare Spark, s|its session before, s|processor"
+    heads += "|run to bare|by processor"
     cells = "{size}|{workers}|{seconds:,.0f}|{cpu_seconds:,.0f}|{counting:,.0f}|{speed:,.0f}|{passes:,.2f}"
-    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}|{cpu_ratio:.2f}"
+    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{start:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}"
+    cells += "|{cpu_ratio:.2f}"
     return filled(rows, heads, cells)
 
 
