@@ -5,6 +5,7 @@ be deleted would be in the counts, and rows that were changed would count twice.
 """
 
 import json
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -156,3 +157,15 @@ def test_what_of_a_table_cannot_be_honoured_is_refused_by_name(tmp_path):
     gone = versions(tmp_path / "gone")
     parquet_files(gone)[0].unlink()
     refused(gone, "that are gone", tmp_path)
+
+
+def test_a_folder_is_read_whatever_signs_its_name_has(tmp_path):
+    """Or refused: the library of Delta reads the log of a folder `a b` for that of `a%20b`."""
+    versions(tmp_path / "a b")
+    for name in ("a%20b", "#q?x", "[a]*", "100%", "\u00fc'\""):
+        shutil.copytree(tmp_path / "a b", tmp_path / name)
+    for folder in tmp_path.iterdir():
+        if folder.name == "a%20b":
+            refused(folder, "rename the folder", tmp_path / "a b")
+        else:
+            assert {p.parent for p in parquet_files(folder)} == {folder}

@@ -6,6 +6,7 @@ them from the current ones. So its folder is never read file by file, nor is a p
 
 import re
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from synth.errors import InputError, need
 from synth.files.regular_files import is_folder
@@ -62,11 +63,15 @@ def _current(path: Path) -> list[Path]:
     from deltalake import DeltaTable
 
     home = path.resolve()
+    if re.search("%[0-9A-Fa-f]{2}", str(home)):
+        raise InputError(
+            f"{path}: the library of Delta would take a name with a sign like %20 for another; rename the folder"
+        )
     try:
-        table = DeltaTable(str(home))
+        table = DeltaTable(home.as_uri())  # of a bare path it would decode the signs
         features, facts = set(table.protocol().reader_features or ()), table.metadata()
         masked = "deletionVectors" in features and any(b.num_rows for b in table.deletion_vectors())
-        result = sorted(Path(name) for name in table.file_uris())
+        result = sorted(Path(unquote(urlsplit(uri).path)) for uri in table.file_uris())
     except Exception:  # of many kinds, whose texts may quote the log, which holds cells
         raise InputError(f"{path}: the log of this Delta table cannot be read; look at it, or {COPY}") from None
     unknown = sorted(features - UNDERSTOOD)
