@@ -6,9 +6,9 @@
 Spark standalone, a master and workers of one core and 640 MiB each (tests/standalone.py), on the drawn table of
 rows.py, 20 columns in twelve files. *whole*: a run of `mixture` at epsilon 1, 1,000 rows drawn. *bare*: Spark alone
 counts the 190 pairs on the bins of rows.py, one `GROUP BY` a pair, from a table that its executors hold, the reading
-included. *drawn*: a release's model draws so many rows into a folder, by the workers; 0 workers: by one process here.
-Processor seconds are those of all processes of the cluster and of the driver, looked at twice a second. Lines in
-benchmarks/results/cluster.json.
+included and the start of the session told apart. *drawn*: a release's model draws so many rows into a folder, by the
+workers; 0 workers: by one process here. Processor seconds are those of all processes of the cluster and of the driver,
+looked at twice a second. Lines in benchmarks/results/cluster.json.
 """
 
 import os
@@ -99,6 +99,7 @@ def bare(folder: str, address: str) -> Row:
     for name, (low, high, decimals, count, _) in drawn_table.NUMBERS.items():
         width = (high - low + 10.0**-decimals) / count
         bins[name] = f"CAST(floor(({name} - {low}) / {width}) AS INTEGER)"
+    began = time.perf_counter()
     bins["started"] = f"CAST(datediff(started, DATE '2000-01-01') / {drawn_table.DAYS // 30} AS INTEGER)"
     builder = SparkSession.builder.config("spark.master", address)
     quiet = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
@@ -106,12 +107,12 @@ def bare(folder: str, address: str) -> Row:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.range(1).collect()  # executors are there
-    began = time.perf_counter()
+    began, start = time.perf_counter(), time.perf_counter() - began
     session.read.parquet(folder).selectExpr(*[f"{sql} AS {n}" for n, sql in bins.items()]).persist().createTempView("t")
     cells = sum(
         len(session.sql(f"SELECT {a}, {b}, count(*) FROM t GROUP BY 1, 2").collect()) for a, b in combinations(bins, 2)
     )
-    return {"seconds": time.perf_counter() - began, "cells": cells}
+    return {"seconds": time.perf_counter() - began, "start": start, "cells": cells}
 
 
 def released(folder: Path) -> Path:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import comb, log10
 from typing import Any
 
+import cluster_cost
 import roofline_picture
 import scaling
 from markdown_tables import figure, filled, table
@@ -165,16 +166,35 @@ def cluster_whole(stored: Stored) -> str:
         row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
         beside = bare.get((row["rows"], row["workers"]))
         if beside:
-            row |= {"bare": beside["seconds"], "bare_cpu": beside["cpu_seconds"]}
+            row |= {"bare": beside["seconds"], "start": beside.get("start"), "bare_cpu": beside["cpu_seconds"]}
             row |= {
                 "ratio": row["seconds"] / beside["seconds"],
                 "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
             }
     heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
-    heads += "|read, MiB|between executors|to the driver|bare Spark, s|processor|run to bare|by processor"
+    heads += "|read, MiB|between executors|to the driver|bare Spark, s|its session before, s|processor"
+    heads += "|run to bare|by processor"
     cells = "{size}|{workers}|{seconds:,.0f}|{cpu_seconds:,.0f}|{counting:,.0f}|{speed:,.0f}|{passes:,.2f}"
-    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}|{cpu_ratio:.2f}"
+    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{start:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}"
+    cells += "|{cpu_ratio:.2f}"
     return filled(rows, heads, cells)
+
+
+def cluster_drawn(stored: Stored) -> str:
+    """Rows drawn into a folder, by workers and by one process."""
+    rows = [r for r in stored("cluster") if r["what"] == "drawn" and "failed" not in r]
+    alone = {r["rows"]: r for r in rows if not r["workers"]}
+    for row in rows:
+        row |= {"size": power(row["rows"]), "speed": row["rows"] / row["seconds"], "mib": row["written"] / 2**20}
+        row |= {"by": row["workers"] or "none, one process"}
+        if beside := alone.get(row["rows"]):
+            row |= {
+                "ratio": row["seconds"] / beside["seconds"],
+                "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
+            }
+    heads = "rows|workers|seconds|processor|rows a second|MiB written|parts|peak MiB|to one process|by processor"
+    cells = "{size}|{by}|{seconds:,.0f}|{cpu_seconds:,.0f}|{speed:,.0f}|{mib:,.0f}|{parts}|{peak_mib:,.0f}"
+    return filled(sorted(rows, key=lambda r: (r["rows"], -r["workers"])), heads, cells + "|{ratio:.2f}|{cpu_ratio:.2f}")
 
 
 def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
@@ -186,6 +206,8 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     **roofline_picture.TABLES,
     "spread": spread,
     "cluster-whole": cluster_whole,
+    "cluster-drawn": cluster_drawn,
+    "cluster-cost": lambda stored: cluster_cost.priced(stored("cluster")),
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "ledger": ledger,

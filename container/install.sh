@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Facsimile into a virtual environment: the steps of the image, of `make run`, and of any machine.
 #
-#   container/install.sh TARGET [--extras databases,spark,mbi,gpu,dev | all] [--without report,fetch,pdf]
+#   container/install.sh TARGET [--extras databases,spark,delta,mbi,gpu,dev | all] [--without report,fetch,pdf]
 #                        [--editable] [--wheel FILE]
 #
 # SDMetrics' report and the census tables are in, unless they are left out: the former needs copulas, whose licence

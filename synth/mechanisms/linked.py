@@ -11,7 +11,6 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import Linked, LinkedRelease, grain
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.marginals import MarginalCounter
 
 UNIT = 1 << 32  # what a root weighs, in the whole numbers that are summed
 MOST_NOISE = 2.0**26  # roots: sixteen deviations of it, and 2**29 roots, are whole numbers of 63 bits in that unit
@@ -19,7 +18,6 @@ FAINT = (
     "noise of {:.3g} roots on a table of counts is more than the {:.3g} that are drawn exactly; raise epsilon or "
     "delta, or choose fewer columns"
 )
-HELD = 32  # weights whose rows are counted side by side
 
 
 def sensitivity(adjacency: Adjacency) -> float:
@@ -81,23 +79,6 @@ def noised(total: np.ndarray, sigma: float, noise: SystemNoise) -> np.ndarray:
 def exact(question: Linked, rows: Forest) -> list[np.ndarray]:
     """Weighted counts without noise, as private as the rows: for each table int64 (cells,), in units of 1 / ``UNIT``.
 
-    Rows of one weight are counted together; a weight is one part of ``UNIT``, rounded down. Privacy: reads rows, exact.
+    A weight is one part of ``UNIT``, rounded down. Privacy: reads rows, exact.
     """
-    tables = [m.bins for m in question.marginals]
-    empty = MarginalCounter(tables)
-    totals = [np.zeros(m.cells, dtype=np.int64) for m in question.marginals]
-    counters: dict[int, MarginalCounter] = {}
-    for parts, batch in rows.strata(question.table, question.view, empty.columns, empty.step):
-        if parts not in counters and len(counters) == HELD:
-            _weigh(counters, totals)
-        counters.setdefault(parts, MarginalCounter(tables)).add(batch)
-    _weigh(counters, totals)
-    return totals
-
-
-def _weigh(counters: dict[int, MarginalCounter], totals: list[np.ndarray]) -> None:
-    """Adds counts of rows of one weight each to the totals, and forgets them."""
-    for parts, counter in counters.items():
-        for total, table in zip(totals, counter.tables(), strict=True):
-            total += table * (UNIT // parts)
-    counters.clear()
+    return rows.weighed(question.table, question.view, [m.bins for m in question.marginals], UNIT)

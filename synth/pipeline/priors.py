@@ -21,8 +21,8 @@ from synth.questions import CountsRelease, Marginal
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
-from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import files
+from synth.sources.formats.table_versions import parquet_files
 from synth.sources.related_tables import text_columns
 from synth.sources.rows.encoded import parts
 from synth.sources.rows.marginals import MarginalCounter, count

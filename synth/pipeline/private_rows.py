@@ -16,7 +16,7 @@ from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
 from synth.sources.formats.text_table import Table
-from synth.sources.related_tables import places, text_columns
+from synth.sources.related_tables import folder_at, places, text_columns
 from synth.sources.table_source import FilePlace, Place, place_of
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -105,7 +105,9 @@ def charged_to(
     if declared:
         return declared
     if source is not None:
-        return named_databases.identity(source) + (f"/{tables}" if tables else "")
+        folder = folder_at(tables)
+        where = tables if folder is None else folder.resolve()
+        return named_databases.identity(source) + (f"/{where}" if where else "")
     if isinstance(tables, Mapping):
         raise UsageError(
             "tables given one by one have no common name; give dataset=..., or name the dataset in the schema"

@@ -1,6 +1,6 @@
 """The private rows of a run, read once its spend is recorded: as a method measures them, or as learning sees them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import PersonsTable
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep, keep_parts
+from synth.sources.engines import stored_trees
 from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import read, text_columns
+from synth.sources.related_tables import Read, read, text_columns
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import TableRows, link
+from synth.sources.rows.linking import link
 from synth.sources.rows.spill import Spill
 
 
@@ -63,35 +64,57 @@ class RowReader:
         return rows
 
     def trees(self, schema: Dataset) -> Forest:
-        """The private rows of related tables as a forest; which rows of a parent are kept is decided here."""
+        """The private rows of related tables as a forest; which rows of a parent are kept is decided here.
+
+        On Spark they stay there; they are fetched for what cannot be counted there.
+        """
+        places = {n: self.plan.rows[n if n in self.plan.rows else ONE].place for n in schema.tables}
+        there = stored_trees.stored(schema, places, self.noise, lambda: self._linked(schema)[0])
+        if there is not None:
+            for name, own in self.plan.rows.items():
+                forms = [form for _, form in marked({name: own}, schema)]
+                self._keep_all(same_rows.marks(forms, self.plan.book.row_key()), forms)
+            self._write_log(schema, {} if self.log is None else there.described(self.noise))
+            return there
+        forest, results = self._linked(schema)
+        for name, result in results.items():
+            forms = [form for _, form in marked({name: self.plan.rows[name]}, schema)]
+            self._keep_all((result.digest, result.alone), forms)
+        self._write_log(schema, {n: r.encoded for n, r in results.items()})
+        return forest
+
+    def _linked(self, schema: Dataset) -> tuple[Forest, dict[str, Read]]:
+        """All rows, read here and put together; one table of persons and their rows is read once."""
+        key = self.plan.book.row_key()
         if isinstance(schema, PersonsTable):
-            return self._persons(schema)
-        opened: dict[str, TableRows] = {}
+            result = read(self._rows.place, schema.flat, schema.texts, self.noise, key=key)
+            return link(schema, persons_and_rows(result.rows), self.noise), {ONE: result}
+        results = {
+            name: read(rows.place, schema.tables[name], text_columns(schema, name), self.noise, key=key)
+            for name, rows in self.plan.rows.items()
+        }
+        return link(schema, {n: r.rows for n, r in results.items()}, self.noise), results
+
+    def _write_log(self, schema: Dataset, encoded: Mapping[str, codec.Encoded]) -> None:
+        """The steward's counts of unknown cells, by column and, of several tables, by table."""
+        if self.log is None:
+            return
         clamped: dict[str, int] = {}
         unreadable: dict[str, int] = {}
-        for name, rows in self.plan.rows.items():
-            own, texts = schema.tables[name], text_columns(schema, name)
-            result = read(rows.place, own, texts, self.noise, key=self.plan.book.row_key())
-            opened[name] = result.rows
-            for digest, (_, form) in zip((result.digest, result.alone), marked({name: rows}, schema), strict=True):
-                self._keep(digest, form)
-            clamped |= {f"{name}.{n}": many for n, many in result.encoded.clamped.items()}
-            unreadable |= {f"{name}.{n}": many for n, many in result.encoded.unreadable.items()}
-        if self.log is not None:
-            folder.write_steward_log(Path(self.log), codec.Encoded({}, clamped, unreadable))
-        return link(schema, opened, self.noise)
-
-    def _persons(self, schema: PersonsTable) -> Forest:
-        """One table as persons and their rows, read once."""
-        result = read(self._rows.place, schema.flat, schema.texts, self.noise, key=self.plan.book.row_key())
-        self._keep(result.digest, self._rows)
-        if self.log is not None:
-            folder.write_steward_log(Path(self.log), result.encoded)
-        return link(schema, persons_and_rows(result.rows), self.noise)
+        for name, own in encoded.items():
+            table = f"{name}." if schema.several else ""
+            clamped |= {f"{table}{n}": many for n, many in own.clamped.items()}
+            unreadable |= {f"{table}{n}": many for n, many in own.unreadable.items()}
+        folder.write_steward_log(Path(self.log), codec.Encoded({}, clamped, unreadable))
 
     def _mark(self, digest: bytes | None) -> None:
         """Keeps a mark of a single table's rows, read again for it where reading has not brought it."""
         self._keep(same_rows.mark(self._rows, self.plan.book.row_key()) if digest is None else digest, self._rows)
+
+    def _keep_all(self, digests: Sequence[bytes | None], forms: Sequence[PrivateRows]) -> None:
+        """Keeps a mark for each form; of more marks than forms the first ones."""
+        for digest, form in zip(digests, forms, strict=False):
+            self._keep(digest, form)
 
     def _keep(self, digest: bytes | None, rows: PrivateRows) -> None:
         """Keeps a mark of rows, by which they are known again before a later spend (same_rows.py).

@@ -5,7 +5,7 @@ may therefore look into. For anybody else nothing is read, said, recorded or tim
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -50,12 +50,17 @@ def mark(rows: PrivateRows, key: bytes) -> bytes | None:
 
     A cell that stops the reading is no reason for another end of the run: then the rows are not compared.
     """
-    sketch = Sketch(key, rows.columns, most=MOST_COMPARED)
+    return marks([rows], key)[0]
+
+
+def marks(forms: Sequence[PrivateRows], key: bytes) -> list[bytes | None]:
+    """As ``mark``, of several forms of the rows of one place, the first of which has all columns; read once."""
+    sketches = [Sketch(key, form.columns, most=MOST_COMPARED) for form in forms]
     try:
-        _fill(sketch, rows)
+        _fill(sketches, forms[0])
     except Exception:  # whatever a private cell brought about stays unsaid
-        return None
-    return sketch.mark()
+        return [None for _ in forms]
+    return [sketch.mark() for sketch in sketches]
 
 
 def alike(rows: PrivateRows, other: PrivateRows, key: bytes) -> bool:
@@ -73,18 +78,21 @@ def unlike(rows: PrivateRows) -> bytes:
     return RowSketch(secrets.token_bytes(32), 0, nothing, np.zeros(len(rows.columns), np.uint64)).packed()
 
 
-def _fill(sketch: Sketch, rows: PrivateRows) -> None:
+def _fill(sketches: Sequence[Sketch], rows: PrivateRows) -> None:
     place, columns = rows.place, rows.columns
     if isinstance(place, ParquetPlace):
-        place.feed(sketch, columns)
+        for sketch in sketches:
+            place.feed(sketch, columns)
         return
     if isinstance(place, WarehousePlace) and place.rows_there() > MOST_COMPARED:
-        sketch.give_up()
+        for sketch in sketches:
+            sketch.give_up()
         return
     nothing = Schema.model_construct(columns={})
     for batch in place.batches(nothing, columns):
-        sketch.add(batch.table)
-        if sketch.full:
+        for sketch in sketches:
+            sketch.add(batch.table)
+        if sketches[0].full:
             return
 
 

@@ -17,6 +17,7 @@ from synth.privacy.accounting.composition import (
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.sources.rows.encoded import EncodedRows
+from synth.sources.rows.forest import Forest
 
 CLOSED = "this run's budget is closed; start a new run"
 PRECISION = (
@@ -155,7 +156,7 @@ class Curator:
 
     def close(self) -> None:
         """Lets go of the rows, and of mechanisms that keep sums of them; no further question is answered."""
-        if isinstance(self._rows, EncodedRows):
+        if isinstance(self._rows, EncodedRows | Forest):
             self._rows.release()
         self._rows, self._mechanisms, self._closed = None, {}, True
 

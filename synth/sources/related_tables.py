@@ -43,13 +43,17 @@ def places(
     """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
     Of one table whose persons keep their rows it is that one. At a source ``tables`` is the database's schema
-    (namespace) that holds them, None for the user's own.
+    (namespace) that holds them, None for the user's own, or a folder named with a slash, of which Spark and DuckDB read
+    Parquet files and folders of them.
     Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
     """
     if isinstance(schema, PersonsTable) and isinstance(tables, str | Path | pd.DataFrame | Place):
         return {ONE: tables if isinstance(tables, Place) else place_of(tables)}
     if source is not None:
-        return {n: placed(address(source), n if tables is None else f"{tables}.{n}") for n in schema.tables}
+        folder = folder_at(tables)
+        named = {n: n if tables is None else f"{tables}.{n}" for n in schema.tables}
+        held = named if folder is None else {n: str(_file(folder, n)) for n in schema.tables}
+        return {n: placed(address(source), table) for n, table in held.items()}
     if tables is None:
         raise UsageError("`table=` is missing; name a folder with a file for each table, or a database with `source=`")
     if not isinstance(tables, Mapping):
@@ -59,6 +63,11 @@ def places(
     if more := [str(n) for n in tables if n not in schema.tables]:
         raise UsageError(f"table {more[0]} is not in the schema, which has {', '.join(schema.tables)}")
     return {n: t if isinstance(t := tables[n], Place) else place_of(_source(t, n)) for n in schema.tables}
+
+
+def folder_at(tables: object) -> Path | None:
+    """The folder that is named beside a source; None where it is a database's schema. Privacy: public only."""
+    return Path(tables) if isinstance(tables, str | Path) and "/" in str(tables) and is_folder(Path(tables)) else None
 
 
 def _source(table: object, name: str) -> str | Path | pd.DataFrame:

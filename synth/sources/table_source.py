@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +16,14 @@ from synth.files.regular_files import is_folder
 from synth.schema.codec import Draws, Encoded
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
-from synth.sources.engines.duckdb import parquet_files
 from synth.sources.formats import csv_reader as delimited
 from synth.sources.formats import files
 from synth.sources.formats.arrow_text import check_type
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
+from synth.sources.formats.table_versions import parquet_files
 from synth.sources.formats.text_table import Digest, Table, from_frame
+from synth.sources.formats.valid_text import one_text
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
 from synth.sources.rows.persons import Persons
 from synth.sources.rows.sketch import Sketch
@@ -165,9 +167,9 @@ class ParquetPlace(FilePlace):
 
     engine = "duckdb"
 
-    @property
+    @cached_property
     def paths(self) -> list[Path]:
-        """The files, in the order of their names. Errors: InputError when a folder has none."""
+        """The files, in the order of their names. Errors: InputError when a folder has none, or not these alone."""
         return parquet_files(self.path)
 
     def check_form(self, columns: Sequence[str]) -> None:
@@ -186,7 +188,7 @@ class ParquetPlace(FilePlace):
         for path in self.paths:
             files.wanted(path, columns)
             held = pq.read_schema(path)
-            own = pa.schema([held.field(n).remove_metadata().with_nullable(True) for n in columns])
+            own = pa.schema([(n, one_text(held.field(n).type)) for n in columns])
             if result is not None and own != result:
                 odd = next(n for n in columns if own.field(n).type != result.field(n).type)
                 raise InputError(f"{path}: column {odd} is of another type in the folder's first file; write all alike")

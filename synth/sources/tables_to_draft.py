@@ -12,11 +12,11 @@ from synth.sources import named_databases
 from synth.sources.draft_related import Rows
 from synth.sources.engines import sqlite
 from synth.sources.engines.declared_keys import declared_keys
-from synth.sources.engines.duckdb import parquet_files
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
 from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.table_versions import is_delta, parquet_files
 from synth.sources.formats.text_table import Table
 from synth.sources.table_source import CsvPlace, place_of
 
@@ -37,7 +37,7 @@ def is_folder_of_tables(path: Path) -> bool:
 
     Errors: InputError for a file that cannot be read. Privacy: public only (names and headers of files).
     """
-    if not is_folder(path):
+    if not is_folder(path) or is_delta(path):
         return False
     parts = _parts(path)
     if (len(parts) > 1 or len(tables_in(path)) == 1) and len({tuple(files.header(p)) for p in parts}) == 1:

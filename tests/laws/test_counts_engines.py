@@ -162,7 +162,7 @@ def collecting(monkeypatch) -> list[str]:
     seen: list[str] = []
     for name in ("collect", "toPandas", "toArrow"):
         monkeypatch.setattr(DataFrame, name, lambda _, name=name: seen.append(name))
-    monkeypatch.setattr("synth.sources.engines.engine.FETCH", 64)
+    monkeypatch.setattr("synth.sources.engines.spark_session.PACKED", 64)
     return seen
 
 

@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 BRINGS = {  # the modules of each extra
     "databases": ("ibis", "psycopg", "sqlglot", "pyarrow_hotfix"),
     "spark": ("pyspark",),
+    "delta": ("deltalake",),
     "mbi": ("mbi", "opendp", "jax"),
     "report": ("sdmetrics", "copulas"),
     "fetch": ("folktables",),

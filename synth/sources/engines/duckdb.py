@@ -20,7 +20,6 @@ import pyarrow.types as pt
 from pyarrow import dataset
 
 from synth.errors import InputError
-from synth.files.regular_files import is_folder
 from synth.lazy import Lazy
 from synth.schema import codec
 from synth.schema.table import CATEGORICAL, Column, Schema
@@ -87,17 +86,6 @@ def sound(name: str) -> str:
     """A cell of text as DuckDB can look at it: its own functions end the whole query at bytes that are not UTF-8."""
     cell = DUCKDB.identifier(name)
     return f"CASE WHEN {cell} IS NOT NULL THEN COALESCE(TRY(decode(encode({cell}))), '{UNREADABLE}') END"
-
-
-def parquet_files(path: Path) -> list[Path]:
-    """The file, or those of a folder in the order of their names. Errors: InputError when a folder has none."""
-    if not is_folder(path):
-        return [path]
-    result = sorted(p for p in path.iterdir() if p.name.lower().endswith((".parquet", ".pq")))
-    result = [p for p in result if not p.name.startswith((".", "_"))]
-    if not result:
-        raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
-    return result
 
 
 def kind_of(kind: pa.DataType) -> Kind | None:

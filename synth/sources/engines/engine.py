@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed, spark_session
-from synth.sources.engines.duckdb import MEMORY, parquet_files, present
+from synth.sources.engines.duckdb import MEMORY, present
 from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
+from synth.sources.formats import valid_text
+from synth.sources.formats.table_versions import parquet_files
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), spark, or spark://host:7077"
@@ -151,7 +153,8 @@ class Engine:
         if self.dialect.name == "duckdb":
             present(self.backend.con, parquet_files(path), view=view)
             return self.backend.table(view)
-        read = self.backend._session.read.option("__globPaths__", "false").parquet(str(path))
+        listed = [str(p) for p in parquet_files(path)]
+        read = self.backend._session.read.option("__globPaths__", "false").parquet(*listed)
         read.createOrReplaceTempView(view)
         return self.backend.table(view)
 
@@ -182,9 +185,16 @@ class Engine:
                 yield from self.backend.to_pyarrow_batches(query, chunk_size=FETCH)
 
     def _partitions(self, query: Any) -> Iterator[pa.RecordBatch]:
-        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time."""
-        types = query.schema().to_pyarrow()
-        waiting = self.backend.raw_sql(self.backend.compile(query)).toLocalIterator(prefetchPartitions=False)
+        """Rows of an Ibis table on Spark, of which the driver holds one partition at a time: as Arrow's bytes, or row
+        by row where executors have no Python."""
+        types, session = query.schema().to_pyarrow(), self.backend._session
+        frame = self.backend.raw_sql(self.backend.compile(query))
+        if spark_session.has_python(session):
+            for batch in spark_session.fetched(session, frame):
+                cells = [valid_text.cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
+                yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
+            return
+        waiting = frame.toLocalIterator(prefetchPartitions=False)
         while rows := list(islice(waiting, FETCH)):
             columns = zip(*rows, strict=True)
             yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types)

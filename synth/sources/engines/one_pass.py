@@ -10,32 +10,31 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from synth.errors import InputError
 from synth.sources.engines import spark_session
 from synth.sources.engines.engine import FETCH, Engine
+from synth.sources.engines.spark_session import ANSWER, sent
 from synth.sources.engines.sql_branches import binned
 from synth.sources.rows import block_counts
 from synth.sources.rows.block_counts import CountPlan
 
 MOST_BINS = 400  # columns of bins of a query: PostgreSQL has room for 1,664, and tables beyond take another pass
-ANSWER = "k bigint, n binary"
 KEYS = {"postgres": "unnest(ARRAY[{0}])", "spark": "explode(array({0}))"}
 # PostgreSQL would else put each use of a position in the place of its name, and reckon it once for every use
 BARRIER = {"postgres": " OFFSET 0"}
-_with_python: dict[str, bool] = {}  # by Spark's application
 
 
 def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
     """The plan's tables, flat, of ``rows``, a query's relation whose columns p0, p1, ... are positions, or -1.
 
+    Rows that weigh have the number of parts in one more column (CountPlan), and are counted where Python is.
+
     Errors: InputError, never the engine's words.
     """
-    columns = range(1 + max(axis.column for axis in plan.axes))
+    columns = range(1 + max(axis.column for axis in plan.axes) + (plan.unit > 0))
     query = f"SELECT {', '.join(f'p{i}' for i in columns)} FROM {rows}"
     if engine.dialect.name == "duckdb":
         parts = arrow(engine, query, plan.step)
@@ -43,6 +42,8 @@ def tables(engine: Engine, rows: str, plan: CountPlan) -> list[np.ndarray]:
         return block_counts.summed(block_counts.counted(arrays, plan), plan)
     if engine.dialect.name == "spark" and has_python(engine):
         return mapped(engine, query, plan)
+    if plan.unit:
+        raise ValueError("rows that weigh are counted where Python is")
     return block_counts.summed(block_counts.split(*by_keys(engine, rows, plan), plan), plan)
 
 
@@ -57,18 +58,7 @@ def has_python(engine: Engine) -> bool:
 
     Errors: InputError where no executor is there.
     """
-    session = engine.backend._session
-    application = session.sparkContext.applicationId
-    if application not in _with_python:
-        try:
-            with spark_session.attended(session):
-                session.range(1).mapInArrow(_sent(block_counts.worker(CountPlan((), ()))), ANSWER).collect()
-            _with_python[application] = True
-        except InputError:
-            raise
-        except Exception:  # no interpreter, or one without numpy or pyarrow
-            _with_python[application] = False
-    return _with_python[application]
+    return spark_session.has_python(engine.backend._session)
 
 
 def hold(engine: Engine, query: str) -> str:
@@ -99,17 +89,9 @@ def mapped(engine: Engine, query: str, plan: CountPlan) -> list[np.ndarray]:
     session = engine.backend._session
     with engine.answering():
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(plan.step))
-        own = session.sql(query).mapInArrow(_sent(block_counts.worker(plan)), ANSWER)
-        whole = own.repartition("k").mapInArrow(_sent(block_counts.adder()), ANSWER).toArrow()
+        own = session.sql(query).mapInArrow(sent(block_counts.worker(plan)), ANSWER)
+        whole = own.repartition("k").mapInArrow(sent(block_counts.adder()), ANSWER).toArrow()
     return block_counts.joined(whole.column(0).to_pylist(), whole.column(1).to_pylist(), plan)
-
-
-def _sent(work: Any) -> Any:
-    """A worker's task with its code, since workers need not have this package."""
-    from pyspark import cloudpickle
-
-    cloudpickle.register_pickle_by_value(block_counts)
-    return work
 
 
 def by_keys(engine: Engine, rows: str, plan: CountPlan) -> tuple[np.ndarray, np.ndarray]:
@@ -170,6 +152,9 @@ def positions(engine: Engine, query: str) -> Iterator[np.ndarray]:
                 cursor.execute(query)
                 while result := cursor.fetchmany(FETCH):
                     yield np.array(result, dtype=np.int64)
+        elif has_python(engine):
+            for batch in spark_session.fetched(engine.backend._session, engine.backend.raw_sql(query)):
+                yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in batch.columns]).astype(np.int64)
         else:
             waiting = engine.backend.raw_sql(query).toLocalIterator(prefetchPartitions=False)
             while rows := list(islice(waiting, FETCH)):

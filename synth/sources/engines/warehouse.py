@@ -18,12 +18,13 @@ from synth.files.regular_files import is_file, is_folder
 from synth.schema import codec
 from synth.schema.table import Schema
 from synth.sources.engines.bounded import Bound
-from synth.sources.engines.duckdb import overflows, parquet_files
+from synth.sources.engines.duckdb import overflows
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.sql import Kind, named, position, worded
 from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
+from synth.sources.formats.table_versions import parquet_files
 from synth.sources.formats.text_table import Table, check_width
 from synth.sources.rows.encoding import Batch, plain, tables
 from synth.sources.table_source import Opened, Place
@@ -154,8 +155,8 @@ class WarehousePlace(Place):
         self, schema: Schema, draws: codec.Draws, *, person: str | None, key: bytes, most: int | None = None
     ) -> Opened:
         """Rows that stay where they are, where every column can be encoded there; else fetched ones."""
-        result = self._compiled(schema)
-        who = self._person(person) if person else None
+        result = self.compiled(schema)
+        who = self.person(person) if person else None
         if result is None or (person and (who is None or most is None)):
             return super().encoded(schema, draws, person=person, key=key, most=most)
         bound = None
@@ -166,7 +167,7 @@ class WarehousePlace(Place):
             self.__dict__.setdefault("_rows_there", rows.num_rows)
         return Opened(rows.described(), None, None, bounded=bound is not None)
 
-    def _person(self, name: str) -> str | None:
+    def person(self, name: str) -> str | None:
         """The canonical text of who a row is about in the engine's SQL; None where only the codec tells."""
         kind = self.expression.schema()[name]
         if self.engine == "postgres" and self.asked.backend.con.info.server_version < HASHES:
@@ -175,7 +176,7 @@ class WarehousePlace(Place):
             return named(name, "integer", self.source.dialect)
         return named(name, "text", self.source.dialect) if kind.is_string() else None
 
-    def _compiled(self, schema: Schema) -> dict[str, str] | None:
+    def compiled(self, schema: Schema) -> dict[str, str] | None:
         """The position of each column in the engine's SQL."""
         result = {}
         for name, column in schema.measured().items():

@@ -1,6 +1,6 @@
 """Encoded rows that stay in an engine: counted there, one pass for all tables of a question, or fetched."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Protocol
 
@@ -115,23 +115,11 @@ class WarehouseRows(EncodedRows):
         A cell that no position is known for, in a column that is never missing, comes back as such and is placed at
         random here, for each table anew: the law of a table is that of rows placed one by one.
         """
-        groupings, axes = distinct(tables)
-        if not axes:
-            return []
-        binners = [Binner(g) for g in groupings]
-        blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
-        names = list(dict.fromkeys(g.column for g in groupings))
-        wanted = _wanted(axes, blocks, [b.size + 1 for b in binners])
-        plan = CountPlan(
-            tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)),
-            tuple(blocks),
-            tuple(dict.fromkeys(wanted)),
-        )
-        counted = dict(zip(plan.tables, one_pass.tables(self._place.asked, self._settled(names), plan), strict=True))
-        return [
-            self._table(table, own[1], counted[own].reshape([plan.axes[i].size for i in own[1]]), groupings, binners)
-            for table, own in zip(axes, wanted, strict=True)
-        ]
+
+        def ask(names: Sequence[str], plan: CountPlan) -> list[np.ndarray]:
+            return one_pass.tables(self._place.asked, self._settled(names), plan)
+
+        return joint_tables(tables, ask, self._place_lost)
 
     def _settled(self, names: Sequence[str]) -> str:
         """Columns of the table as positions, or ``LOST`` in a column that is never missing."""
@@ -165,28 +153,6 @@ class WarehouseRows(EncodedRows):
         chosen = ", ".join(f"p{list(marks).index(n)} AS p{i}" for i, n in enumerate(names))
         return f"(SELECT {chosen} FROM {retained}) AS marked_rows"
 
-    def _table(
-        self,
-        axes: tuple[int, ...],
-        block: Sequence[int],
-        joint: np.ndarray,
-        groupings: Sequence[PositionGrouping],
-        binners: Sequence[Binner],
-    ) -> np.ndarray:
-        wanted = list(dict.fromkeys(axes))
-        summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
-        order = [g for g in block if g in wanted]
-        table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
-        for axis, g in enumerate(wanted):
-            table = np.moveaxis(table, axis, -1)
-            flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
-            self._place_lost(flat, groupings[g], binners[g])
-            table = np.moveaxis(flat.reshape(table.shape), -1, axis)
-        table = table[tuple(slice(groupings[g].size) for g in wanted)]
-        if len(wanted) < len(axes):
-            raise ValueError("a table must not name one grouping twice")
-        return np.ascontiguousarray(table).reshape(-1)
-
     def _place_lost(self, table: np.ndarray, grouping: PositionGrouping, binner: Binner) -> None:
         """Moves the counts (rows, bins) of the last bin to bins of positions drawn uniformly."""
         size = self._schema.columns[grouping.column].size
@@ -196,6 +162,61 @@ class WarehouseRows(EncodedRows):
             for start in range(0, left, DRAWN):
                 drawn = binner.codes(self._draws.uniform_codes(min(DRAWN, left - start), high=size))
                 table[index] += np.bincount(drawn, minlength=table.shape[1])
+
+
+Lost = Callable[[np.ndarray, PositionGrouping, Binner], None]
+
+
+def joint_tables(
+    tables: Tables, ask: Callable[[Sequence[str], CountPlan], list[np.ndarray]], place_lost: Lost | None = None
+) -> list[np.ndarray]:
+    """The tables' exact counts, int64 (cells,), by one plan of counting.
+
+    ``ask``: the plan's tables, of columns in this order. ``place_lost``: moves the counts (rows, bins) of cells that
+    are to be placed out of the last bin; without it there are none.
+    """
+    groupings, axes = distinct(tables)
+    if not axes:
+        return []
+    binners = [Binner(g) for g in groupings]
+    blocks = cover(axes, [b.size + 1 for b in binners])  # the last bin holds the cells that are to be placed
+    names = list(dict.fromkeys(g.column for g in groupings))
+    wanted = _wanted(axes, blocks, [b.size + 1 for b in binners])
+    plan = CountPlan(
+        tuple(_axis(g, b, names) for g, b in zip(groupings, binners, strict=True)),
+        tuple(blocks),
+        tuple(dict.fromkeys(wanted)),
+    )
+    counted = dict(zip(plan.tables, ask(names, plan), strict=True))
+    result = []
+    for table, own in zip(axes, wanted, strict=True):
+        joint = counted[own].reshape([plan.axes[i].size for i in own[1]])
+        result.append(_table(table, own[1], joint, groupings, binners, place_lost))
+    return result
+
+
+def _table(
+    axes: tuple[int, ...],
+    block: Sequence[int],
+    joint: np.ndarray,
+    groupings: Sequence[PositionGrouping],
+    binners: Sequence[Binner],
+    place_lost: Lost | None,
+) -> np.ndarray:
+    wanted = list(dict.fromkeys(axes))
+    summed = joint.sum(axis=tuple(i for i, g in enumerate(block) if g not in wanted))
+    order = [g for g in block if g in wanted]
+    table = np.ascontiguousarray(np.transpose(summed, [order.index(g) for g in wanted]))
+    for axis, g in enumerate(wanted):
+        table = np.moveaxis(table, axis, -1)
+        flat = np.ascontiguousarray(table).reshape(-1, table.shape[-1])
+        if place_lost is not None:
+            place_lost(flat, groupings[g], binners[g])
+        table = np.moveaxis(flat.reshape(table.shape), -1, axis)
+    table = table[tuple(slice(groupings[g].size) for g in wanted)]
+    if len(wanted) < len(axes):
+        raise ValueError("a table must not name one grouping twice")
+    return np.ascontiguousarray(table).reshape(-1)
 
 
 def _wanted(

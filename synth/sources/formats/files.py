@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +22,7 @@ from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_read
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import PLAIN as PLAIN_DIALECT
 from synth.sources.formats.csv_records import open_bytes
+from synth.sources.formats.table_versions import check_whole
 from synth.sources.formats.text_table import Table, check_names
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
@@ -87,6 +88,8 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     """
     path = Path(path)
     names = wanted(path, columns, reading.dialect)
+    if kind(path) == "parquet":
+        check_whole(path)
     if kind(path) == "csv":
         table = csv_reader.read(path, names, reading.dialect)
     else:
@@ -220,13 +223,20 @@ def read_parquet(path: Path, wanted: list[str]) -> pa.Table:
     for name in wanted:
         arrow_text.check_type(file.schema_arrow.field(name).type, name=name)
     with _damage_named(path):
-        return _as_listed(file, path).read(columns=wanted)
+        whole = _as_listed(file, path).read(columns=wanted)
+        return pa.table({n: _as_one(c) for n, c in zip(whole.column_names, whole.columns, strict=True)})
 
 
 def parquet_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     """The columns of a Parquet file, some rows at a time. Errors: InputError."""
     with _damage_named(path):
-        yield from _as_listed(pq.ParquetFile(path), path).iter_batches(columns=wanted)
+        for batch in _as_listed(pq.ParquetFile(path), path).iter_batches(columns=wanted):
+            yield pa.record_batch([_as_one(c) for c in batch.columns], names=batch.schema.names)
+
+
+def _as_one(column: Any) -> Any:
+    """A column whose texts are of the one type for all (valid_text.py), whatever their bytes are."""
+    return column.cast(valid_text.one_text(column.type), safe=False)
 
 
 def _as_listed(file: pq.ParquetFile, path: Path) -> pq.ParquetFile:

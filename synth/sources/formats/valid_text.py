@@ -43,6 +43,15 @@ def is_text(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
+def one_text(kind: pa.DataType) -> pa.DataType:
+    """The type of a column, one for all in which Arrow may hold plain texts: files of one table may differ in that.
+
+    >>> one_text(pa.string_view()), one_text(pa.int8())
+    (DataType(large_string), DataType(int8))
+    """
+    return pa.large_string() if is_text(kind) and not pt.is_dictionary(kind) else kind
+
+
 def as_bytes(array: pa.Array) -> pa.Array:
     """A column of text seen as bytes, whose validity says nothing of characters; others as they are."""
     if not is_text(array.type):

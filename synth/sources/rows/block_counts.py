@@ -46,11 +46,13 @@ class CountedAxis:
 @dataclass(frozen=True, eq=False)
 class CountPlan:
     """Joint tables to be counted: ``blocks`` are sets of axes. ``tables``: those that are asked for, each by a block
-    and those of its axes that the others are summed out to."""
+    and those of its axes that the others are summed out to. ``unit``: where it is not 0, a batch's last array says in
+    how many parts a row's root is, and the row counts as one part of so many units, rounded down."""
 
     axes: tuple[CountedAxis, ...]
     blocks: tuple[tuple[int, ...], ...]
     tables: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    unit: int = 0
 
     def shape(self, block: int) -> tuple[int, ...]:
         """Bins of each axis of a block."""
@@ -72,9 +74,25 @@ def counted(parts: Iterable[Sequence[np.ndarray]], plan: CountPlan) -> list[np.n
     joints = [np.zeros(n, dtype=np.int64) for n in plan.lengths()]
     for columns in gathered(parts, plan.step):
         bins = [code(columns[axis.column]) for code, axis in zip(codes, plan.axes, strict=True)]
-        for at, block in enumerate(plan.blocks):
-            add([bins[i] for i in block], plan.shape(at), joints[at])
+        for rows, weight in alike(columns[-1], plan.unit):
+            for at, block in enumerate(plan.blocks):
+                add([bins[i][rows] for i in block], plan.shape(at), joints[at], weight)
     return joints
+
+
+def alike(parts: np.ndarray, unit: int) -> Iterator[tuple[Any, int]]:
+    """(which rows, what each of them weighs): all of them 1 without a unit.
+
+    >>> [(rows.tolist(), weight) for rows, weight in alike(np.array([2, 1, 2]), 8)]
+    [([1], 8), ([0, 2], 4)]
+    """
+    if not unit:
+        yield slice(None), 1
+        return
+    order = np.argsort(parts, kind="stable")
+    values, first = np.unique(parts[order], return_index=True)
+    for value, rows in zip(values.tolist(), np.split(order, first[1:]), strict=True):
+        yield rows, unit // value
 
 
 def gathered(parts: Iterable[Sequence[np.ndarray]], rows: int) -> Iterator[list[np.ndarray]]:
@@ -91,17 +109,17 @@ def gathered(parts: Iterable[Sequence[np.ndarray]], rows: int) -> Iterator[list[
         yield [np.concatenate(c) for c in zip(*held, strict=True)]
 
 
-def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray) -> None:
-    """Adds rows, given by their bin on each axis, to flat joint counts."""
+def add(codes: Sequence[np.ndarray], shape: tuple[int, ...], joint: np.ndarray, weight: int = 1) -> None:
+    """Adds rows of a ``weight``, given by their bin on each axis, to flat joint counts."""
     kind = np.dtype(np.int16 if len(joint) < 1 << 15 else np.int32 if len(joint) < 1 << 31 else np.int64)
     flat: np.ndarray = codes[0].astype(kind)
     for axis, size in zip(codes[1:], shape[1:], strict=True):
         np.multiply(flat, kind.type(size), out=flat)
         np.add(flat, axis.astype(kind, copy=False), out=flat)
     if len(flat) < len(joint) // 4:
-        np.add.at(joint, flat.astype(np.intp), 1)
+        np.add.at(joint, flat.astype(np.intp), weight)
     else:
-        joint += np.bincount(flat, minlength=len(joint))
+        joint += np.bincount(flat, minlength=len(joint)) * weight
 
 
 def summed(joints: Sequence[np.ndarray], plan: CountPlan) -> list[np.ndarray]:
@@ -129,6 +147,22 @@ def worker(plan: CountPlan) -> Callable[[Iterator[Any]], Iterator[Any]]:
         tables = summed(counted(parts, plan), plan)
         flat = np.concatenate([*tables, np.zeros(0, dtype=np.int64)])
         yield _answer({at // CHUNK: flat[at : at + CHUNK] for at in range(0, len(flat), CHUNK)})
+
+    return work
+
+
+def packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What a worker does with rows that are fetched: each record batch as bytes, beside how many rows it has."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as out:
+                out.write_batch(batch)
+            packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([pa.array([batch.num_rows], pa.int64()), packed], ["k", "n"])
 
     return work
 

@@ -2,10 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from synth.questions.linked import FAR, NEAR, View, placed
+from synth.sources.rows.encoded import Tables
+from synth.sources.rows.marginals import MarginalCounter
+
+HELD = 32  # weights whose rows are counted side by side
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,6 +109,24 @@ class Forest(Mapping[str, Branch]):
                     some = chosen[start : start + step]
                     yield number, {c: self._column(table, c, near[some], far[some]) for c in columns}
 
+    def weighed(self, table: str, view: View, tables: Tables, unit: int) -> list[np.ndarray]:
+        """Tables over the rows or pairs of a view, each of which counts ``unit`` // parts: int64 (cells,) each.
+
+        Rows of one weight are counted together. Privacy: reads rows, exact.
+        """
+        empty = MarginalCounter(tables)
+        totals = [np.zeros(prod(g.size for g in t), dtype=np.int64) for t in tables]
+        counters: dict[int, MarginalCounter] = {}
+        for parts, batch in self.strata(table, view, empty.columns, empty.step):
+            if parts not in counters and len(counters) == HELD:
+                _weigh(counters, totals, unit)
+            counters.setdefault(parts, MarginalCounter(tables)).add(batch)
+        _weigh(counters, totals, unit)
+        return totals
+
+    def release(self) -> None:
+        """Lets go of what others hold for these rows: nothing, where nobody does."""
+
     def _column(self, table: str, name: str, near: np.ndarray, far: np.ndarray) -> np.ndarray:
         """Positions of a column for pairs of rows: of the row itself, of the other one, or of an ancestor."""
         owner, column, other = placed(name)
@@ -114,6 +137,14 @@ class Forest(Mapping[str, Branch]):
                 raise ValueError(f"{owner} is no ancestor of {table}")
             rows, at = self._branches[at].parent[rows], above
         return self._branches[owner].columns[column][rows]
+
+
+def _weigh(counters: dict[int, MarginalCounter], totals: list[np.ndarray], unit: int) -> None:
+    """Adds counts of rows of one weight each to the totals, and forgets them."""
+    for parts, counter in counters.items():
+        for total, table in zip(totals, counter.tables(), strict=True):
+            total += table * (unit // parts)
+    counters.clear()
 
 
 def _selected(branch: Branch, view: View) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
