@@ -300,7 +300,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
     **{  # a method's own runs, on the table that its page names
         f"families-{m}": partial(of_families, lambda r, m=m: r["method"] == m and r["table"] != "adult")
-        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db", "online_weights")
+        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db", "online_weights", "dp_autogan")
     },
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},

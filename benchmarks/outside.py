@@ -24,6 +24,7 @@ ALL = (
     *("dpmm mst", "dpmm aim"),
 )
 BESIDE = {  # packages beside torch, where the name alone does not say
+    "smartnoise-synth": ("smartnoise-synth", "packaging"),  # which it uses, and does not ask for
     "dp-merf": ("numpy<1.24", "pandas<2.1", "scikit-learn<1.3", "xgboost<2", "autodp", "seaborn", "future"),
 }
 INSIDE = {
