@@ -49,6 +49,7 @@ print("{}")
 """,
     "dp-merf": """
 import json, os, runpy, sys, types
+import autodp.rdp_acct  # first, or its modules wait for each other
 import numpy as np, pandas as pd, sklearn.linear_model
 kind, epsilon, source, out, checkout, numbers = sys.argv[1:7]
 if float(epsilon) != 1:
@@ -86,7 +87,7 @@ def kept(self, made, label):  # what its classifier would have learnt from is th
 sklearn.linear_model.LogisticRegression.fit = kept
 os.chdir(os.path.join(checkout, "code_tab"))
 sys.path.insert(0, os.getcwd())
-settings = "--dataset adult --private 1 --epochs 8000 --batch 0.1 --num_features 2000 --repeat 1 --classifiers 0"
+settings = "--dataset adult --private 1 --repeat 1 --classifiers 0"  # all else by its defaults
 sys.argv = ["single_generator_priv_all.py", *settings.split()]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """,
