@@ -43,7 +43,8 @@ USED_FOR = ("table", "way", "runs", "named", "second", "pairs", "columns", "erro
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
-    *("Algorithm 1", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
+    *("Algorithm 1", "Algorithm 1, published form", "Algorithm 1, a fixed quarter", "Algorithm 1, fixed directions"),
+    *("Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
     *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
     *("single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture"),
 )
@@ -199,7 +200,7 @@ USED = {
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
-    *("fire", "mbi_fit", "synmeter", "report_time"),
+    *("fire", "mbi_fit", "synmeter", "report_time", "figure1"),
     *("priors_beside", "related_floor", "related_priors", "areas"),
 )
 SECONDS = {"seconds": 1}
@@ -222,7 +223,11 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
         {"where": lambda r: r["how"] in ("replaced", "public"), "spread": True, "runs": "runs"},
     ),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
-    "outside": (("outside", "method epsilon", LONG), {}),
+    "outside": (("outside", "method epsilon", LONG), {"runs": "runs"}),
+    "latent-flow": (
+        ("latent_flow", "options epsilon", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
+        {"where": lambda r: r["epsilon"] is not None, "runs": "runs"},
+    ),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
     "published": (
         ("table1", "method epsilon", SLICED | SECONDS),
@@ -295,7 +300,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
     **{  # a method's own runs, on the table that its page names
         f"families-{m}": partial(of_families, lambda r, m=m: r["method"] == m and r["table"] != "adult")
-        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db", "online_weights")
+        for m in (*families.METHODS, "slice_wasserstein", "mwem", "small_db", "online_weights", "dp_autogan")
     },
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},

@@ -82,7 +82,7 @@ def descent(rows: int, cell: Row) -> Descent:
     """The plan: the noise is what the steps' budget asks for."""
     adjacency = Adjacency(relation=Relation.ZERO_OUT)
     grant = Grant(epsilon=cell["epsilon"], delta=1e-5, adjacency=adjacency, mu=calibrate(cell["epsilon"], 1e-5))
-    rate = whole_rate(POINTS / rows * (1 if cell["variant"] == "conditional" else CLASSES))
+    rate = whole_rate(min(POINTS / rows * (1 if cell["variant"] == "conditional" else CLASSES), 1.0))
     step_sigma = setting(LABEL_ONLY, grant, public_rows=rows).step_sigma
     assert step_sigma is not None
     levels = np.kron(np.eye(SIDE**2), np.linspace(0, 1, LEVELS)[:, None]) / SIDE

@@ -91,6 +91,7 @@ SAYS = Texts(
         "rows_each": "About how many rows each teacher learns from.",
         "sample": "Where rate is below 1: rows that are not drawn count as empty (zeros) or leave nothing (fixed).",
         "set_rate": "How fast the condensed rows move.",
+        "splines": "Curves that bend random draws before the decoder; 0 leaves them normal.",
         "steps": "Steps of the training: more fit better, and take longer.",
         "sum_share": "Share of the features for single columns beside the label.",
         "threshold": "How far off an answer must be to be counted, in parts of the largest noise.",

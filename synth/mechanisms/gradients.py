@@ -15,7 +15,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
-from synth.questions.gradients import FLOW, KERNEL, RATES, TRANSPORT
+from synth.questions.gradients import AUTOENCODER, FLOW, KERNEL, RATES, TRANSPORT
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +150,8 @@ class PerExampleGradients:
     def __init__(self, plan: Descent) -> None:
         self.sizes = plan.sizes
         self.network: Any = networks.of(plan)
-        self.mapped, self.field = plan.network in MAPPED, plan.network == KERNEL
+        self.mapped = plan.network in MAPPED or (plan.network == AUTOENCODER and plan.depth > 0)
+        self.field = plan.network == KERNEL
         self.module = self.network if self.mapped or self.field else self._hooked()
 
     def _hooked(self) -> Any:

@@ -7,6 +7,7 @@ arrays, in the order in which a network lists its parameters.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import nn
 
 from synth.numeric import kernel_field, row_models
 from synth.numeric.no_weights import SLOPE, zeroed
-from synth.questions.gradients import AUTOENCODER, CRITIC, KERNEL, Descent
+from synth.questions.gradients import AUTOENCODER, CRITIC, KERNEL, KNOTS, Descent
 
 NARROWEST, WIDEST = -6.0, 2.0  # log variance of a latent draw, kept within
 
@@ -42,37 +43,46 @@ class Critic(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """A row to the law of a latent draw (``latent`` numbers), and a draw to a distribution for each column."""
+    """A row to the law of a latent draw (``latent`` numbers), and a draw to a distribution for each column.
 
-    def __init__(self, sizes: Sequence[int], *, hidden: int, latent: int) -> None:
+    Latent draws of synthetic rows are normal, or ``splines`` from normal ones that are trained with all else.
+    """
+
+    def __init__(self, sizes: Sequence[int], *, hidden: int, latent: int, splines: int = 0) -> None:
         super().__init__()
         self.sizes, self.latent = list(sizes), latent
+        self.splines: Any = None  # the decoder's bias is the last parameter with and without them
+        if splines:
+            self.splines = row_models.spline(latent, hidden=hidden, knots=KNOTS, transforms=splines)
         self.encoder = nn.Sequential(nn.Linear(sum(sizes), hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 2 * latent))
         self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, sum(sizes)))
 
-    def forward(self, rows: torch.Tensor, draws: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Logits (batch, G) of each row's own latent draw, and that draw's mean and log variance."""
-        mean, spread = self.encoder(rows).split(self.latent, dim=1)
-        spread = spread.clamp(NARROWEST, WIDEST)
-        return self.decoder(mean + draws * torch.exp(spread / 2)), mean, spread
-
-    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
+    def forward(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
         """Each row's negative evidence bound, (batch,), from one latent draw each.
 
-        **Source**: Kingma and Welling, arXiv 1312.6114, equation 10.
+        **Source**: Kingma and Welling, arXiv 1312.6114, equation 10; with splines equation 6.
         """
-        logits, mean, spread = self(rows, draws)
-        heads = zip(logits.split(self.sizes, dim=1), rows.split(self.sizes, dim=1), strict=True)
-        misfit = sum(-(row * nn.functional.log_softmax(head, dim=1)).sum(1) for head, row in heads)
-        return misfit + 0.5 * (mean**2 + spread.exp() - spread - 1).sum(1)
+        mean, spread = self.encoder(rows).split(self.latent, dim=-1)
+        spread = spread.clamp(NARROWEST, WIDEST)
+        place = mean + draws * torch.exp(spread / 2)
+        heads = zip(self.decoder(place).split(self.sizes, dim=-1), rows.split(self.sizes, dim=-1), strict=True)
+        misfit = sum(-(row * nn.functional.log_softmax(head, dim=-1)).sum(-1) for head, row in heads)
+        if self.splines is None:
+            return misfit + 0.5 * (mean**2 + spread.exp() - spread - 1).sum(-1)
+        scores, volume = self.splines().call_and_ladj(place)
+        return misfit + 0.5 * (scores**2 - spread - draws**2).sum(-1) - volume
+
+    def losses(self, rows: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
+        """As ``forward``."""
+        return self(rows, draws)
 
     def distributions(self, draws: torch.Tensor) -> torch.Tensor:
-        """Probabilities (batch, G), which sum to one over each column's groups."""
-        heads = self.decoder(draws).split(self.sizes, dim=1)
+        """Probabilities (batch, G) at standard normal draws, which sum to one over each column's groups."""
+        heads = self.decoder(draws if self.splines is None else self.splines().inv(draws)).split(self.sizes, dim=1)
         return torch.cat([torch.softmax(h, dim=1) for h in heads], dim=1)
 
 
-def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0) -> Critic | Autoencoder:
+def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0, splines: int = 0) -> Critic | Autoencoder:
     """A critic or an autoencoder, its weights all zero until ``load`` sets them. Errors: ValueError.
 
     >>> len(arrays(network("critic", [2, 3], hidden=4)))
@@ -80,15 +90,16 @@ def network(kind: str, sizes: Sequence[int], *, hidden: int, latent: int = 0) ->
     """
     if kind not in (CRITIC, AUTOENCODER):
         raise ValueError(f"networks are {CRITIC}, {AUTOENCODER}")
-    with torch.device("meta"):  # no draw from torch's global generator
-        made = Critic(sizes, hidden=hidden) if kind == CRITIC else Autoencoder(sizes, hidden=hidden, latent=latent)
-    return zeroed(made.to_empty(device="cpu"))
+    with row_models.undrawn():
+        if kind == CRITIC:
+            return zeroed(Critic(sizes, hidden=hidden))
+        return zeroed(Autoencoder(sizes, hidden=hidden, latent=latent, splines=splines))
 
 
 def of(plan: Descent) -> nn.Module:
     """The network whose gradients a descent tells, its weights all zero."""
     if plan.network in (CRITIC, AUTOENCODER):
-        return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent)
+        return network(plan.network, plan.sizes, hidden=plan.hidden, latent=plan.latent, splines=plan.depth)
     return kernel_field.KernelField(plan) if plan.network == KERNEL else row_models.of(plan)
 
 
@@ -113,6 +124,13 @@ def start(made: nn.Module, *, rng: np.random.Generator) -> None:
             drawn = rng.standard_normal(tuple(layer.weight.shape)) * scale / sqrt(wide)
             load_one(layer.weight, drawn)
             load_one(layer.bias, np.zeros(layer.bias.shape))
+
+
+def straighten(splines: nn.Module) -> None:
+    """Sets splines to the identity: the last layer of each conditioner zero."""
+    for part in splines.transforms:  # type: ignore[union-attr]
+        for parameter in list(part.parameters())[-2:]:
+            load_one(parameter, np.zeros(parameter.shape))
 
 
 def load_one(parameter: torch.Tensor, values: np.ndarray) -> None:

@@ -28,6 +28,17 @@ def undrawn() -> Iterator[None]:
         torch.set_rng_state(before)
 
 
+def spline(features: int, *, hidden: int, knots: int, transforms: int) -> nn.Module:
+    """Neural splines from numbers (..., features) to normal scores, one transform after the other.
+
+    Privacy: public only.
+    """
+    import zuko
+
+    with undrawn():
+        return zuko.flows.NSF(features, bins=knots, transforms=transforms, hidden_features=(hidden,)).transform
+
+
 class Flow(nn.Module):
     """A neural spline flow on normal scores: a row's groups are spread over their shares by draws of its own.
 
@@ -39,12 +50,8 @@ class Flow(nn.Module):
     places: torch.Tensor
 
     def __init__(self, sizes: Sequence[int], *, hidden: int, knots: int, shares: np.ndarray) -> None:
-        import zuko
-
         super().__init__()
-        with undrawn():
-            made = zuko.flows.NSF(len(sizes), bins=knots, transforms=TRANSFORMS, hidden_features=(hidden,))
-        self.transform = made.transform
+        self.transform = spline(len(sizes), hidden=hidden, knots=knots, transforms=TRANSFORMS)
         parts = [s / s.sum() for s in np.split(np.asarray(shares, dtype=float), np.cumsum(sizes)[:-1])]
         self.ends = [np.cumsum(p) for p in parts]
         low = np.concatenate([e - p for e, p in zip(self.ends, parts, strict=True)])

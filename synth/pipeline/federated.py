@@ -21,13 +21,14 @@ from synth.generators import GENERATORS
 from synth.generators.base import Ask, Setting
 from synth.generators.gradients.taught import Pulled
 from synth.pipeline.charged_run import ChargedRun, checked_and_charged
-from synth.pipeline.fit_and_draw import fit_and_sample
+from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Quiet, Reporter
-from synth.pipeline.run import requested
+from synth.pipeline.run import about_release, requested
 from synth.pipeline.same_rows import anybody
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
+from synth.release.card.sites import of_sites
 from synth.schema.dataset import ONE
 from synth.schema.table import Schema
 
@@ -50,7 +51,8 @@ class Site:
 class Federated:
     """A table from one generator of several sites. ``spent``: by site its ledger's number of the charge.
 
-    ``epsilon_derived``: by site the accountant's epsilon of all that it answered.
+    ``epsilon_derived``: by site the accountant's epsilon of all that it answered. ``card``: of the release, with a line
+    for each site; ``paths``: its files by role, where a folder ``out`` was named.
 
     Privacy: released answers only.
     """
@@ -59,6 +61,8 @@ class Federated:
     model: Any
     spent: Mapping[str, int]
     epsilon_derived: Mapping[str, float]
+    card: Mapping[str, Any]
+    paths: Mapping[str, str]
 
 
 def federated(
@@ -77,7 +81,7 @@ def federated(
     """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
 
     ``schema``, ``seed``, ``num_rows``, ``reporter`` and ``options``: as of ``synth.run`` (``relation``, ``unit``,
-    ``options``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person
+    ``options``, ``out``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person
     should be in one site: who is in two is in two runs.
 
     **Guarantee**: for each site all that leaves it is (epsilon, delta)-DP for the relation on its rows, whatever the
@@ -115,13 +119,32 @@ def federated(
         for run in runs.values():
             run.shut()
         made = fit_and_sample(generator, releases, setting, reporter or Quiet(), seed=seed, num_rows=num_rows)
+        most = max(runs.values(), key=lambda run: run.epsilon_derived)
+        about = of_sites(about_release(most, made, releases), [_site(n, run) for n, run in runs.items()])
+        given = most.plan.request
+        how = {"raw_text": given.raw_text, "dialect": given.dialect}
+        paths = write(given.out, made, releases, setting, about, reporter or Quiet(), **how)
     table = pd.DataFrame({n: a.to_pandas() for n, a in made.texts[ONE].items()})
     return Federated(
         table=table,
         model=made.model,
         spent={n: r.line.number for n, r in runs.items() if r.line is not None},
         epsilon_derived={n: r.epsilon_derived for n, r in runs.items()},
+        card=about,
+        paths=paths,
     )
+
+
+def _site(name: str, run: ChargedRun) -> dict[str, Any]:
+    """A site's line on the card."""
+    assert run.line is not None
+    entry = {"number": run.line.number, "hash": run.line.hash}
+    return {
+        "site": name,
+        "dataset": run.plan.request.dataset,
+        "epsilon_derived": run.epsilon_derived,
+        "ledger_entry": entry,
+    }
 
 
 def together(settings: Sequence[Setting]) -> Setting:

@@ -218,6 +218,9 @@ class _Answers:
         if isinstance(question, LAST) or self.asked[-1][1] > ROOM:
             _able(question)
             raise Enough
+        if isinstance(question, Slices) and question.drawn:  # of the rows that were made up, as large a part
+            few, (drawn, whole) = len(next(iter(rows.values()))), question.drawn
+            question = replace(question, drawn=(max(round(drawn * few / whole), 1), few))
         return real.answer(question, rows, noise)
 
     def _counts(self, question: Counts) -> CountsRelease:

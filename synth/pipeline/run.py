@@ -5,7 +5,7 @@ are read (charged_run.py). From the last answer on, all is post-processing.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
@@ -26,6 +26,7 @@ from synth.pipeline.run_options import RunOptions
 from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import to_learn
 from synth.privacy.noise import SystemNoise
+from synth.questions import Release
 from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
@@ -154,9 +155,7 @@ def _released(
         given=charged_run.given,
     )
     seconds = time.perf_counter() - started
-    card = {**charged_run.card(num_rows=0), "constraints": made.retained, "seed": made.seed, **made.about_fit()}
-    card["rows"] = {**card["rows"], **made.about_rows}
-    card["release_kinds"] = kinds_of(type(r) for r in releases)
+    card = about_release(charged_run, made, releases)
     paths = write(
         request.out,
         made,
@@ -169,6 +168,14 @@ def _released(
         dialect=request.dialect,
     )
     return made, card, paths, seconds
+
+
+def about_release(charged_run: ChargedRun, made: Made, releases: Sequence[Release]) -> dict[str, Any]:
+    """The card of what was made, but for what only its files tell."""
+    card = {**charged_run.card(num_rows=0), "constraints": made.retained, "seed": made.seed, **made.about_fit()}
+    card["rows"] = {**card["rows"], **made.about_rows}
+    card["release_kinds"] = kinds_of(type(r) for r in releases)
+    return card
 
 
 def learn_schema(

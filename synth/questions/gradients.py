@@ -14,6 +14,7 @@ CRITIC, AUTOENCODER, FLOW, DENOISER = "critic", "autoencoder", "flow", "denoiser
 TRANSPORT, CLASSIFIER, KERNEL = "transport", "classifier", "kernel"
 NETWORKS = (CRITIC, AUTOENCODER, FLOW, DENOISER, TRANSPORT, CLASSIFIER, KERNEL)
 TRANSFORMS = 2  # of a flow, one after the other
+KNOTS = 6  # of each spline between normal draws and an autoencoder's latent ones
 FINE = 4096  # lattice units to a deviation of the noise: rounding moves a clipped gradient little on it
 RATES = 2**32  # sampling rates are whole parts of this, so that a row is drawn with exactly its rate
 LEFT = 0.5  # of the clip: where rounding to the nearest would take more, numbers are truncated towards zero
@@ -31,7 +32,8 @@ def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0, dept
     target = sizes[depth] if kind == CLASSIFIER else 0
     parts: dict[str, list[tuple[int, ...]]] = {
         CRITIC: [(groups, hidden, hidden, 1)],
-        AUTOENCODER: [(groups, hidden, 2 * latent), (latent, hidden, groups)],
+        AUTOENCODER: [(groups, hidden, 2 * latent), (latent, hidden, groups)]
+        + [(latent, hidden, latent * (3 * KNOTS - 1))] * depth,
         FLOW: [(columns, hidden, columns * (3 * depth - 1))] * TRANSFORMS,
         DENOISER: [(groups, hidden, hidden, groups)],
         TRANSPORT: [(groups, hidden)],
@@ -58,14 +60,14 @@ def lengthening(lattice: float, numbers: int, *, clip: float) -> float:
 class Descent:
     """What all steps of one training share, and what they cost together.
 
-    ``network``: one of ``NETWORKS``, on the one-hot groups of ``bins``, of ``hidden`` units; each row has ``latent``
-    draws of its own. ``depth``: knots of a flow, noisy copies of a row for a denoiser, the target's place for a
-    classifier; ``scale``: blur of a transport; ``shares`` (groups,): of a flow's columns, public. A kernel has
-    ``hidden`` points, ``coordinates`` (groups, d) of the groups, widths ``scales`` and, where there is one, the
-    ``label``'s place. ``last``: clip and noise of the last step, as a part of the first one's; between they fall evenly
-    on a logarithmic scale, and an answer is told in units of its own step's clip. At each of ``steps`` every row enters
-    with probability ``rate``; its gradient is scaled down to length ``clip``; the sum is told with Gaussian noise of
-    deviation ``sigma`` on each number.
+    ``network``: one of ``NETWORKS``, on the one-hot groups of ``bins``, of ``hidden`` units; each row has
+    ``latent`` draws of its own. ``depth``: knots of a flow, noisy copies of a row for a denoiser, the target's
+    place for a classifier, splines of an autoencoder's latent law; ``scale``: blur of a transport; ``shares``
+    (groups,): of a flow's columns, public. A kernel has ``hidden`` points, ``coordinates`` (groups, d) of the
+    groups, widths ``scales`` and, where there is one, the ``label``'s place. ``last``: clip and noise of the last
+    step, as a part of the first one's; between they fall evenly on a logarithmic scale, and an answer is told in
+    units of its own step's clip. At each of ``steps`` every row enters with probability ``rate``; its gradient is
+    scaled down to length ``clip``; the sum is told with Gaussian noise of deviation ``sigma`` on each number.
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -105,6 +107,8 @@ class Descent:
         drawn = {FLOW: len(self.bins), DENOISER: self.depth * (len(self.bins) + 1)}.get(self.network)
         if drawn is not None and (self.depth < 1 or self.latent != drawn):
             raise ValueError("a flow needs a draw for each column, a denoiser one more for each copy")
+        if self.network == AUTOENCODER and self.depth and self.latent < 2:
+            raise ValueError("a flow of latent draws needs two numbers of them at least")
         if self.network == FLOW and not (
             self.depth > 1
             and len(self.shares) == sum(self.sizes)

@@ -132,7 +132,11 @@ def _release(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield _("chosen among candidates"), prose(about["selection"]["in_words"])
     if in_words(about):
         yield _("what the choice costs"), prose(about["selection"]["statement"])
-    yield _("ledger entry"), f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"
+    if "sites" not in about:
+        yield _("ledger entry"), f"{about['ledger_entry']['number']} ({about['ledger_entry']['hash']})"
+    for site in about.get("sites") or ():
+        entry = site["ledger_entry"]
+        yield _("ledger entry of {site}").format(site=site["site"]), f"{entry['number']} ({entry['hash']})"
     yield _("schema SHA-256"), about["schema_sha256"]
 
 

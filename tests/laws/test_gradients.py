@@ -23,8 +23,12 @@ from tests.evil_twins import Counted
 SIZES = (3, 2)
 BINS = tuple(Bins.each(n, s) for n, s in zip("ab", SIZES, strict=True))
 EVERY = np.array([(i, j) for i in range(3) for j in range(2)])
-NETWORKS = [("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)]
+NETWORKS = [
+    *(("critic", 0), ("autoencoder", 2), ("flow", 2), ("denoiser", 6), ("transport", 0), ("classifier", 0)),
+    ("latent flow", 2),
+]
 SHAPES = {
+    "latent flow": {"network": "autoencoder", "depth": 2},
     "flow": {"depth": 3, "shares": np.array([0.5, 0.3, 0.2, 0.6, 0.4])},
     "denoiser": {"depth": 2},
     "transport": {"scale": 0.5},
@@ -35,7 +39,6 @@ SHAPES = {
 def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=3):
     return Descent(
         purpose="d",
-        network=network,
         bins=BINS,
         hidden=4,
         latent=latent,
@@ -43,7 +46,7 @@ def descent(network="critic", latent=0, *, clip=0.5, sigma=1.0, rate=1.0, steps=
         sigma=sigma,
         rate=rate,
         steps=steps,
-        **SHAPES.get(network, {}),
+        **{"network": network, **SHAPES.get(network, {})},
     )
 
 

@@ -82,9 +82,7 @@ class DPFlow(TrainedModel):
         """The identity: conditioners whose last layers are zero."""
         made = networks.of(plan)
         networks.start(made, rng=np.random.default_rng(common.PUBLIC_SEED))
-        for part in made.transform.transforms:  # type: ignore[union-attr]
-            for parameter in list(part.parameters())[-2:]:
-                networks.load_one(parameter, np.zeros(parameter.shape))
+        networks.straighten(made.transform)  # type: ignore[arg-type]
         return made
 
     def mixture(

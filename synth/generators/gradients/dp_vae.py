@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import TrainedModel
+from synth.generators.method import check_range
 from synth.generators.product_mixture.model import Product
 from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
-from synth.questions import CountsRelease, DescentRelease, TaughtRelease
+from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ class DPVae(TrainedModel):
 
     ``steps``: each over a Poisson sample of ``rate`` of the rows, gradients clipped to ``clip``. ``oneway_share``: part
     of mu**2 for one-way counts, which give the row count, groups (at most about ``groups`` a column) and starting
-    point. ``hidden``: units of each layer; ``latent``: numbers of a latent draw; ``learning_rate``: of Adam.
+    point. ``hidden``: units of each layer; ``latent``: numbers of a latent draw; ``splines``: between normal draws and
+    latent ones, a flow trained with all else; ``learning_rate``: of Adam.
     **Guarantee**: asks within the run's budget; ``fit`` sees releases only.
-    **Source**: Kingma and Welling, arXiv 1312.6114; DP-SGD: Abadi et al., arXiv 1607.00133, Algorithm 1.
+    **Source**: Kingma and Welling, arXiv 1312.6114; DP-SGD: Abadi et al., arXiv 1607.00133, Algorithm 1; a flow of
+    latent draws: Jiang and Sun, DP-LFlow (2023), whose encoder is trained first.
     """
 
     name: str = "dp_vae"
@@ -49,6 +52,7 @@ class DPVae(TrainedModel):
     groups: int = 20
     hidden: int = 64
     latent: int = 4
+    splines: int = 0
     learning_rate: float = 6e-3
     ranges: ClassVar[Mapping[str, Range]] = {
         "steps": STEPS,
@@ -58,11 +62,29 @@ class DPVae(TrainedModel):
         "groups": Between(2, 1000),
         "hidden": Between(1, 4096),
         "latent": Between(1, 256),
+        "splines": Between(0, 8),
         "learning_rate": RATE,
     }
 
     network = AUTOENCODER
     purpose = PURPOSE
+
+    def check_together(self) -> None:
+        """Errors: UsageError for splines of a single number, which a flow cannot turn."""
+        super().check_together()
+        if self.splines:
+            check_range("latent", self.latent, Between(2, 256), method=f"{self.name} with splines")
+
+    def shape(self, ground: common.Ground) -> dict[str, Any]:
+        """The autoencoder, and the splines of its latent law."""
+        return {**super().shape(ground), "depth": self.splines}
+
+    def begun(self, plan: Descent, ground: common.Ground) -> torch.nn.Module:
+        """As every network, latent draws normal."""
+        made = super().begun(plan, ground)
+        if self.splines:
+            networks.straighten(made.splines)  # type: ignore[arg-type]
+        return made
 
     def mixture(
         self, trained: DescentRelease | TaughtRelease, made: common.embedding.ColumnEstimates, rng: np.random.Generator

@@ -161,6 +161,15 @@ class Earlier(Part):
     hash: str
 
 
+class SiteCharge(Part):
+    """A site of several to which one generator was fitted: what its own rows cost, by its own ledger."""
+
+    site: str
+    dataset: str | None
+    epsilon_derived: float = Field(ge=0, allow_inf_nan=False)
+    ledger_entry: Entry
+
+
 class InAll(Part):
     """The sum for whoever is in a release and in all earlier ones that it rests on."""
 
@@ -212,6 +221,7 @@ class Card(Part):
     areas: list[AreasStated] | None = None
     earlier_releases: list[Earlier] | None = None
     in_all_releases: InAll | None = None
+    sites: list[SiteCharge] | None = None
 
 
 def json_schema() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from synth.files import regular_files
 from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
-from synth.release.card import areas, choice, totals
+from synth.release.card import areas, choice, sites, totals
 from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
@@ -101,6 +101,7 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
         yield "it is of a preview, made of public rows only; run on the private table for a release"
     yield from choice.problems(about)
     yield from totals.problems(about)
+    yield from sites.problems(about)
     yield from _mechanism_problems(about)
     epsilon, derived = about["epsilon"], _whole(about)
     if derived > epsilon * (1 + TOLERANCE):

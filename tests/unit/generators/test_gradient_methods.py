@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.options import with_options
-from synth.numeric.networks import network, start
+from synth.numeric.networks import arrays, load, network, start, straighten
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.questions import DescentRelease
@@ -130,6 +131,37 @@ def test_the_autoencoder_learns_what_belongs_together():
     ).frame
     ages = table.assign(age=table["age"].astype(float)).groupby("ill")["age"].mean()
     assert ages["yes"] - ages["no"] > 8
+
+
+def test_a_flow_of_latent_draws_is_trained_with_the_rest_kept_and_drawn_from_again(tmp_path):
+    """One training, one price, one refit; splines of a single number are refused in words."""
+    first = made("dp_vae", out=tmp_path / "r", num_rows=200, options={"splines": 2})
+    assert 1.0 - 1e-6 < first.epsilon_derived <= 1.0
+    assert synth.app_api.refit(tmp_path / "r", seed=1, num_rows=200).frame.equals(first.frame)
+    with pytest.raises(UsageError, match=r"options\.latent=1"):
+        with_options(GENERATORS["dp_vae"], {"splines": 1, "latent": 1})
+
+
+def test_the_bound_with_splines_is_that_of_the_latent_density_which_they_draw_from():
+    """-log p(row | z) - log p(z) + log q(z | row), the density at z by the splines' own Jacobian; zero weights in the
+    last layers leave draws as they are."""
+    plan_of = {"sizes": [3, 2], "hidden": 5, "latent": 2}
+    net, plain = network("autoencoder", **plan_of, splines=2), network("autoencoder", **plan_of)
+    start(net, rng=np.random.default_rng(3))
+    row, draw = torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0]]), torch.tensor([[0.3, -1.2]])
+    mean, spread = net.encoder(row).split(2, dim=1)
+    z = mean + draw * torch.exp(spread / 2)
+    turn = torch.autograd.functional.jacobian(lambda x: net.splines()(x)[0], z)[:, 0]
+    normal = torch.distributions.Normal(0.0, 1.0)
+    latent = normal.log_prob(net.splines()(z)).sum() + torch.linalg.slogdet(turn)[1]
+    posterior = torch.distributions.Normal(mean, torch.exp(spread / 2)).log_prob(z).sum()
+    rows = torch.cat([h.log_softmax(1) for h in net.decoder(z).split([3, 2], dim=1)], dim=1)
+    assert abs(turn[0, 1]) + abs(turn[1, 0]) > 1e-3
+    assert net.losses(row, draw).item() == pytest.approx((posterior - latent - (rows * row).sum()).item(), abs=1e-4)
+    assert torch.allclose(net.splines()(net.splines().inv(draw)), draw, atol=1e-4)
+    straighten(net.splines)
+    load(plain, arrays(net)[-8:])
+    assert torch.allclose(net.distributions(draw), plain.distributions(draw), atol=1e-5)
 
 
 @pytest.mark.parametrize(

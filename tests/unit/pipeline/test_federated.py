@@ -1,13 +1,19 @@
 """Two sites, one generator: each pays for itself, answers add up with the noise that the method reckons with."""
 
+import json
+
+import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 
 import synth
-from synth.errors import BudgetError, UsageError
+from synth.errors import BudgetError, InputError, UsageError
 from synth.pipeline import federated
 from synth.privacy.ledger.ledger import Ledger
 from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.release.card import model
+from synth.report import card_page
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.Schema.parse(SMALL)
@@ -35,6 +41,28 @@ def test_each_site_pays_for_itself_and_one_table_is_made(tmp_path, relation):
         assert (entry.epsilon, entry.dataset, entry.number) == (2.0, name, made.spent[name])
         assert 1.8 < made.epsilon_derived[name] <= 2.0
     assert made.model.total == pytest.approx(600, rel=0.2)
+
+
+def test_one_release_folder_names_every_sites_line_and_can_be_drawn_from_again(tmp_path):
+    """The card holds for each site; a site that spent more than it lists is noticed."""
+    out = tmp_path / "out"
+    made = synth.federated(
+        sites(tmp_path), schema=SCHEMA, epsilon=2.0, delta=1e-6, seed=1, num_rows=50, options=QUICK, out=out
+    )
+    assert synth.check(out).epsilon_derived == pytest.approx(made.epsilon_derived["south"], rel=1e-6)
+    card = json.loads((out / "card.json").read_text())
+    jsonschema.validate(card, model.json_schema())
+    lines = {s["site"]: s["ledger_entry"] for s in card["sites"]}
+    for name, entry in lines.items():
+        (line,) = (e for e in Ledger(tmp_path / f"{name}.sqlite").entries() if e.kind == "spend")
+        assert (entry["number"], entry["hash"]) == (line.number, line.hash)
+        assert entry["hash"] in card_page.render_markdown(card)
+    assert pd.read_csv(out / "synthetic.csv").shape == made.table.shape
+    again = synth.app_api.refit(out, num_rows=20)
+    assert (len(again.frame), again.epsilon_spent) == (20, 0.0)
+    card["sites"][0]["epsilon_derived"] *= 1.01
+    with pytest.raises(InputError, match="spent more"):
+        synth.check(card)
 
 
 def test_a_site_without_budget_ends_it_before_any_site_spends(tmp_path):
