@@ -19,14 +19,14 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import placed
 from tests.laws.related_trees import SCHEMA
 
-WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "roots.x by `roots.number of events`"
+WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
 
 
 def asked(*lines, seed=0):
     """The questions on made-up trees, and the deviation of the tables of two columns about rows, by columns."""
     facts = with_related_uses(SCHEMA, lines)
-    forest, noise, made = made_up(facts, 300), SeededNoise(seed), []
+    forest, noise, made = made_up(facts, 4000), SeededNoise(seed), []
 
     def ask(question):
         made.append(question)
@@ -70,7 +70,7 @@ def test_uses_are_tables_on_one_way_up_the_tree():
 
 
 def test_the_forecast_speaks_of_each_use():
-    plain, named = (synth.plan(SCHEMA, rows=2000, epsilon=1.0, delta=1e-6, uses=u) for u in ((), [ABOVE]))
+    plain, named = (synth.plan(SCHEMA, rows=50_000, epsilon=1.0, delta=1e-6, uses=u) for u in ((), [ABOVE]))
     assert not plain.uses
     (one,) = named.uses
     assert one.use == ABOVE
