@@ -1,6 +1,7 @@
 """What related tables are to be used for: uses (uses.py) whose columns are named TABLE.COLUMN."""
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from synth.schema import uses as named
 from synth.schema.column import Column
@@ -59,7 +60,7 @@ def pairs(tables: Iterable[named.Named]) -> list[named.Named]:
     """
     made: dict[frozenset[str], named.Named] = {}
     for table in tables:
-        split = [(a, b) for i, a in enumerate(table) for b in table[i + 1 :]] or [tuple(table)]
+        split: list[named.Named] = [*combinations(table, 2)] or [table]
         for one in split:
             made.setdefault(frozenset(one), one)
     return list(made.values())

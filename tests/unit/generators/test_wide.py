@@ -166,8 +166,8 @@ def test_the_pairs_that_depend_alone_are_found_and_drawn():
     """Four pairs among 78 that no common cause explains: each of them at a quarter of independence's error."""
     method, releases, session = paired(Strongest(pairs=6))
     assert 0.999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
-    found = next(q for q in session.asked if q.purpose == PURPOSE)
-    assert {frozenset(m.columns) for m in found.marginals} >= PAIRED
+    counted = next(q for q in session.asked if q.purpose == PURPOSE)
+    assert {frozenset(m.columns) for m in counted.marginals} >= PAIRED
     model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     made, real = model.sample(ROWS, rng=np.random.default_rng(1)), alone()
     for a, b in PAIRED:

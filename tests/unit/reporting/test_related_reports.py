@@ -126,13 +126,13 @@ def test_both_verdicts_speak_of_named_uses(made):
     lines = ["people.work by homes.region", "people.work by people.sex by homes.region", "columns homes.region"]
     named = with_related_uses(SCHEMA, lines)
     across = compare_related(forest(real, named), forest(release, named), named)
-    told = {u.use: u for u in across.verdict.uses if u.use.startswith("named: ")}
-    assert set(told) == {f"named: {line}" for line in lines[:2]}
-    assert 0 < told[f"named: {lines[0]}"].value < 0.2
+    judged_uses = {u.use: u for u in across.verdict.uses if u.use.startswith("named: ")}
+    assert set(judged_uses) == {f"named: {line}" for line in lines[:2]}
+    assert 0 < judged_uses[f"named: {lines[0]}"].value < 0.2
     said = related_publish.verdict(replace(related_publish.gather(release), schema=named))
-    told = {u.use: u for u in said.uses if u.use.startswith("named: ")}
-    assert set(told) == {f"named: {line}" for line in lines}
-    assert all(u.at_most and u.second is not None for u in told.values())
+    judged_uses = {u.use: u for u in said.uses if u.use.startswith("named: ")}
+    assert set(judged_uses) == {f"named: {line}" for line in lines}
+    assert all(u.at_most and u.second is not None for u in judged_uses.values())
 
 
 STATED = {
