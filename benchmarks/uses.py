@@ -1,6 +1,6 @@
 """Tables made for what they will be used for: errors of what was named, and of the rest, with uses and without.
 
-    python benchmarks/uses.py [--parts tables,regressions,k_marginal,trained] [--methods mixture] [--seeds 3]
+    python benchmarks/uses.py [--parts tables,regressions,k_marginal,trained,related] [--methods mixture] [--seeds 3]
     python benchmarks/uses.py --parts tables --methods mixture,aim,dpsynth-aim,mbi-aim --rival-python ENV/bin/python
 
 Tables: ten tables of three columns of ACSIncome, drawn once for all, and ten of NIST's excerpt by PUMA. ``named`` is
@@ -11,8 +11,9 @@ private table's own estimate. Methods ``dpsynth-swift``, ``dpsynth-aim`` and ``m
 are run by related_rival.py in the Python named by ``--rival-python``, the named tables as their workload, all alike,
 within the same budget; without uses they are not run. K-marginal: NIST's excerpt with every table of its score named.
 Trained: area under ROC and F1 on Adult's test rows of CatBoost trained on synthetic rows (an environment of its own,
-build/catboost, unless ``--python`` names one), the target named. Each cell is a run with fresh noise; cells that the
-JSON, benchmarks/results/uses.json, holds are passed over.
+build/catboost, unless ``--python`` names one), the target named. Related: accounts of a bank and their orders, three
+tables of two columns named; all other tables of two columns are the rest. Each cell is a run with fresh noise; cells
+that the JSON, benchmarks/results/uses.json, holds are passed over.
 """
 
 import json
@@ -29,9 +30,11 @@ from beyond_pairs import BY
 from markdown_tables import means
 from orders import _apart, _coded, _frequent, _quantiles, k_marginal
 from public_tables import DELTA, facts, numeric, prepared, ran, texts
+from related_cases import bank
 from runner import ROOT, Row, answer_of, environment, grid, measured, start
 
 import synth
+from synth.evaluate.related_fidelity import compare_related, forest
 from synth.privacy.accounting import composition
 from synth.verified import language
 from synth.verified.law import Law
@@ -39,6 +42,11 @@ from synth.verified.law import Law
 WITHOUT, NAMED = "without", "with uses"
 WAYS = (WITHOUT, NAMED)
 RIVALS = ("dpsynth-swift", "dpsynth-aim", "mbi-aim")
+RELATED = [
+    "orders.k_symbol by orders.amount",
+    "orders.k_symbol by accounts.frequency",
+    "orders.bank_to by accounts.year",
+]
 GROUPS, TEN = 8, 10
 PUMA = "PUMA"
 INSIDE = """
@@ -182,6 +190,35 @@ def regression_part(_: object, cell: Row) -> Row:
     return {"error": float(np.sqrt((((own - truth) / error) ** 2).mean())), "each": each}
 
 
+def related_part(_: object, cell: Row) -> Row:
+    """A run of related tables, and the errors of its named tables and of all others of two columns."""
+    case = {"bank": bank}[cell["table"]]()
+    plain = synth.app_api.parse_related(case.schema)
+    named = synth.app_api.parse_related({**case.schema, "uses": RELATED})
+    with TemporaryDirectory() as folder:
+        result = synth.run(
+            case.tables,
+            schema=named if cell["way"] == NAMED else plain,
+            epsilon=cell["epsilon"],
+            delta=verified.DELTA,
+            method=cell["method"],
+            ledger=Path(folder) / "l.sqlite",
+            seed=cell["seed"],
+        )
+    across = compare_related(forest(case.tables, named), forest(result.frames, named), named)
+    wanted = [p for pairs in across.named.values() for p in pairs]
+    places = {(p.first, p.second) for p in wanted}
+    rest = [
+        p for pairs in across.pairs.values() for p in pairs if not {(p.first, p.second), (p.second, p.first)} & places
+    ]
+    return {
+        "named": float(np.mean([p.distance for p in wanted])),
+        "second": float(np.mean([p.by_chance for p in wanted])),
+        "pairs": float(np.mean([p.distance for p in rest])),
+        "columns": float(np.mean([n.distance for n in across.numbers])),
+    }
+
+
 COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "k_marginal": 1, "error": 2, "auc": 4}
 
 
@@ -195,6 +232,9 @@ def main(given) -> None:
     rows: list[Row] = []
     ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": WAYS}
     for part in given.parts:
+        if part == "related":
+            rows += measured(given, grid(part=[part], table=["bank"], **ways), related_part)
+            continue
         if part == "regressions":
 
             def regress(place: object, cell: Row) -> Row:
@@ -222,7 +262,7 @@ def main(given) -> None:
 
 if __name__ == "__main__":
     usual = {
-        "parts": "tables,regressions,k_marginal,trained",
+        "parts": "tables,regressions,k_marginal,trained,related",
         "methods": ["mixture"],
         "tables": "acs,nist24",
         "questions": ";".join(verified.ASKED),
