@@ -10,7 +10,7 @@ The environment needs Python 3.12, and dpsynth from its repository, beside packa
 
     python3.12 -m venv ENV
     ENV/bin/pip install absl-py attrs etils fsspec importlib_resources more-itertools networkx numpy pandas pydantic
-    ENV/bin/pip install pyyaml scipy tqdm zipp dp-accounting "jax[cpu]==0.11.0" mbi
+    ENV/bin/pip install pyyaml scipy tqdm zipp dp-accounting matplotlib "jax[cpu]==0.11.0" mbi
     git clone https://github.com/google/dpsynth && ENV/bin/pip install --no-deps ./dpsynth
 
 FOLDER holds ``schema.json`` and a CSV file a table, or ``train.csv``; the made tables are written beside them as

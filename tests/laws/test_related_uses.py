@@ -8,6 +8,8 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators import TREES
+from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.options import Options
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
@@ -17,7 +19,12 @@ from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import placed
+from synth.release.card.verify import problems
+from synth.release.folder import load_release
+from synth.report import related_publish
 from tests.laws.related_trees import SCHEMA
+from tests.unit.test_related_run import SCHEMA as PLAIN
+from tests.unit.test_related_run import clinic
 
 WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
@@ -76,3 +83,18 @@ def test_the_forecast_speaks_of_each_use():
     assert one.use == ABOVE
     assert 0 < one.error < 1
     assert ABOVE in named.in_words()
+
+
+def test_a_run_stores_what_its_tables_are_for(tmp_path, monkeypatch):
+    quick = Nested(options=Options(fits=1, roots=8, children=8, steps=5))
+    monkeypatch.setitem(TREES, "mixture", quick)
+    how = {"schema": synth.app_api.parse_related(PLAIN), "epsilon": 2.0, "delta": 1e-5, "ledger": tmp_path / "l.sqlite"}
+    line = "acts.code by stays.ward by patients.sex"
+    with pytest.raises(UsageError, match="not among the columns"):
+        synth.run(clinic(100), uses=["ward by sex"], **how)
+    result = synth.run(clinic(100), uses=[line], out=tmp_path / "r", **how)
+    assert result.epsilon_spent == 2.0
+    stored = load_release(tmp_path / "r", tree=True)
+    assert [u.words for u in stored.schema.uses] == [line]
+    assert not [*problems(result.card)]
+    related_publish.gather(tmp_path / "r")
