@@ -229,7 +229,10 @@ class Mixture(Method):
         target = setting.workload.target(setting.schema.target)
         tables, strongest = strongest_pairs.parted(tables, self.plan, target)
         unseen = not targets and dependence.unseen(tables, histograms, total, setting)
-        targets = targets or dependence.targets(tables, histograms, total, setting)
+        if not targets and not strongest_pairs.together(
+            tables, self.plan
+        ):  # half a million variances would fill memory
+            targets = dependence.targets(tables, histograms, total, setting)
         groups = layout.refine(histograms, tables, targets)
         weights, probs, apart = np.ones(1), {}, None
         if unseen:  # a fit would follow noise

@@ -108,6 +108,11 @@ def _whole(rows: np.ndarray) -> np.ndarray:
     return np.rint(np.clip(rows, 0, MAX_COUNT)).astype(np.int32)
 
 
+def together(tables: Sequence[CountsRelease], plan: PairPlan) -> bool:
+    """Whether all pairs of hundreds of columns were asked in one question."""
+    return any(len(r.question.marginals) > plan.together for r in tables)
+
+
 def parted(
     tables: Sequence[CountsRelease], plan: PairPlan, target: str | None
 ) -> tuple[list[CountsRelease], list[CountsRelease]]:
@@ -115,8 +120,8 @@ def parted(
 
     None of the second kind where no pairs were sought.
     """
-    every = [r for r in tables if len(r.question.marginals) > plan.together]
-    few = [r for r in tables if len(r.question.marginals) <= plan.together]
+    every = [r for r in tables if together([r], plan)]
+    few = [r for r in tables if not together([r], plan)]
     if not every or not few:
         return list(tables), []
     return every, [*few, *(_only(r, lambda columns: target in columns) for r in every if target is not None)]
