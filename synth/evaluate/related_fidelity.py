@@ -16,8 +16,9 @@ import numpy as np
 from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
+from synth.pipeline.uses import tables_of
 from synth.questions.linked import View, place, placed
-from synth.schema import grouping
+from synth.schema import grouping, related_uses, tree
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
@@ -70,12 +71,14 @@ class Across:
     """A comparison across tables with the real rows, for the steward only.
 
     ``rows``: kept real and synthetic rows by table. ``pairs``: by what they are about: number of children by columns
-    above, columns of two tables, siblings or events that follow each other.
+    above, columns of two tables, siblings or events that follow each other. ``named``: by the uses that the schema
+    names, those of their tables; of larger tables their pairs.
     """
 
     rows: Mapping[str, tuple[int, int]] = field(repr=False)
     numbers: list[ChildCounts]
     pairs: Mapping[str, list[PairDistance]]
+    named: Mapping[str, list[PairDistance]] = field(default_factory=dict)
     marking: str = STEWARD_ONLY
 
     @cached_property
@@ -98,12 +101,20 @@ class Across:
             )
             for about, pairs in self.pairs.items()
         ]
-        return Uses(uses=best_first([*numbers, *relations]))
+        named = [
+            use_of("across", f"named: {words}", Scored(**dict(zip(PARTS, _mean(pairs), strict=True))))
+            for words, pairs in self.named.items()
+        ]
+        return Uses(uses=best_first([*named, *numbers, *relations]))
 
     def mean(self, about: str) -> tuple[float, float, float]:
         """Mean distance of pairs, that of a second real sample, and that of independence."""
-        distance, chance, alone = (float(np.mean([getattr(p, n) for p in self.pairs[about]])) for n in PARTS)
-        return distance, chance, alone
+        return _mean(self.pairs[about])
+
+
+def _mean(pairs: Sequence[PairDistance]) -> tuple[float, float, float]:
+    distance, chance, alone = (float(np.mean([getattr(p, n) for p in pairs])) for n in PARTS)
+    return distance, chance, alone
 
 
 def appraise_related(
@@ -136,7 +147,19 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
         rows={t: (len(real[t].parent), len(synthetic[t].parent)) for t in schema.tables},
         numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
         pairs={about: item for about, item in pairs.items() if item},
+        named={words: item for words, item in _named(both, schema) if item},
     )
+
+
+def _named(both: Sequence[Forest], schema: Dataset) -> Iterator[tuple[str, list[PairDistance]]]:
+    """Each named use in words, and the distances of its tables of two columns."""
+    for words, tables in tables_of(schema):
+        item: list[PairDistance] = []
+        for names in (p for p in related_uses.pairs(tables) if len(p) == 2):
+            table = related_uses.lowest(schema, names)
+            at = [place(*tree.placed(n)) for n in names]
+            item += _pairs(both, schema, str(table), "rows", [(at[0], at[1])], words)
+        yield words, item
 
 
 def _asked(schema: Dataset, table: str) -> Iterator[tuple[str, View, list[tuple[str, str]]]]:

@@ -162,7 +162,8 @@ def _algorithm(dp: Any, question: External, measured: float, released: "_Measure
     common = {"estimator": released.estimate, "oneway_split": ONE_WAY, "measure_split": measured}
     if question.algorithm == "mst":
         return dp.mbi.MST(**common)
-    return dp.mbi.AIM(queries=2, rounds=question.rounds or None, max_size=question.max_size, **common)
+    named = [dp.mbi.Count(tuple(f"c{i}" for i in c), w) for c, w in question.workload]
+    return dp.mbi.AIM(queries=named or 2, rounds=question.rounds or None, max_size=question.max_size, **common)
 
 
 class _Measured:

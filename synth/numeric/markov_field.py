@@ -53,10 +53,12 @@ class MarkovRandomField:
         self._pairs: dict[Clique, np.ndarray] = {}
 
     def table(self, columns: Clique) -> np.ndarray:
-        """Expected counts of one column, of two, or of columns of one clique."""
+        """Expected counts of these columns, an axis for each in this order."""
         for clique, known in zip(self._tree.cliques, self._known, strict=True):
             if set(columns) <= set(clique):
                 return reduced(known, clique, columns)
+        if len(columns) > 2:
+            return self._together(columns)
         if columns not in self._pairs:
             self._spread(columns[0])
         return self._pairs[columns]
@@ -71,6 +73,25 @@ class MarkovRandomField:
                     joint = reduced(known, clique, (*given, column))
                     drawn[column] = _conditional(joint, [drawn[c] for c in given], count, rng)
         return drawn
+
+    def _together(self, columns: Clique) -> np.ndarray:
+        """Counts of columns of several cliques: each node hands those in it and behind it to its parent, by what the
+        two share."""
+        handed: dict[int, tuple[np.ndarray, Clique]] = {}
+        for at in range(len(self._tree.cliques) - 1, -1, -1):
+            clique, parent = self._tree.cliques[at], self._tree.parent[at]
+            shared = self._tree.shared(at, parent) if parent >= 0 else ()
+            behind = [handed[i] for i in self._tree.near[at] if i != parent and i in handed]
+            own = [c for c in columns if c in clique and c not in shared]
+            far = [c for _, axes in behind for c in axes if c not in clique]
+            if at and not own and not far:
+                continue
+            over = tuple(i for i, c in enumerate(clique) if c not in shared)
+            known = self._known[at]
+            given = known / np.maximum(known.sum(axis=over, keepdims=True), 1e-300) if at else known
+            handed[at] = _product([(given, clique), *behind], (*shared, *own, *far)), (*shared, *own, *far)
+        table, axes = handed[0]
+        return table.transpose([axes.index(c) for c in columns])
 
     def _spread(self, name: int) -> None:
         """This column's tables with all others, carried along the tree from a clique that holds it."""
@@ -258,6 +279,14 @@ def _spread_out(table: np.ndarray, columns: Clique, clique: Clique) -> np.ndarra
     order = sorted(range(len(columns)), key=lambda i: clique.index(columns[i]))
     shape = iter([table.shape[i] for i in order])
     return table.transpose(order).reshape([next(shape) if c in columns else 1 for c in clique])
+
+
+def _product(tables: Sequence[tuple[np.ndarray, Clique]], retained: Clique) -> np.ndarray:
+    """The product of tables, each with its columns, summed to the retained ones."""
+    axes = {c: i for i, c in enumerate(dict.fromkeys(c for _, columns in tables for c in columns))}
+    operands = [x for table, columns in tables for x in (table, [axes[c] for c in columns])]
+    out: np.ndarray = np.einsum(*operands, [axes[c] for c in retained], optimize=True)
+    return out
 
 
 def _log_sum(table: np.ndarray, clique: Clique, retained: Clique) -> np.ndarray:

@@ -5,7 +5,6 @@ from math import hypot
 from typing import Any
 
 from synth.generators.base import Setting
-from synth.generators.workload import Workload
 from synth.mechanisms import (
     counts,
     embeddings,
@@ -88,7 +87,7 @@ def setting(schema: Schema | Dataset, grant: Grant, *, public_rows: int | None) 
     return Setting(
         schema=schema.as_measured(schema.root) if isinstance(schema, Dataset) else schema,
         tree=schema if isinstance(schema, Dataset) else None,
-        workload=Workload() if isinstance(schema, Dataset) else workload(schema),
+        workload=workload(schema),
         mu=grant.mu,
         sensitivity=counts.sensitivity(grant.adjacency),
         signed=counts.signed_sensitivity(grant.adjacency),

@@ -15,7 +15,7 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.marginals.candidates import FINE
-from synth.generators.marginals.higher_order import BASE, Rounds, made_by_noise
+from synth.generators.marginals.higher_order import BASE, SEARCH, Rounds, made_by_noise
 from synth.mechanisms import counts
 from synth.pipeline.methods import check_pure, generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
@@ -25,7 +25,7 @@ from synth.pipeline.rehearsal import rehearse
 from synth.pipeline.related_forecast import forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
-from synth.pipeline.uses import with_uses
+from synth.pipeline.uses import with_related_uses, with_uses
 from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
 from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
@@ -93,8 +93,8 @@ def plan(
         check_pure(generator)
     adjacency = adjacency_of(facts, link)
     grant = granted(epsilon, delta, adjacency, learning=False)
-    facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
-    _check_uses(facts, uses, error)
+    facts = with_uses(facts, uses) if isinstance(facts, Schema) else with_related_uses(facts, uses)
+    _check_error(facts, error)
     if isinstance(facts, Dataset):
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
         return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
@@ -137,10 +137,9 @@ def _by_use(
     return [one for e in at for one in (rehearsed if e == epsilon else named.at(e))]
 
 
-def _check_uses(facts: Schema | Dataset, uses: object, error: float | None) -> None:
-    for name, given in (("uses", uses), ("error", error)) if isinstance(facts, Dataset) else ():
-        if given:
-            raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
+def _check_error(facts: Schema | Dataset, error: float | None) -> None:
+    if isinstance(facts, Dataset) and error:
+        raise UsageError("`error=`: related tables have no such option yet; leave it out")
     if isinstance(facts, Schema) and error is not None and not facts.uses:
         raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
 
@@ -195,7 +194,7 @@ def _searched(asked: Sequence[tuple[Any, int]], rows: int, most: int) -> tuple[i
     """
     paired = max((cells for question, cells in asked if isinstance(question, Counts)), default=1)
     for (search, _), (reported, cells) in pairwise(asked):
-        if isinstance(search, Search) and isinstance(reported, Counts):
+        if isinstance(search, Search) and search.purpose == SEARCH and isinstance(reported, Counts):
             usual = Rounds(rounds=most)
             alone = reported.marginals[0].sigma * sqrt(usual.first / search.picks)  # were this table the only one
             noise = made_by_noise(FINE**3, alone, rows)
@@ -208,7 +207,7 @@ def _seconds(marginals: Sequence[Marginal], rows: int, columns: int, rounds: int
     cells = sum(prod(m.shape) for m in marginals) + result
     start = SECONDS_START + SECONDS_PER_CELL_READ * rows * columns
     if len(marginals) > TOGETHER:  # all as one product of matrices, fitted as one matrix
-        side = sum({id(b): b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())
+        side = sum({b.column: b.size for m in marginals for b in m.bins if len(m.bins) == 2}.values())  # the last ones
         return (
             start + SECONDS_PER_TABLE * len(marginals) + (SECONDS_PER_ROW_AND_BIN2 * rows + SECONDS_PER_BIN2) * side**2
         )

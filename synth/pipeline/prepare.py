@@ -27,7 +27,7 @@ from synth.pipeline.schema_approval import (
     with_unit,
 )
 from synth.pipeline.statistics_questions import StatisticsQuestions
-from synth.pipeline.uses import NOT_BY, with_uses
+from synth.pipeline.uses import NOT_BY, with_related_uses, with_uses
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ from synth.sources.related_tables import allowed_empty
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
 UNLINKED = ("learn_share", "ask", "prior", "uses")  # options of a table whose rows stand alone
-SINGLE = ("target", "unit", "max_rows", "linked", "learn_share", "ask", "uses", "options")  # of single tables alone
+SINGLE = ("target", "unit", "max_rows", "linked", "learn_share", "ask", "options")  # of single tables alone
 
 
 def prepare(
@@ -215,7 +215,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
 def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
     if isinstance(schema, Dataset):
-        return approved(schema, request, note=note), 0.0
+        return approved(with_related_uses(schema, request.uses), request, note=note), 0.0
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)

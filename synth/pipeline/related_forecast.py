@@ -6,7 +6,7 @@ close. With priors the roots are drawn from the public ones, and what noise leav
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import pi, sqrt
 from typing import Any
 
@@ -16,15 +16,17 @@ from synth.generators.base import Questions, Setting
 from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
-from synth.pipeline.plan_result import table
+from synth.pipeline.plan_result import UseForecast, table
 from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.related_priors import PriorTrees
+from synth.pipeline.uses import tables_of
 from synth.privacy.accounting.division import BudgetPart, division
 from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
 from synth.questions import Linked, LinkedRelease, Marginal
 from synth.questions.linked import placed
 from synth.release.card.card import meaning
+from synth.schema import related_uses
 from synth.schema.dataset import Dataset
 from synth.sources.rows.forest import Forest
 
@@ -57,7 +59,8 @@ class AskedTables:
 
 @dataclass(frozen=True, kw_only=True)
 class RelatedForecast:
-    """The forecast of a run on about ``roots`` roots. ``like``: the prior from which rehearsed roots are drawn."""
+    """The forecast of a run on about ``roots`` roots. ``like``: the prior from which rehearsed roots are drawn;
+    ``uses``: what each named use gets."""
 
     method: str
     relation: str
@@ -71,6 +74,7 @@ class RelatedForecast:
     asked: list[AskedTables]
     budget: list[BudgetPart]
     like: str | None = None
+    uses: list[UseForecast] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -89,6 +93,7 @@ class RelatedForecast:
             + ("" if a.beside is None else f", with the prior {a.beside:.3f}")
             for a in self.asked
         ]
+        lines += [f"  {u.in_words()}" for u in self.uses]
         lines += table(self.budget)
         even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
         lines.append(f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent")
@@ -123,7 +128,36 @@ def forecast(
         asked=_asked(releases, _left(questions, released, asked) if priors else {}),
         budget=division([e.plain() for r in releases for e in linked.events(r.question, adjacency)]),
         like=twin.name if twin else None,
+        uses=_by_use(schema, releases, grant.epsilon),
     )
+
+
+def _by_use(schema: Dataset, releases: Sequence[LinkedRelease], epsilon: float) -> list[UseForecast]:
+    """What each named use gets: the mean over its tables of two columns, larger ones by their pairs."""
+    known: dict[frozenset[str], tuple[Marginal, float]] = {}
+    for release in (r for r in releases if r.question.view == "rows"):
+        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            names = frozenset(f"{t}.{c}" for t, c, _ in map(placed, marginal.columns))
+            asked = (marginal, float(max(values.sum(), 1.0)))
+            if names not in known or _error(*asked) < _error(*known[names]):
+                known[names] = asked
+    out = []
+    for words, tables in tables_of(schema):
+        needed = related_uses.pairs(tables)
+        counted = [known[frozenset(p)] for p in needed if frozenset(p) in known]
+        cells = float(np.mean([m.cells for m, _ in counted])) if counted else 0.0
+        total = float(np.mean([t for _, t in counted])) if counted else 1.0
+        out.append(
+            UseForecast(
+                use=words,
+                epsilon=epsilon,
+                error=float(np.mean([_error(*c) for c in counted])) if len(counted) == len(needed) else None,
+                second=min(1.0, 0.5 * sqrt(4 / pi / total * max(cells - 1, 0.0))),
+                tables=len(needed),
+                cells=cells,
+            )
+        )
+    return out
 
 
 class _StandIn:

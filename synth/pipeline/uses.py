@@ -5,17 +5,21 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from synth.errors import InputError, UsageError
 from synth.generators.workload import NamedTable, Workload
 from synth.pipeline.learn_schema import lacking
 from synth.questions import Bins, Block
+from synth.schema import related_uses
 from synth.schema import uses as named
 from synth.schema.column import CATEGORICAL
+from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.verified import formula
 
-NOT_BY = "method {} does not divide its budget by uses; mixture does"
+NOT_BY = "method {} does not divide its budget by uses; mixture and aim do"
 FEW = 12  # values of a term, up to which its column is counted in just these groups
 MOST_TOGETHER = 3  # predictors beside the outcome in one table
 
@@ -49,6 +53,28 @@ def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
     return schema.model_copy(update={"uses": result.uses})
 
 
+def with_related_uses(schema: Dataset, lines: str | Sequence[Any]) -> Dataset:
+    """The same of related tables, columns as TABLE.COLUMN. Errors: UsageError naming the use and the rule.
+
+    Privacy: public only.
+    """
+    lines = (lines,) if isinstance(lines, str) else lines
+    if not lines:
+        return schema
+    if isinstance(schema, PersonsTable):
+        raise UsageError("`uses=`: a table whose persons keep their rows has no such option yet; leave it out")
+    try:
+        more = TypeAdapter(tuple[named.Use, ...]).validate_python(named.read(list(lines)))
+    except InputError as error:
+        raise UsageError(f"`uses=`: {error}") from None
+    except ValueError:
+        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
+    result = schema.model_copy(update={"uses": (*(schema.uses or ()), *more)})
+    for problem in related_uses.problems(result):
+        raise UsageError(f"`uses=`: {problem}")
+    return result
+
+
 def _complete(schema: Schema) -> None:
     """Errors: InputError where uses rest on facts that are not there yet."""
     if lacking(schema):
@@ -66,8 +92,10 @@ def checked(schema: Schema) -> None:
         raise InputError(f"schema: {error}") from None
 
 
-def workload(schema: Schema) -> Workload:
-    """The tables, targets and columns that the schema's uses need. Errors: UsageError for a formula that is none.
+def workload(schema: Schema | Dataset) -> Workload:
+    """The tables, targets and columns that the schema's uses need; of related tables by TABLE.COLUMN.
+
+    Errors: UsageError for a formula that is none.
 
     Privacy: public only.
     """
@@ -75,7 +103,7 @@ def workload(schema: Schema) -> Workload:
     targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
     for number, use in enumerate(schema.uses or ()):
         match use:
-            case named.RegressionUse():
+            case named.RegressionUse() if isinstance(schema, Schema):
                 response, asked = _of_formula(schema, use, number)
                 outcomes += [response] if schema.columns[response].type in CATEGORICAL else []
                 tables += asked
@@ -165,17 +193,22 @@ def _alike(schema: Schema, name: str, blocks: Sequence[Block]) -> tuple[str, Bin
     return name, Bins(column=name, cells=schema.columns[name].cells, starts=bins.starts[ends], groups=groups[ends])
 
 
-def tables_of(schema: Schema) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
     """Each use in words, and the tables that tell whether it is served, of one column too.
 
     Privacy: public only.
     """
     made = workload(schema)
+    every = related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured()
     for number, use in enumerate(schema.uses or ()):
-        others = [n for n in schema.measured() if n not in use.names]
         tables = [t.columns for t in made.tables if t.use == number]
         if isinstance(use, named.ColumnsUse):
             tables = [(n,) for n in use.columns]
         elif isinstance(use, named.PredictionUse):
-            tables = [(n, other) for n in use.columns for other in others]
+            others = [n for n in every if n not in use.names]
+            tables = [
+                (n, other)
+                for n in use.columns
+                for other in (related_uses.beside(schema, n, others) if isinstance(schema, Dataset) else others)
+            ]
         yield use.words, tables

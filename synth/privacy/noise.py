@@ -17,6 +17,7 @@ from synth.privacy.noise_table import leading, thresholds
 from synth.privacy.rounded_gaussian import MORE, QUICK, draws
 
 WIDEST = 2.0**58  # a deviation; sixteen of them, which no draw reaches, leave half of 63 bits to what it is added to
+HALF = 26  # bits of a float's 53: sums of millions of either half are exact
 
 
 class _Forks:
@@ -132,13 +133,22 @@ class SystemNoise:
         """An index, drawn with odds that are exactly these floats' (n,), all of them positive and normal.
 
         Floats are whole multiples of a power of two: their sums are exact in whole numbers of any size, and a uniform
-        whole number below the sum falls into each weight's part as often as the part is long.
+        whole number below the sum falls into each weight's part as often as the part is long. Weights of one power of
+        two lie side by side, so that of hundreds of thousands only these sums are long numbers.
         """
-        parts = [int(m) for m in np.ldexp(np.frexp(weights)[0], 53)]
-        steps = np.frexp(weights)[1].tolist()
-        least = min(steps)
-        ends = list(accumulate(p << (s - least) for p, s in zip(parts, steps, strict=True)))
-        return bisect_right(ends, self._below(ends[-1]))
+        fractions, steps = np.frexp(weights)
+        parts, steps = np.ldexp(fractions, 53).astype(np.int64), steps - steps.min()
+        high, low = parts >> HALF, parts & (1 << HALF) - 1  # sums of either are exact, of floats too
+        sums = zip(np.bincount(steps, high).tolist(), np.bincount(steps, low).tolist(), strict=True)
+        ends = list(accumulate(((int(a) << HALF) + int(b)) << step for step, (a, b) in enumerate(sums)))
+        drawn = self._below(ends[-1])
+        step = bisect_right(ends, drawn)
+        place = (drawn - (ends[step - 1] if step else 0)) >> step
+        alike = np.flatnonzero(steps == step)
+        low = np.cumsum(low[alike])
+        high, low = np.cumsum(high[alike]) + (low >> HALF), low & (1 << HALF) - 1
+        above, rest = place >> HALF, place & (1 << HALF) - 1
+        return int(alike[np.count_nonzero((high < above) | ((high == above) & (low <= rest)))])
 
     def _below(self, high: int) -> int:
         """A uniform whole number in range(high), of any size."""

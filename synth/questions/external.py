@@ -17,7 +17,9 @@ class External:
     ``bins``: one grouping for each column, at least two, each of at least two bins that hold every position.
     ``rho``: the whole answer's zero-concentrated differential privacy, towards tables that differ by at most
     ``contributions`` rows added or removed (a replaced row is two). ``rounds``: most tables that AIM asks for; 0 for
-    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs.
+    its own rule, 16 for each column. ``max_size``: most megabytes of AIM's model. Both choose among all pairs;
+    ``workload``: AIM instead among these tables and all parts of them, columns by their numbers, each with the weight
+    of its error (above 0).
 
     Errors: ValueError naming the first field out of its range.
     Privacy: public only.
@@ -30,6 +32,7 @@ class External:
     contributions: int = 1
     rounds: int = 0
     max_size: float = 80.0
+    workload: tuple[tuple[tuple[int, ...], float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -40,6 +43,12 @@ class External:
             raise ValueError("rounds are 0 or more, contributions 1 or more")
         if len(self.bins) < 2 or any(b.size < 2 or b.groups.min() < 0 for b in self.bins):
             raise ValueError("at least two columns, each of at least two bins that hold every position, are needed")
+        if self.workload and self.algorithm != "aim":
+            raise ValueError("only AIM takes a workload")
+        for columns, weight in self.workload:
+            inside = {*range(len(self.bins))} >= {*columns}
+            if not (inside and 1 < len(columns) == len({*columns}) and isfinite(weight) and weight > 0):
+                raise ValueError("a table of the workload has two columns or more, each once, and a positive weight")
         if len({b.column for b in self.bins}) < len(self.bins):
             raise ValueError("each column may be asked about once")
 

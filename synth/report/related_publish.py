@@ -14,6 +14,7 @@ from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.languages import _, prose
 from synth.mechanisms import linked
+from synth.pipeline.uses import tables_of
 from synth.questions.linked import placed
 from synth.release import folder as folders
 from synth.report import first_page, html, publishable, released_verdict, words
@@ -21,6 +22,7 @@ from synth.report.html import commas, figure
 from synth.report.noisy_tables import NoisyTable, agreement
 from synth.report.publishable import SHOWN, ComparedTable
 from synth.report.related_picture import picture
+from synth.schema import related_uses
 from synth.schema.dataset import ONE, Dataset
 
 VIEWS = {
@@ -92,7 +94,23 @@ def verdict(tables: PublishableTables) -> Uses:
     """
     singles = {t: s.values() for t, s in tables.singles.items() if s}
     across = {_use(about): shown.values() for about, shown in tables.pairs.items()}
-    return released_verdict.of_tables(singles, across, rows=tables.roots)
+    return released_verdict.of_tables(singles, across, _named(tables), rows=tables.roots)
+
+
+def _named(tables: PublishableTables) -> dict[str, tuple[list[ComparedTable], int]]:
+    """By named use its released tables of one and two columns, and how many it needs."""
+    known = {frozenset((f"{t}.{n}",)): shown for t, own in tables.singles.items() for n, shown in own.items()}
+    known |= {
+        frozenset(f"{t}.{c}" for t, c, _ in map(placed, s.table.columns)): s
+        for own in tables.pairs.values()
+        for s in own.values()
+        if not any(other for _, _, other in map(placed, s.table.columns)) and len(s.table.columns) == 2
+    }
+    out = {}
+    for use, needed in tables_of(tables.schema):
+        asked = related_uses.pairs(needed)
+        out[use] = [known[frozenset(p)] for p in asked if frozenset(p) in known], len(asked)
+    return out
 
 
 def _use(about: str) -> str:

@@ -36,7 +36,7 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     return Uses(
         uses=best_first(
             [
-                *_named(publishable, fitted=not unsure),
+                *_named(publishable.named, "pairs", rows=publishable.rows, fitted=not unsure),
                 use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
                 use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure, lost=lost),
                 _unknown(
@@ -51,20 +51,28 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
     )
 
 
-def _named(publishable: Publishable, *, fitted: bool) -> Iterator[Use]:
-    """The uses that the schema names, each by the tables of it that were released."""
-    for words, (shown, needed) in publishable.named.items():
+Named = Mapping[str, tuple[Sequence[ComparedTable], int]]  # by use in words: its released tables, and how many it needs
+
+
+def _named(named: Named, two: str, *, rows: float | None, fitted: bool = True) -> Iterator[Use]:
+    """The uses that the schema names, each by the tables of it that were released; ``two``: what pairs are called."""
+    for words, (shown, needed) in named.items():
         wide = max((len(s.table.bins) for s in shown), default=0)
-        kind = "triples" if wide > 2 else "pairs" if wide == 2 else "columns"
+        kind = "triples" if wide > 2 else two if wide == 2 else "columns"
         part = "" if len(shown) == needed else f", {len(shown)} of its {needed} tables"
-        yield use(kind, f"named: {words}{part}", shown, rows=publishable.rows, fitted=fitted)
+        yield use(kind, f"named: {words}{part}", shown, rows=rows, fitted=fitted)
 
 
 def of_tables(
-    singles: Mapping[str, Iterable[ComparedTable]], across: Mapping[str, Iterable[ComparedTable]], *, rows: float
+    singles: Mapping[str, Iterable[ComparedTable]],
+    across: Mapping[str, Iterable[ComparedTable]],
+    named: Named,
+    *,
+    rows: float,
 ) -> Uses:
     """The verdict on related tables. ``singles``: by table; ``across``: by what they are about; ``rows``: roots."""
-    parts = [use("columns", f"single columns of {t}", s, rows=rows) for t, s in singles.items()]
+    parts = [*_named(named, "across", rows=rows)]
+    parts += [use("columns", f"single columns of {t}", s, rows=rows) for t, s in singles.items()]
     parts += [use("across", about, s, rows=rows) for about, s in across.items()]
     return Uses(uses=best_first([*parts, _unknown("triples", MORE, FILLED_IN)]))
 

@@ -43,10 +43,6 @@ class Dataset(Tree):
         return schema if isinstance(schema, Dataset) else cls.model_construct(tables={ONE: schema}, keys=())
 
     @property
-    def uses(self) -> None:
-        """Related tables have none yet."""
-
-    @property
     def learnt(self) -> None:
         """Facts of related tables cannot be learnt."""
 

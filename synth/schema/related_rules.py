@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from synth.schema import histories, persons_rules, related_constraints
+from synth.schema import histories, persons_rules, related_constraints, related_uses
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 from synth.schema.persons_rules import MOST_CHILDREN
@@ -29,6 +29,7 @@ def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
         yield from _public_problems(schema, name, public)
     if schema.constraints:
         yield from related_constraints.problems(schema)
+    yield from related_uses.problems(schema)
 
 
 def _table_problems(schema: Tree) -> Iterator[str]:
@@ -42,7 +43,7 @@ def _table_problems(schema: Tree) -> Iterator[str]:
         if table.person is not None:
             yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
         if table.uses:
-            yield f"table {name}: related tables have no uses yet; leave them out"
+            yield f"table {name}: uses of related tables stand beside the tables, with columns as TABLE.COLUMN"
         if alone := [what for what in ("linked", "order") if getattr(table, what) is not None] + persons_rules.own(
             table
         ):

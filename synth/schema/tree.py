@@ -5,8 +5,9 @@ from functools import cached_property
 from math import prod
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from synth.schema import uses as uses_of
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.table import Schema
 
@@ -130,6 +131,7 @@ class Tree(BaseModel):
     keys: tuple[Key, ...]
     public: dict[str, PublicTable] | None = None
     constraints: tuple[Across, ...] | None = None
+    uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
     open: tuple[str, ...] | None = None
 
     @cached_property

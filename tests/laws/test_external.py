@@ -114,3 +114,23 @@ def test_the_model_between_the_rounds_is_the_field_of_what_was_told():
     assert model.project(("c0", "c1")).values == pytest.approx(field.table((0, 1)), abs=0.5)
     assert model.project(("c1", "c2")).values.shape == (3, 6)
     assert reported.measured == measured
+
+
+@pytest.mark.long
+def test_aim_counts_a_named_table_and_only_parts_of_its_workload():
+    """x2 tells x1 alone: the table of all three is measured because it is named, above pairs that depend as little."""
+    workload = (((0, 1), 1.0), ((1, 2), 1.0), ((0, 1, 2), 50.0))
+    release = external.answer(asked("aim", 2.0, rounds=3, workload=workload), rows(), SystemNoise())
+    assert (0, 1, 2) in {tuple(sorted(c)) for c in release.cliques}
+    for clique, values, sigma in zip(release.cliques, release.values, release.sigmas, strict=True):
+        assert np.abs(values - truth(clique, rows())).max() < 6 * sigma
+
+
+@pytest.mark.parametrize(
+    "workload", [(((0, 3), 1.0),), (((0, 0), 1.0),), (((0,), 1.0),), (((0, 1), 0.0),), (((0, 1), float("nan")),)]
+)
+def test_a_workload_that_is_none_is_refused(workload):
+    with pytest.raises(ValueError, match="workload"):
+        asked("aim", 0.5, workload=workload)
+    with pytest.raises(ValueError, match="only AIM"):
+        asked("mst", 0.5, workload=(((0, 1), 1.0),))

@@ -9,6 +9,8 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Setting
+from synth.generators.opendp_mbi.workload import weighted
+from synth.generators.workload import PAIR
 from synth.mechanisms import counts, search
 from synth.pipeline.methods import granted
 from synth.pipeline.rehearsal import rehearse
@@ -16,7 +18,7 @@ from synth.pipeline.uses import with_uses, workload
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts
+from synth.questions import Bins, Counts
 from synth.schema.table import parse
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -72,8 +74,10 @@ def tables(question):
 
 
 @pytest.mark.parametrize("lines", USES, ids=lambda u: u[0])
-@pytest.mark.parametrize("method", ["mixture", "independent"])
+@pytest.mark.parametrize("method", ["mixture", "independent", "aim"])
 def test_uses_spend_the_same(lines, method):
+    if method == "aim":
+        pytest.importorskip("mbi")
     facts = schema(lines)
     _, grant = setting(facts)
     spent = [
@@ -120,3 +124,17 @@ def uniform(question):
         n: np.random.default_rng(i).integers(0, c.cells, ROWS) for i, (n, c) in enumerate(schema().measured().items())
     }
     return answered(question, table, SeededNoise(0))
+
+
+def test_aims_workload_follows_from_uses_and_bins_alone():
+    """Named tables and all pairs, each once; a table of more cells than it could hold is left to its pairs."""
+    facts = schema(["a by b by c (weight 2)", "predict d", "n by b"])
+    bins = [Bins.each(n, 100 if n == "n" else 3) for n in [*NAMES, "n"]]
+    asked = dict(weighted(workload(facts), bins))
+    assert asked[0, 1, 2] == 2 * PAIR
+    assert asked[1, 5] == asked[0, 3] == PAIR
+    assert asked[4, 5] == 1.0
+    assert len(asked) == 15 + 1
+    assert not weighted(workload(schema()), bins)
+    wide = [Bins.each(n, 300) for n in NAMES]
+    assert max(map(len, dict(weighted(workload(schema(["a by b by c"])), wide)))) == 2

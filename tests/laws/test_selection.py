@@ -1,5 +1,6 @@
 """Choices: scores move by no more than stated, odds by no more than epsilon, and reach both bounds."""
 
+from fractions import Fraction
 from math import exp, log
 
 import numpy as np
@@ -9,6 +10,7 @@ from synth.errors import UsageError
 from synth.mechanisms import selection
 from synth.privacy.accounting.composition import calibrate_rho, epsilon_of
 from synth.privacy.accounting.events import ExponentialMechanismDpEvent, GaussianDpEvent, ZCDpEvent
+from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Choice
 from tests.laws.tiny_tables import columns, neighbours
@@ -101,3 +103,21 @@ def test_counts_beyond_the_arithmetic_are_refused():
     far = Choice(purpose="t", goal="worst", tables=((A,),), expected=(np.array([0.0, 2.0**26]),), scale=1.0)
     with pytest.raises(UsageError, match="sample the table"):
         selection.scores(far, columns([(0, 0)]))
+
+
+@pytest.mark.parametrize("reach", [0.0, 3.0, 600.0])
+def test_odds_of_many_are_exactly_their_weights(monkeypatch, reach):
+    """Every whole number below the sum belongs to one candidate, and to each as many as its weight has."""
+    weights = np.exp(-reach * np.random.default_rng(0).random(300))
+    least = min(Fraction(w) / 2**53 for w in np.exp2(np.frexp(weights)[1]))
+    parts = [int(Fraction(float(w)) / least) for w in weights]
+    noise, asked = SystemNoise(), []
+    monkeypatch.setattr(noise, "_below", lambda high: asked.append(high) or at)
+    order = sorted(range(len(parts)), key=lambda i: (np.frexp(weights[i])[1], i))
+    at = 0
+    for i in order:
+        assert noise.choice(weights) == i
+        at += parts[i] - 1
+        assert noise.choice(weights) == i
+        at += 1
+    assert {*asked} == {sum(parts)} == {at}

@@ -70,3 +70,10 @@ def test_records_follow_the_field():
 def test_a_cycle_costs_its_triangles():
     assert tree_cells([2, 3, 4, 5], [(0, 1), (1, 2), (2, 3)]) == 6 + 12 + 20
     assert tree_cells([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)]) == 16
+
+
+@pytest.mark.parametrize("columns", [(0, 2, 4), (4, 1, 3, 0), (5, 0, 2), (1, 4, 5), (2, 1, 0)])
+def test_tables_of_columns_in_several_cliques_are_those_of_the_whole(columns):
+    rng = np.random.default_rng(1)
+    field = MarkovRandomField(SIZES, {c: rng.normal(0, 2, [SIZES[i] for i in c]) for c in LOOP}, total=50.0)
+    assert field.table(columns) == pytest.approx(reduced(brute(field), EVERY, columns), abs=1e-9)

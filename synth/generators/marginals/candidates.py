@@ -77,7 +77,7 @@ def candidates(
             if groups is None or len(tables) * rows > COUNTED:
                 continue
             at = {n: len(bins) + i for i, n in enumerate(names)}
-            bins += [_coarse(histograms[n], finest[n], groups) for n in names]
+            bins += [coarse(histograms[n], finest[n], groups) for n in names]
             line = np.full((len(tables), order), NONE, dtype=np.int64)
             line[:, :k] = [[at[n] for n in t] for t in tables]
             lines.append(line)
@@ -100,7 +100,7 @@ def _fits(tables: int, k: int) -> int | None:
     return next((g for g in range(FINE, COARSE - 1, -1) if 0 < tables * g**k <= CELLS), None)
 
 
-def _coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
+def coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
     """About equal bins, ``most`` at most, of the bins ``groups``."""
     mass = np.bincount(groups, weights=histogram.mass)
     share, many = mass.sum() / most, most

@@ -21,6 +21,7 @@ from synth.generators.marginals import (
     published,
     second_round,
     smoothness,
+    strongest_pairs,
     wide_queries,
 )
 from synth.generators.marginals import fit_mixture as fitting
@@ -54,7 +55,8 @@ class Mixture(Method):
     ``oneway_share``: part of mu**2 for one-way counts, a quarter of it only where rows are few beside the noise; what
     that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
-    ``beyond``: which tables are asked for. ``options``: the fit. ``limits``: of columns drawn again.
+    ``beyond``: which tables are asked for. ``strongest``: of a table of hundreds of columns the pairs that are sought.
+    ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
@@ -69,6 +71,7 @@ class Mixture(Method):
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
+    strongest: strongest_pairs.Strongest = field(default_factory=strongest_pairs.Strongest)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
     takes_priors: ClassVar[bool] = True
@@ -105,7 +108,7 @@ class Mixture(Method):
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
         only = wide_queries.named(histograms, setting, self.plan)
         if wide_queries.many(histograms, self.plan) and not only:
-            releases.append(ask(wide_queries.question(histograms, setting, share=left, plan=self.plan)))
+            releases += self._wide(ask, histograms, total, setting, share=left)
             progress(1.0)
             return releases
         question = (
@@ -122,6 +125,16 @@ class Mixture(Method):
             releases += self._tables(ask, question, releases, setting, progress, first=left, share=left, fitted=fitted)
         progress(1.0)
         return releases
+
+    def _wide(
+        self, ask: Ask, histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float
+    ) -> list[Any]:
+        """Of a table of so many columns the pairs that depend most by themselves, then all pairs together."""
+        made = strongest_pairs.measure(
+            ask, histograms, total, setting, share=share, plan=self.plan, strongest=self.strongest
+        )
+        left = SAFE * share - oneway_queries.spent(made, setting)
+        return [*made, ask(wide_queries.question(histograms, setting, share=left, plan=self.plan))]
 
     def _as_seen(
         self,
@@ -213,15 +226,50 @@ class Mixture(Method):
     ) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, histograms, tables, targets = said(releases, setting)
+        target = setting.workload.target(setting.schema.target)
+        tables, strongest = strongest_pairs.parted(tables, self.plan, target)
         unseen = not targets and dependence.unseen(tables, histograms, total, setting)
-        targets = targets or dependence.targets(tables, histograms, total, setting)
+        if not targets and not strongest_pairs.together(
+            tables, self.plan
+        ):  # half a million variances would fill memory
+            targets = dependence.targets(tables, histograms, total, setting)
         groups = layout.refine(histograms, tables, targets)
+        weights, probs, apart = np.ones(1), {}, None
         if unseen:  # a fit would follow noise
-            alone = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in histograms.items()}
-            progress(1.0)
-            return Product(
-                total=total, weights=np.ones(1), axes=tuple(axis(h, groups[n], alone[n]) for n, h in histograms.items())
+            probs = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in histograms.items()}
+        else:
+            weights, probs, apart = self._fitted(
+                histograms, groups, tables, total, setting, targets, rng=rng, device=device, progress=progress
             )
+        progress(1.0)
+        limits = self.limits
+        if strongest:
+            parts = layout.refine(histograms, [*tables, *strongest], targets)
+            probs, groups = strongest_pairs.finer(probs, groups, parts, histograms), parts
+            limits = replace(limits, children=self.strongest.pairs)
+        axes = tuple(axis(h, groups[n], probs[n]) for n, h in histograms.items())
+        made = Product(total=total, weights=weights, axes=axes, misfit=apart)
+        if unseen and not strongest:
+            return made
+        believed = strongest or (prior.believed(tables, targets) if tables else tables)
+        first = areas.of(setting.schema)
+        made = with_conditionals(made, groups, believed, target, rng=rng, limits=limits, first=first)
+        return replace(made, strata=areas.strata(histograms, setting.schema, total))
+
+    def _fitted(
+        self,
+        histograms: Mapping[str, Histogram],
+        groups: Mapping[str, np.ndarray],
+        tables: Sequence[CountsRelease],
+        total: float,
+        setting: Setting,
+        targets: Sequence[prior.PriorTable],
+        *,
+        rng: np.random.Generator,
+        device: str,
+        progress: Progress,
+    ) -> tuple[np.ndarray, dict[str, np.ndarray], Mapping[str, float]]:
+        """Component weights (B,), each column's group probabilities (B, G), and how far they are from the answers."""
         many = wide_queries.many(histograms, self.plan)
         few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
         calmer, shrunk_by, loss_reduction = (
@@ -238,15 +286,8 @@ class Mixture(Method):
         weights, probs = fitting.fit(problem, options, rng=rng, device=device, progress=progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-        progress(1.0)
         own = problem if calmer is tables and not targets else layout.problem(histograms, groups, tables, total)[0]
-        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
-        made = Product(total=total, weights=weights, axes=axes, misfit=misfit(own, weights, probs))
-        believed = prior.believed(tables, targets) if tables else tables
-        target = setting.workload.target(setting.schema.target)
-        first = areas.of(setting.schema)
-        made = with_conditionals(made, groups, believed, target, rng=rng, limits=self.limits, first=first)
-        return replace(made, strata=areas.strata(histograms, setting.schema, total))
+        return weights, {n: probs[:, s] for n, s in spans.items()}, misfit(own, weights, probs)
 
 
 def said(

@@ -16,14 +16,14 @@ STEP = 0.2  # by which all bins grow at once, in logarithms of rows, until they 
 
 def many(histograms: Mapping[str, Histogram], plan: PairPlan) -> bool:
     """Whether a table has so many columns that its pairs are asked together."""
-    count = len(_names(histograms))
+    count = len(varying(histograms))
     return count * (count - 1) // 2 > plan.together
 
 
 def named(histograms: Mapping[str, Histogram], setting: Setting, plan: PairPlan) -> list[tuple[str, str]]:
     """The pairs that uses need, where there are so many columns that all pairs would hide them: no others are asked for
     then. None where pairs are few, no use needs one, or uses need too many."""
-    pairs = setting.workload.pairs(_names(histograms)) if many(histograms, plan) else []
+    pairs = setting.workload.pairs(varying(histograms)) if many(histograms, plan) else []
     return pairs if len(pairs) <= plan.together else []
 
 
@@ -34,7 +34,7 @@ def question(histograms: Mapping[str, Histogram], setting: Setting, *, share: fl
     does not: a hidden cause of a hundred columns shows in five thousand tables. So no pair is left out, none is told
     better than the others but the target's, and the fit finds what they have in common.
     """
-    names = _names(histograms)
+    names = varying(histograms)
     pairs = list(combinations(names, 2))
     base = setting.sigma(share) * np.sqrt(len(pairs))
     groups = _groupings(
@@ -76,7 +76,8 @@ def _groupings(
     return groups
 
 
-def _names(histograms: Mapping[str, Histogram]) -> list[str]:
+def varying(histograms: Mapping[str, Histogram]) -> list[str]:
+    """The columns that are seen to have more than one value."""
     return [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
 
 

@@ -48,6 +48,7 @@ class Nested(Method):
     summary: str = "noisy weighted tables of related tables, fitted by a mixture over roots"
     tables: ClassVar[str] = "tree"
     takes_priors: ClassVar[bool] = True
+    takes_uses: ClassVar[bool] = True
     reads: ClassVar[tuple[type, ...]] = (LinkedRelease, PublicLinked)
     relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
     plan: asking.TreePlan = field(default_factory=asking.TreePlan)

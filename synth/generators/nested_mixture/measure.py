@@ -11,6 +11,7 @@ from synth.generators.marginals import oneway_queries
 from synth.generators.nested_mixture import public, scout
 from synth.generators.nested_mixture.counted import pairs_by_number
 from synth.generators.nested_mixture.known import Grain, Known, known, of_table, one_ways
+from synth.generators.workload import INSIDE, Workload
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import NEAR, View, placed
 from synth.schema.dataset import Dataset, number_of
@@ -75,10 +76,10 @@ def measure(
     columns = known(releases, schema, setting, noise=0.0, grain=plan.grain)
     publics = public.of_columns(setting.priors, schema, columns)
     left = _left(releases, setting)
-    many = len(wanted(schema, columns, plan))
+    many = len(wanted(schema, columns, plan, setting.workload))
     noise = setting.sigma(left) * np.sqrt(max(many, 1))
     result = known([*releases, *publics], schema, setting, noise=noise, grain=plan.grain)
-    asked = questions(schema, wanted(schema, result, plan), setting, plan, share=left)
+    asked = questions(schema, wanted(schema, result, plan, setting.workload), setting, plan, share=left)
     publics += [public.counted(p, q) for p in setting.priors for q in asked]
     clear = scout.clearness(many, result[schema.root].total, setting) if asked else 1.0
     if clear < 1:
@@ -192,8 +193,11 @@ def _weights(schema: Dataset, plan: TreePlan) -> dict[str, float]:
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
 
 
-def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan) -> list[WantedTable]:
-    """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first."""
+def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan, workload: Workload) -> list[WantedTable]:
+    """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first.
+
+    ``workload``: what the tables are for; those that it names count more.
+    """
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     out: list[WantedTable] = []
     for table in schema.downwards:
@@ -201,9 +205,16 @@ def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan) -
             coarse = len(columns) == 2 and coarsely(view, *columns)
             bins = tuple(known_tables[t].bins(t, c, other=o, coarse=coarse) for t, c, o in columns)
             weight *= plan.number if any((t, c) in numbers for t, c, _ in columns) else 1.0
+            weight *= _named(workload, columns) if view == "rows" else 1.0
             alike = len(columns) == 2 and columns[0][:2] == columns[1][:2]
             out.append(WantedTable(table=table, view=view, bins=bins, weight=weight * (plan.same if alike else 1.0)))
     return out
+
+
+def _named(workload: Workload, columns: Sequence[Column]) -> float:
+    """How many times over uses make a table count: as in a single table, of a target as of pairs in larger tables."""
+    names = tuple(f"{t}.{c}" for t, c, _ in columns)
+    return max(INSIDE if {*names} & {*workload.targets} else 1.0, workload.pair_weight(names))
 
 
 def coarsely(view: str, first: Column, second: Column) -> bool:

@@ -1,12 +1,15 @@
 """`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `mbi`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from synth.generators.base import Setting
 from synth.generators.opendp_mbi.external import ExternalMethod
+from synth.generators.opendp_mbi.external_fit import Workload
+from synth.generators.opendp_mbi.workload import weighted
 from synth.generators.ranges import SHARE, STEPS, Between, Range
-from synth.questions import CountsRelease, ExternalRelease
+from synth.questions import Bins, CountsRelease, ExternalRelease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +17,8 @@ class Aim(ExternalMethod):
     """One-way tables, then round after round the table that the model fits worst, with growing budgets.
 
     ``bins``: most bins of a number. ``numbers``: share of the budget for finding them. ``steps``: most, of the fit.
-    ``rounds``: most rounds; 0 for OpenDP's 16 for each column. ``max_size``: most megabytes of the model.
+    ``rounds``: most rounds; 0 for OpenDP's 16 for each column. ``max_size``: most megabytes of the model. Named tables
+    of up to four columns are its workload, with all pairs.
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
@@ -28,6 +32,7 @@ class Aim(ExternalMethod):
     steps: int = 3000
     rounds: int = 0
     max_size: float = 80.0
+    takes_uses: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range]] = {
         "bins": Between(2, 4096),
         "numbers": SHARE,
@@ -35,6 +40,10 @@ class Aim(ExternalMethod):
         "rounds": Between(0, 10_000),
         "max_size": Between(0.01, 100_000),
     }
+
+    def workload(self, setting: Setting, bins: Sequence[Bins]) -> Workload:
+        """All pairs and the named tables, weighted as errors in them matter; none where no use is named."""
+        return weighted(setting.workload, bins)
 
     @property
     def further(self) -> dict[str, Any]:

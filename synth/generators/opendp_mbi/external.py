@@ -9,6 +9,7 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.method import Method
 from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
+from synth.questions import Bins
 from synth.schema.table import Schema
 
 
@@ -26,6 +27,10 @@ class ExternalMethod(Method):
         """Options of this algorithm alone."""
         return {}
 
+    def workload(self, setting: Setting, bins: Sequence[Bins]) -> external_fit.Workload:  # noqa: ARG002
+        """The tables that it is to choose among, with weights; none: all pairs alike."""
+        return ()
+
     def check_schema(self, schema: Schema) -> None:  # noqa: ARG002
         """Errors: UsageError, before anything is spent, when the extra is not installed."""
         external_fit.check_installed()
@@ -33,7 +38,14 @@ class ExternalMethod(Method):
     def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
         """Counts of numbers for their bins, then the one question."""
         return external_fit.measure(
-            ask, setting, algorithm=self.name, bins=self.bins, numbers=self.numbers, progress=progress, **self.further
+            ask,
+            setting,
+            algorithm=self.name,
+            bins=self.bins,
+            numbers=self.numbers,
+            workload=self.workload,
+            progress=progress,
+            **self.further,
         )
 
     def fit(

@@ -23,6 +23,7 @@ NEEDS = ("opendp", "mbi", "polars")  # the extra [mbi]
 RECORDS = 30_000  # most records drawn from the field: the model's components
 CELLS = 50_000_000  # most cells (4 bytes each) of all columns' component tables together
 LEAST_RHO = 1e-9  # for each column; at a tenth OpenDP's sums of noise overflow halfway, after the spend
+Workload = tuple[tuple[tuple[int, ...], float], ...]
 HALVINGS = 20  # of the search for the weight of a bin
 
 
@@ -32,9 +33,20 @@ def check_installed() -> None:
 
 
 def measure(
-    ask: Ask, setting: Setting, *, algorithm: str, bins: int, numbers: float, progress: Progress, **limits: Any
+    ask: Ask,
+    setting: Setting,
+    *,
+    algorithm: str,
+    bins: int,
+    numbers: float,
+    workload: Callable[[Setting, Sequence[Bins]], Workload],
+    progress: Progress,
+    **limits: Any,
 ) -> list[Any]:
-    """Counts of numbers for their bins, with the share ``numbers`` of the budget, then the one external question."""
+    """Counts of numbers for their bins, with the share ``numbers`` of the budget, then the one external question.
+
+    ``workload``: the tables to choose among, by the bins.
+    """
     check_installed()
     progress(0.0)
     wide = {n: c for n, c in setting.schema.measured().items() if c.is_numeric and c.cells > bins}
@@ -52,9 +64,8 @@ def measure(
             f"method {algorithm}: epsilon and delta are so small that its library cannot draw the noise; raise epsilon"
         )
     rows = round(setting.signed)
-    releases.append(
-        ask(External(purpose=algorithm, algorithm=algorithm, bins=tuple(groups), rho=rho, contributions=rows, **limits))
-    )
+    limits |= {"workload": workload(setting, groups), "contributions": rows}
+    releases.append(ask(External(purpose=algorithm, algorithm=algorithm, bins=tuple(groups), rho=rho, **limits)))
     progress(1.0)
     return releases
 

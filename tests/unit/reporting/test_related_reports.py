@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from related_homes import PLAIN, SCHEMA, homes, related_homes  # noqa: F401
 
 from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
+from synth.pipeline.uses import with_related_uses
 from synth.release.card import verify
 from synth.report import bundle, related_index, related_publish
 from synth.report.documents import pack
@@ -117,6 +119,20 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
     region = result.singles["homes"]["region"]
     assert region.table.values.sum() == pytest.approx(region.synthetic.sum(), rel=0.1), "both are in roots"
     assert "one key of homes with all its rows there and everything below them" in (tmp_path / "p.html").read_text()
+
+
+def test_both_verdicts_speak_of_named_uses(made):
+    release, real, _ = made
+    lines = ["people.work by homes.region", "people.work by people.sex by homes.region", "columns homes.region"]
+    named = with_related_uses(SCHEMA, lines)
+    across = compare_related(forest(real, named), forest(release, named), named)
+    judged_uses = {u.use: u for u in across.verdict.uses if u.use.startswith("named: ")}
+    assert set(judged_uses) == {f"named: {line}" for line in lines[:2]}
+    assert 0 < judged_uses[f"named: {lines[0]}"].value < 0.2
+    said = related_publish.verdict(replace(related_publish.gather(release), schema=named))
+    judged_uses = {u.use: u for u in said.uses if u.use.startswith("named: ")}
+    assert set(judged_uses) == {f"named: {line}" for line in lines}
+    assert all(u.at_most and u.second is not None for u in judged_uses.values())
 
 
 STATED = {

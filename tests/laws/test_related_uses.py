@@ -1,0 +1,100 @@
+"""Uses of related tables: the same price, more for what is named, the same questions for neighbours, the same words."""
+
+import json
+
+import numpy as np
+import pytest
+
+import synth
+from synth.errors import UsageError
+from synth.generators import TREES
+from synth.generators.nested_mixture.generator import Nested
+from synth.generators.nested_mixture.options import Options
+from synth.mechanisms import linked
+from synth.pipeline.budget import setting
+from synth.pipeline.methods import granted
+from synth.pipeline.rehearsal import made_up
+from synth.pipeline.uses import tables_of, with_related_uses, workload
+from synth.privacy.accounting.composition import epsilon_of
+from synth.privacy.noise import SeededNoise
+from synth.privacy.relation import Adjacency, Relation
+from synth.questions.linked import placed
+from synth.release.card.verify import problems
+from synth.release.folder import load_release
+from synth.report import related_publish
+from tests.laws.related_trees import SCHEMA
+from tests.unit.test_related_run import SCHEMA as PLAIN
+from tests.unit.test_related_run import clinic
+
+WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
+GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
+
+
+def asked(*lines, seed=0):
+    """The questions on made-up trees, and the deviation of the tables of two columns about rows, by columns."""
+    facts = with_related_uses(SCHEMA, lines)
+    forest, noise, made = made_up(facts, 4000), SeededNoise(seed), []
+
+    def ask(question):
+        made.append(question)
+        return linked.answer(question, forest, noise)
+
+    TREES["mixture"].measure(ask, setting(facts, GRANT, public_rows=None), progress=lambda _: None)
+    rows = [m for q in made if q.view == "rows" and q.purpose == "tables" for m in q.marginals]
+    return made, {frozenset(".".join(placed(c)[:2]) for c in m.columns): m.sigma for m in rows if len(m.bins) == 2}
+
+
+def names(line):
+    return frozenset(n.strip("`") for n in line.split(" by "))
+
+
+@pytest.mark.parametrize("line", [WITHIN, ABOVE, NUMBER])
+def test_what_is_named_is_told_better_for_the_same_price(line):
+    questions, sigma = asked(line)
+    _, before = asked()
+    assert sigma[names(line)] < 0.8 * before[names(line)]
+    assert np.median([sigma[t] / before[t] for t in sigma.keys() & before.keys()]) < 1.5
+    events = [e for q in questions for e in linked.events(q, GRANT.adjacency)]
+    assert 0.99 < epsilon_of(events, GRANT.left_delta) <= 1.0
+
+
+def test_uses_are_tables_on_one_way_up_the_tree():
+    facts = with_related_uses(SCHEMA, [ABOVE, "predict parts.f", "columns events.n"])
+    assert workload(facts).tables[0].columns == ("parts.f", "roots.x")
+    tables = dict(tables_of(facts))
+    assert ("parts.f", "roots.x") in tables["predict parts.f"]
+    assert tables["columns events.n"] == [("events.n",)]
+    for wrong, said in {
+        "roots.x by roots.id": "is an identifier",
+        "roots.x by n": "'n' is not among the columns",
+        "events.n ~ roots.x": "no regression",
+        "nothing": "is none that is understood",
+    }.items():
+        with pytest.raises(UsageError, match=said):
+            with_related_uses(SCHEMA, [wrong])
+    stored = synth.app_api.parse_related(json.loads(facts.to_json()))
+    assert stored.uses == facts.uses
+
+
+def test_the_forecast_speaks_of_each_use():
+    plain, named = (synth.plan(SCHEMA, rows=50_000, epsilon=1.0, delta=1e-6, uses=u) for u in ((), [ABOVE]))
+    assert not plain.uses
+    (one,) = named.uses
+    assert one.use == ABOVE
+    assert 0 < one.error < 1
+    assert ABOVE in named.in_words()
+
+
+def test_a_run_stores_what_its_tables_are_for(tmp_path, monkeypatch):
+    quick = Nested(options=Options(fits=1, roots=8, children=8, steps=5))
+    monkeypatch.setitem(TREES, "mixture", quick)
+    how = {"schema": synth.app_api.parse_related(PLAIN), "epsilon": 2.0, "delta": 1e-5, "ledger": tmp_path / "l.sqlite"}
+    line = "acts.code by stays.ward by patients.sex"
+    with pytest.raises(UsageError, match="not among the columns"):
+        synth.run(clinic(100), uses=["ward by sex"], **how)
+    result = synth.run(clinic(100), uses=[line], out=tmp_path / "r", **how)
+    assert result.epsilon_spent == 2.0
+    stored = load_release(tmp_path / "r", tree=True)
+    assert [u.words for u in stored.schema.uses] == [line]
+    assert not [*problems(result.card)]
+    related_publish.gather(tmp_path / "r")
