@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.session import frame, labels
-from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
+from app.session.state import Wizard, alone, opened, own, several, start, tables, with_own, wizard
 from app.table import facts, intake
 from synth import app_api
 from synth.languages import Texts, _, ngettext, phrase
@@ -46,7 +46,7 @@ def _section(w: Wizard) -> tuple[dict, str] | None:
                 "few rows have, or a bound that is no round number may tell of persons."
             ).format(of=_of(w), lists=lists)
             + (
-                _(" Those that you leave at the safe choice are left out when you confirm.")
+                _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
                 if several(w)
                 else _(" Those that you leave at the safe choice are learnt below, all at once.")
             )
@@ -71,6 +71,18 @@ def _way(w: Wizard, name: str) -> str:
     return f"way_{w.edition}_{_key(w, name)}"
 
 
+def to_learn(w: Wizard) -> list[str]:
+    """The columns that stand at "learn", in all tables; of several as TABLE.COLUMN."""
+    shown, result = w.at, []
+    for table in tables(w):
+        w.at = table
+        first = "omit" if several(w) else "learn"
+        ways = {n: st.session_state.get(_way(w, n), first) for n in alone(w)}
+        result += [start(table) + n for n, way in ways.items() if way == "learn"]
+    w.at = shown
+    return result
+
+
 def to_omit(w: Wizard) -> list[str]:
     """The columns that stand at "leave out" in what is open, of several tables; confirming leaves them out."""
     return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), "omit") == "omit"]
@@ -85,7 +97,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         else _("{get} to {get2}").format(get=column.get("min"), get2=column.get("max"))
     )
     no = {"group"} if not length else set()
-    no |= ({"learn"} if several(w) else set()) | (set() if count else {"list"})
+    no |= set() if count else {"list"}
     ways = [k for k in WAYS if k not in no]
     shown = frame.escape(name)
     way = st.radio(

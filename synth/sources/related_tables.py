@@ -14,7 +14,7 @@ from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
-from synth.sources.formats.text_table import Text
+from synth.sources.formats.text_table import Table, Text, from_frame
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.linking import TableRows
@@ -120,6 +120,13 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
         num_rows=encoder.spill.num_rows,
     )
     return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark(), alone=alone.mark())
+
+
+def whole(place: Place, columns: Sequence[str]) -> Table:
+    """All rows of some columns, as text, in memory; of a table without a row below the root none."""
+    with suppress(EmptyTableError):  # the check of the form refused an empty root
+        return place.read(columns)
+    return from_frame(pd.DataFrame(columns=list(columns), dtype=str))
 
 
 def _joined(parts: Sequence[Text]) -> Text:
