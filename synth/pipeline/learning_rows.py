@@ -14,7 +14,7 @@ from synth.pipeline.learn_schema import fineness, finer, grids, lacking
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.schema import cells, coarsening, codec
+from synth.schema import cells, coarsening, codec, persons_rules
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import as_stated
 from synth.schema.table import CATEGORICAL, Column, Schema
@@ -44,7 +44,10 @@ def read(
         return _of_tables(stated, rows, noise)
     names = lacking(stated)
     table = rows[ONE].place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
-    retained = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, noise)
+    retained = None
+    if not adjacency.by_row:
+        apart = not persons_rules.asked(stated)  # else rows that name nobody are passed over
+        retained = keep(table.column(adjacency.unit), adjacency.max_rows, noise, nameless=apart)
     return _seen(stated, table, retained, noise)
 
 

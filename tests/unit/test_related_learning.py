@@ -146,7 +146,7 @@ EQUAL = [{"kind": "equal", "child": "stays.sex", "parent": "patients.sex"}]
 TWICE = {**SCHEMA["tables"]["stays"]["columns"], "sex": {"type": "categorical"}}
 REFUSED = {
     "a reference": ({**SCHEMA, "public": PUBLIC}, "stays.ward refers to the public table wards"),
-    "an equal column": ({**changed(stays=TWICE), "constraints": EQUAL}, "stays.sex has the facts of another column"),
+    "an equal column": ({**changed(stays=TWICE), "constraints": EQUAL}, "patients.sex has the facts of another column"),
     "no bound": ({**SCHEMA, "keys": [{**SCHEMA["keys"][0], "source": "unconfirmed"}]}, "nobody has confirmed"),
     "open": ({**SCHEMA, "open": ["stays has two keys."]}, "left open by the draft"),
     "a derived name": (
