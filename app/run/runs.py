@@ -148,18 +148,19 @@ def _asked_of_tables(plain: Plain, columns: list[str]) -> Plain:
     joined = [{k: v for k, v in key.items() if k != "order"} for key in plain["keys"]]
     above = {k["child"]: k["parent"] for k in joined}
     owners: dict[str, None] = {}
-    for table in (n.partition(".")[0] for n in columns):
+    for name in columns:
+        table: str | None = name.partition(".")[0]
         while table is not None:
             owners[table], table = None, above.get(table)
     if len(owners) == 1:  # of the root alone: one of its children stands beside it, of which nothing is learnt
         owners[next(c for c, p in above.items() if p in owners)] = None
     tables: Plain = {}
-    for table in owners:
-        own = plain["tables"][table]
-        named = [n for k in joined for n in _of_key(k, table)]
-        asked = {n: _bare(c) for n, c in own["columns"].items() if f"{table}.{n}" in columns}
+    for owner in owners:
+        own = plain["tables"][owner]
+        named = [n for k in joined for n in _of_key(k, owner)]
+        asked = {n: _bare(c) for n, c in own["columns"].items() if f"{owner}.{n}" in columns}
         whose = {n: {"type": "identifier"} for n in own["columns"] if n in named}
-        tables[table] = {**{k: v for k, v in own.items() if k == "dialect"}, "columns": {**whose, **asked}}
+        tables[owner] = {**{k: v for k, v in own.items() if k == "dialect"}, "columns": {**whose, **asked}}
     before = {"learnt": plain["learnt"]} if plain.get("learnt") else {}
     return {**before, "tables": tables, "keys": [k for k in joined if {k["child"], k["parent"]} <= set(owners)]}
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.session import frame, labels
 from app.session.state import Wizard, alone, opened, own, several, start, tables, with_own, wizard
-from app.table import facts, intake
+from app.table import facts, intake, keys
 from synth import app_api
 from synth.languages import Texts, _, ngettext, phrase
 
@@ -47,7 +47,7 @@ def _section(w: Wizard) -> tuple[dict, str] | None:
             ).format(of=_of(w), lists=lists)
             + (
                 _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
-                if several(w)
+                if _first(w) == "omit"
                 else _(" Those that you leave at the safe choice are learnt below, all at once.")
             )
         )
@@ -76,8 +76,7 @@ def to_learn(w: Wizard) -> list[str]:
     shown, result = w.at, []
     for table in tables(w):
         w.at = table
-        first = "omit" if several(w) else "learn"
-        ways = {n: st.session_state.get(_way(w, n), first) for n in alone(w)}
+        ways = {n: st.session_state.get(_way(w, n), _first(w)) for n in alone(w)}
         result += [start(table) + n for n, way in ways.items() if way == "learn"]
     w.at = shown
     return result
@@ -85,7 +84,12 @@ def to_learn(w: Wizard) -> list[str]:
 
 def to_omit(w: Wizard) -> list[str]:
     """The columns that stand at "leave out" in what is open, of several tables; confirming leaves them out."""
-    return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), "omit") == "omit"]
+    return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), _first(w)) == "omit"]
+
+
+def _first(w: Wizard) -> str:
+    """What stands first: of several tables lists are left out with the confirming of keys, and learnt after it."""
+    return "omit" if several(w) and keys.waiting(w) else "learn"
 
 
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
@@ -103,7 +107,7 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
     way = st.radio(
         f"{name}: {what}; {phrase(why)}",
         ways,
-        index=ways.index("omit") if several(w) else 0,
+        index=ways.index(_first(w)),
         horizontal=True,
         key=_way(w, name),
         format_func=WAYS.__getitem__,

@@ -32,6 +32,7 @@ from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
 from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
+from synth.privacy.accounting.events import Event
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
@@ -97,7 +98,8 @@ def plan(
     if delta == 0:
         check_pure(generator)
     adjacency = adjacency_of(facts, link)
-    grant, learning, before = granted(epsilon, delta, adjacency, learning=share > 0), None, ()
+    grant, learning = granted(epsilon, delta, adjacency, learning=share > 0), None
+    before: tuple[Event, ...] = ()
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else facts
     _check_uses(facts, uses, error)
     if share:
