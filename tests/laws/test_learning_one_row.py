@@ -5,6 +5,7 @@ that related tables have. False alarms are below 10^-6.
 """
 
 import sqlite3
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import synth
 from synth.mechanisms import values
 from synth.pipeline import learning_rows
 from synth.pipeline.learn_schema import learn
@@ -21,8 +23,11 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Relation
 from synth.questions import Counts, Values
 from synth.schema import dataset as datasets
+from synth.schema.dataset import ONE
+from synth.schema.persons import as_tables
 from synth.sources.related_tables import places
 from synth.sources.rows.linking import TableRows, one_of_each_root
+from synth.sources.table_source import place_of
 from tests.laws.secret_numbers import texts
 
 KEY, WORD = {"type": "identifier"}, {"type": "categorical"}
@@ -157,6 +162,34 @@ def test_a_text_in_all_rows_of_one_root_counts_once_from_every_reader(reader, tm
                 **({SENTINEL: 1} if planted else {}),
             }
         assert len(rows_seen["g.n"]) == len(rows_seen["g.n (fineness)"]) == 8 + planted
+
+
+def of_persons(*, planted, linked):
+    """What learning sees of one table in which persons repeat; the last one has the planted text in every row."""
+    plain = {
+        "unit": "id",
+        "max_rows": MANY,
+        "columns": {"id": KEY, "b": {**WORD, "of": "unit" if linked else None}, "x": WORD},
+    }
+    flat = synth.Schema.parse(plain, complete=False)
+    frame = frames(planted=planted)["c"].assign(x="usual")[["id", "b", "x"]]
+    frame.loc[len(frame)] = ["", "nobody's", "usual"]
+    schema = as_tables(flat) if linked else flat
+    adjacency = replace(adjacency_of(schema, Relation.ADD_REMOVE), max_rows=1)
+    there = wanted({ONE: place_of(frame)}, schema)
+    words = learning_rows.read(schema, there, adjacency, SystemNoise())["b"]
+    return dict(zip(words.values, np.bincount(words.codes, minlength=len(words.values)).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_text_in_all_rows_of_one_person_counts_once_and_rows_of_nobody_as_in_the_run(linked):
+    for planted in (False, True):
+        nobody = 0 if linked else 1  # passed over where persons keep their rows, else a unit of its own
+        assert of_persons(planted=planted, linked=linked) == {
+            "usual": 8,
+            "nobody's": nobody,
+            **({SENTINEL: 1} if planted else {}),
+        }
 
 
 LONELY, FAILURE = 20_000, 0.01
