@@ -201,7 +201,7 @@ OLDER = "*`mixture` in this table is from before its private search for tables o
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
     *("fire", "mbi_fit", "synmeter", "report_time", "figure1"),
-    *("priors_beside", "related_floor", "related_priors", "areas"),
+    *("priors_beside", "related_floor", "related_learning", "related_priors", "areas"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {

@@ -1,6 +1,7 @@
 """Facts learnt from the rows with budget, where nobody can vouch for them."""
 
 import json
+from typing import Any
 
 import streamlit as st
 
@@ -9,12 +10,13 @@ from app.run import caps, runs, same
 from app.run.follow import follow
 from app.run.forecast import budget
 from app.session import frame, labels, words
-from app.session.state import Wizard, alone, answered, dataset, effective, wizard
-from app.table import facts, unit
+from app.session.state import Wizard, answered, dataset, effective, several, start, tables, wizard
+from app.table import facts, keys, lists, unit
 from synth.app_api import jobs
 from synth.languages import _
 
 USUAL = 0.1
+Plain = dict[str, Any]
 
 
 def section() -> None:
@@ -25,18 +27,21 @@ def section() -> None:
         return
     if same.choice(w):
         return
-    names = [n for n, c in effective(w)["columns"].items() if c["type"] not in facts.UNREAD]
-    lists = [n for n in alone(w) if st.session_state.get(f"way_{w.edition}_{n}", "learn") == "learn"]
-    answers = answered(w) or unit.proposed(w)
+    described = {t: effective(w)["tables"][t] if t else effective(w) for t in tables(w)}
+    names = [
+        start(t) + n for t, s in described.items() for n, c in s["columns"].items() if c["type"] not in facts.UNREAD
+    ]
+    learnt = lists.to_learn(w)
+    answers = not keys.waiting(w) if several(w) else answered(w) or unit.proposed(w)
     frame.fold(
         _("Learn values or bounds privately, with budget"),
-        f"learn_{w.edition}_{bool(lists) and answers}",
-        lambda: _ask(w, names, lists),
-        expanded=bool(lists) and answers,
+        f"learn_{w.edition}_{bool(learnt) and answers}",
+        lambda: _ask(w, names, learnt, answers=answers),
+        expanded=bool(learnt) and answers,
     )
 
 
-def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
+def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> None:
     st.caption(
         _(
             "For columns whose possible values nobody knows from elsewhere: they are learnt from the rows under "
@@ -44,11 +49,18 @@ def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
             "result made with this description states the charge."
         )
     )
+    if several(w):
+        st.caption(
+            _(
+                "One row of each unit is looked at in each table, drawn at random, so that a unit with many rows is "
+                "protected like any other. A value that few units have is not learnt, however often they have it."
+            )
+        )
     columns = st.multiselect(
         _("Columns"),
         names,
-        default=lists,
-        key=f"learn_columns_{w.edition}_{len(lists)}",
+        default=learnt,
+        key=f"learn_columns_{w.edition}_{len(learnt)}",
         placeholder=_("Choose columns"),
         help=_("Their values, bounds and missing codes are taken out and learnt."),
     )
@@ -70,9 +82,10 @@ def _ask(w: Wizard, names: list[str], lists: list[str]) -> None:
         help=_(words.DELTA_HELP),
     )
     first, cap = _cap(w)
-    answers = answered(w) or unit.proposed(w)
     blocked = not columns or not dataset(w) or w.table is None or not answers
-    if not answers:
+    if not answers and several(w):
+        st.caption(_("First vouch below for the keys and their bounds."))
+    elif not answers:
         st.caption(_("First answer above whether a person can appear in more than one row."))
     said = _("Spend epsilon {epsilon:g} and learn")
     if first:
@@ -121,8 +134,9 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
     names = ", ".join(job.request().get("learns", []))
     if status.state == "done":
         parsed = json.loads(runs.learnt(job).read_text(encoding="utf-8"))
-        reported = {n: parsed["columns"].get(n, c) for n, c in w.plain["columns"].items()}
-        w.plain = {**w.plain, "learnt": parsed["learnt"], "columns": reported}
+        own = parsed.get("tables", {"": parsed})  # a table whose columns were not asked for is not in it
+        described = {t: _with(s, own[t]["columns"]) if t in own else s for t, s in tables(w).items()}
+        w.plain = {**w.plain, **({"tables": described} if several(w) else described[""]), "learnt": parsed["learnt"]}
         w.notice = _("Learnt privately: {names}. The charge is in the ledger.").format(names=frame.escape(names))
     else:
         spent = status.exit_code in (None, 1, 5)
@@ -132,3 +146,8 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
             _("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent.")
         )
     w.edition += 1
+
+
+def _with(plain: Plain, columns: Plain) -> Plain:
+    """The description of a table with these columns in place of its own."""
+    return {**plain, "columns": {n: columns.get(n, c) for n, c in plain["columns"].items()}}

@@ -107,7 +107,7 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
     assert w.table is not None
     _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
     request = app_api.LearningRequest(
-        table=str(w.table),
+        table=None if several(w) and w.source else str(w.table),
         source=w.source,
         label=w.label,
         dataset=dataset(w),
@@ -124,7 +124,9 @@ def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> job
 
 
 def _asked(plain: Plain, columns: list[str]) -> Plain:
-    """The description of the columns that are learnt, without what is to be learnt, and of the unit's."""
+    """The description of the columns that are learnt, without what is to be learnt, and of those that say whose."""
+    if "tables" in plain:
+        return _asked_of_tables(plain, columns)
     keys = [n for n, c in plain["columns"].items() if n == plain.get("unit")]
     asked = {
         n: _bare(c) if n in columns else {"type": "identifier"}
@@ -139,6 +141,34 @@ def _asked(plain: Plain, columns: list[str]) -> Plain:
         "dialect",
     )  # the file is read as the whole description says
     return {**{k: v for k, v in plain.items() if k in retained}, "columns": asked}
+
+
+def _asked_of_tables(plain: Plain, columns: list[str]) -> Plain:
+    """As ``_asked``, of related tables, of which ``columns`` are TABLE.COLUMN: those, and the tables above them."""
+    joined = [{k: v for k, v in key.items() if k != "order"} for key in plain["keys"]]
+    above = {k["child"]: k["parent"] for k in joined}
+    owners: dict[str, None] = {}
+    for name in columns:
+        table: str | None = name.partition(".")[0]
+        while table is not None:
+            owners[table], table = None, above.get(table)
+    if len(owners) == 1:  # of the root alone: one of its children stands beside it, of which nothing is learnt
+        owners[next(c for c, p in above.items() if p in owners)] = None
+    tables: Plain = {}
+    for owner in owners:
+        own = plain["tables"][owner]
+        named = [n for k in joined for n in _of_key(k, owner)]
+        asked = {n: _bare(c) for n, c in own["columns"].items() if f"{owner}.{n}" in columns}
+        whose = {n: {"type": "identifier"} for n in own["columns"] if n in named}
+        tables[owner] = {**{k: v for k, v in own.items() if k == "dialect"}, "columns": {**whose, **asked}}
+    before = {"learnt": plain["learnt"]} if plain.get("learnt") else {}
+    return {**before, "tables": tables, "keys": [k for k in joined if {k["child"], k["parent"]} <= set(owners)]}
+
+
+def _of_key(key: Plain, table: str) -> list[str]:
+    """The columns of a table by which a key joins it."""
+    own = key["columns"] if key["child"] == table else []
+    return [*own, *((key.get("parent_columns") or key["columns"]) if key["parent"] == table else [])]
 
 
 def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsilon: float, delta: float) -> jobs.Job:

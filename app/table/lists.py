@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app.session import frame, labels
-from app.session.state import Wizard, alone, opened, own, several, with_own, wizard
-from app.table import facts, intake
+from app.session.state import Wizard, alone, opened, own, several, start, tables, with_own, wizard
+from app.table import facts, intake, keys
 from synth import app_api
 from synth.languages import Texts, _, ngettext, phrase
 
@@ -46,8 +46,8 @@ def _section(w: Wizard) -> tuple[dict, str] | None:
                 "few rows have, or a bound that is no round number may tell of persons."
             ).format(of=_of(w), lists=lists)
             + (
-                _(" Those that you leave at the safe choice are left out when you confirm.")
-                if several(w)
+                _(" Those that you leave as they stand are left out when you confirm; those to be learnt, below.")
+                if _first(w) == "omit"
                 else _(" Those that you leave at the safe choice are learnt below, all at once.")
             )
         )
@@ -71,9 +71,25 @@ def _way(w: Wizard, name: str) -> str:
     return f"way_{w.edition}_{_key(w, name)}"
 
 
+def to_learn(w: Wizard) -> list[str]:
+    """The columns that stand at "learn", in all tables; of several as TABLE.COLUMN."""
+    shown, result = w.at, []
+    for table in tables(w):
+        w.at = table
+        ways = {n: st.session_state.get(_way(w, n), _first(w)) for n in alone(w)}
+        result += [start(table) + n for n, way in ways.items() if way == "learn"]
+    w.at = shown
+    return result
+
+
 def to_omit(w: Wizard) -> list[str]:
     """The columns that stand at "leave out" in what is open, of several tables; confirming leaves them out."""
-    return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), "omit") == "omit"]
+    return [n for n in alone(w) if several(w) and st.session_state.get(_way(w, n), _first(w)) == "omit"]
+
+
+def _first(w: Wizard) -> str:
+    """What stands first: of several tables lists are left out with the confirming of keys, and learnt after it."""
+    return "omit" if several(w) and keys.waiting(w) else "learn"
 
 
 def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
@@ -85,13 +101,13 @@ def _column(w: Wizard, name: str, why: str) -> tuple[dict, str] | None:
         else _("{get} to {get2}").format(get=column.get("min"), get2=column.get("max"))
     )
     no = {"group"} if not length else set()
-    no |= ({"learn"} if several(w) else set()) | (set() if count else {"list"})
+    no |= set() if count else {"list"}
     ways = [k for k in WAYS if k not in no]
     shown = frame.escape(name)
     way = st.radio(
         f"{name}: {what}; {phrase(why)}",
         ways,
-        index=ways.index("omit") if several(w) else 0,
+        index=ways.index(_first(w)),
         horizontal=True,
         key=_way(w, name),
         format_func=WAYS.__getitem__,

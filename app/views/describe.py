@@ -131,6 +131,7 @@ def _belonging() -> None:
     if apart(w):
         checklist.here("lists", _("Lists that may tell of persons"))
     lists.section()
+    learning.section()
     _vouch()
     _vouchers()
     _values()

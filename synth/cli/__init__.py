@@ -27,6 +27,7 @@ from synth.cli.options import (
     EpsilonOpt,
     ForOpt,
     JsonOpt,
+    LearnShareOpt,
     MethodOpt,
     OptionOpt,
     PriorOpt,
@@ -216,6 +217,7 @@ def plan(
     uses: ForOpt = None,
     prior: PriorOpt = None,
     prior_reason: PriorReasonOpt = None,
+    learn_share: LearnShareOpt = None,
     error: Annotated[
         float | None,
         typer.Option("--error", help="Share of rows in the wrong place; says the least epsilon of each use for it."),
@@ -244,16 +246,23 @@ def plan(
         "options": parse_options(option or []),
         "uses": tuple(uses or ()),
     }
-    facts = load_any(schema)
+    facts = load_any(schema, complete=learn_share is None)
     result = planning.plan(
-        facts, **asked, prior=prior or (), prior_reason=one_or_each(prior_reason), epsilons=LADDER, error=error
+        facts,
+        **asked,
+        prior=prior or (),
+        prior_reason=one_or_each(prior_reason),
+        learn_share=learn_share,
+        epsilons=LADDER,
+        error=error,
     )
-    reported = dry_run.dry_run(facts, **asked, seconds=seconds) if seconds > 0 else None
+    rehearses = seconds > 0 and learn_share is None
+    reported = dry_run.dry_run(facts, **asked, seconds=seconds) if rehearses else None
     if as_json:
         say({**result.plain(), "rehearsed": reported and reported.plain()})
     else:
         show(result.in_words())
-        show(reported.in_words() if reported else "rehearsed: the questions alone (--seconds 0)")
+        show(reported.in_words() if reported else "rehearsed: the questions alone")
 
 
 @app.command()

@@ -88,10 +88,10 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
 def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:
     from synth import jobs
     from synth.pipeline.run import carry_out_learning
-    from synth.schema import table as schemas
+    from synth.schema.dataset import load_any
 
     with reported(job, {}) as (report, folder):
-        known = schemas.load(str(request.schema_file), complete=False)
+        known = load_any(str(request.schema_file), complete=False)
         result = carry_out_learning(request, schema=known, reporter=report, may_spend=may_spend(folder))
         write_text(folder / jobs.LEARNT, result.to_json())
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": {"schema": str(folder / jobs.LEARNT)}}

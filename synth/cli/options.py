@@ -13,6 +13,7 @@ from synth.schema.column import MOST_PREFIX
 
 TableArg = Annotated[Path, typer.Argument(help="CSV (also .gz), Parquet or .xlsx file of private rows.")]
 SchemaOpt = Annotated[Path, typer.Option("--schema", help="The table's schema, a JSON file.")]
+LearnShareOpt = Annotated[float | None, typer.Option("--learn-share", help="Budget share for absent facts.")]
 LedgerOpt = Annotated[
     str | None,
     typer.Option(

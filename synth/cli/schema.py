@@ -28,7 +28,6 @@ from synth.cli.options import (
     RootOpt,
     SchemaOpt,
     SourceOpt,
-    TableArg,
     TargetOpt,
     UnitOpt,
     assumed,
@@ -210,10 +209,10 @@ def schema_check(
 
 @schema_app.command("learn")
 def schema_learn(
-    table: TableArg,
     schema: SchemaOpt,
     epsilon: EpsilonOpt,
     out: Annotated[Path, typer.Option("--out", help="Where to write the learnt schema.")],
+    table: TablesArg = None,
     delta: DeltaOpt = 1e-6,
     relation: RelationOpt = "add_remove",
     unit: UnitOpt = None,
@@ -224,16 +223,20 @@ def schema_learn(
     separate: SeparateOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Learn missing categories and bounds; charges the ledger."""
+    """Learn missing categories and bounds; charges the ledger.
+
+    Of a folder of tables, or a whole database, those of all tables together.
+    """
     from synth.pipeline import run as pipeline
-    from synth.schema import table as schemas
-    from synth.sources import named_databases
+    from synth.schema.dataset import Dataset, load_any
 
     check_writable(out)  # before anything is spent
-    known = schemas.load(schema, complete=False)
+    if table is None and source is None:
+        raise UsageError("TABLE is missing; name a file, a folder of tables, or a database with --source")
     facts = pipeline.learn_schema(
-        named_databases.place(table, source),
-        schema=known,
+        table,
+        schema=load_any(schema, complete=False),
+        source=source,
         epsilon=epsilon,
         delta=delta,
         relation=relation,
@@ -247,7 +250,8 @@ def schema_learn(
         may_spend=may_spend(),
     )
     write_text(out, facts.to_json())
-    learnt = [n for n, c in facts.columns.items() if c.source == "private"]
+    columns = facts.all_columns if isinstance(facts, Dataset) else facts.columns
+    learnt = [n for n, c in columns.items() if c.source == "private"]
     if as_json:
         say({"epsilon_spent": epsilon, "delta": delta, "learnt": learnt, "paths": {"schema": str(out)}})
     else:

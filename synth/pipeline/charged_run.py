@@ -14,7 +14,7 @@ from synth.generators.base import Ask, Questions, Setting
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.learn_schema import learn
+from synth.pipeline.learn_schema import learn, priced
 from synth.pipeline.prepare import prepare
 from synth.pipeline.priors import Encoded, encoded
 from synth.pipeline.public_columns import on_card
@@ -70,14 +70,13 @@ class ChargedRun:
         """Learns the schema's missing facts with their share of the budget; afterwards ``schema`` is complete."""
         if self.plan.learn_share == 0:
             return self.schema
-        assert isinstance(self.schema, Schema)
         grant, session = self.plan.grant, self._session(self.plan.learn_share, self._wide_rows, failures=True)
         self.reporter.stage("learn")
         mu = grant.mu * sqrt(self.plan.learn_share)
         session.open()
         result = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
-        self.schema = result.model_copy(update={"learnt": self._price(session)})
+        self.schema = priced(result, self._price(session))
         return self.schema
 
     def measure(self) -> tuple[list[Release], Setting]:
@@ -195,7 +194,6 @@ class ChargedRun:
         return reader.trees(self.schema) if isinstance(self.schema, Dataset) else reader.measured(self.schema)
 
     def _wide_rows(self) -> Mapping[str, Any]:
-        assert isinstance(self.schema, Schema)
         return self._reader().wide(self.schema)
 
     def _reader(self) -> RowReader:

@@ -1,18 +1,22 @@
 """A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values.
 
-Only names, kinds and missing codes need to be public. Numbers are first seen on a public grid so wide that it tells
+Only names, kinds and missing codes need to be public. Of related tables all are asked together, a column by the name
+TABLE.COLUMN. Numbers are first seen on a public grid so wide that it tells
 nothing: up to 2^31 either side of zero (2^51 for whole numbers), dates from 1800 to 2200.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf, nextafter, sqrt
+from typing import cast
 
 import numpy as np
 
 from synth.mechanisms import values as stability
 from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Question, Release, Values, ValuesRelease
-from synth.schema.table import CATEGORICAL, Column, Schema
+from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable, as_tables
+from synth.schema.table import CATEGORICAL, Column, Learnt, Schema
 
 Ask = Callable[[Question], Release]
 PARTS = 8  # equal parts of each octave of the grid for numbers
@@ -26,8 +30,12 @@ WIDE = {
 }
 
 
-def lacking(schema: Schema) -> list[str]:
-    """The columns whose facts the schema does not state, and which can be learnt."""
+def lacking(schema: Schema | Dataset) -> list[str]:
+    """The columns whose facts the schema does not state, and which can be learnt; of related tables TABLE.COLUMN."""
+    if isinstance(schema, PersonsTable):
+        return lacking(schema.flat)
+    if isinstance(schema, Dataset):
+        return [f"{t}.{n}" for t, table in schema.tables.items() for n in lacking(table)]
     return [n for n, c in schema.measured().items() if _lacks(c)]
 
 
@@ -65,7 +73,26 @@ def fineness(column: Column, places: np.ndarray) -> np.ndarray:
     return np.where(inside, DECIMALS - zeros, 0)
 
 
-def learn(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failure_delta: float) -> Schema:
+def completed(schema: Schema | Dataset, facts: Mapping[str, Column]) -> Schema | Dataset:
+    """The schema with these columns in place of its own, by the names of ``lacking``."""
+    if isinstance(schema, PersonsTable):
+        return as_tables(cast("Schema", completed(schema.flat, facts)))
+    if isinstance(schema, Dataset):
+        own = {t: {n: c for n in s.columns if (c := facts.get(f"{t}.{n}"))} for t, s in schema.tables.items()}
+        return schema.model_copy(update={"tables": {t: completed(s, own[t]) for t, s in schema.tables.items()}})
+    return schema.model_copy(update={"columns": {**schema.columns, **facts}})
+
+
+def priced(schema: Schema | Dataset, price: Learnt) -> Schema | Dataset:
+    """The schema with what learning it cost."""
+    if isinstance(schema, PersonsTable):
+        return as_tables(schema.flat.model_copy(update={"learnt": price}))
+    return schema.model_copy(update={"learnt": price})
+
+
+def learn(
+    ask: Ask, schema: Schema | Dataset, adjacency: Adjacency, *, mu: float, failure_delta: float
+) -> Schema | Dataset:
     """The schema with every lacking fact learnt and marked ``private``.
 
     Asks within ``mu`` and ``failure_delta`` in all; what the schema states is neither asked nor changed.
@@ -73,17 +100,28 @@ def learn(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failure_
     names = lacking(schema)
     if not names:
         return schema
-    size, share = stability.sensitivity(adjacency), 1 / len(names)
-    sigma = nextafter(size / (mu * sqrt(share)) * (1 + 1e-9), inf)
+    every = schema.all_columns if isinstance(schema, Dataset) else schema.columns
+    asked = Schema(columns={n: every[n] for n in names})
+    return completed(schema, _learnt(ask, asked, adjacency, mu=mu, failure_delta=failure_delta))
+
+
+def noise_of(columns: int, adjacency: Adjacency, *, mu: float) -> float:
+    """Deviation of the noise in rows, where so many columns are learnt within ``mu``."""
+    return nextafter(stability.sensitivity(adjacency) / (mu * sqrt(1 / columns)) * (1 + 1e-9), inf)
+
+
+def _learnt(ask: Ask, schema: Schema, adjacency: Adjacency, *, mu: float, failure_delta: float) -> dict[str, Column]:
+    names = lacking(schema)
+    sigma = noise_of(len(names), adjacency, mu=mu)
     words = [n for n in names if schema.columns[n].type in CATEGORICAL]
-    result = {}
+    result: dict[str, Column] = {}
     for name in words:
         bound = stability.threshold(adjacency, sigma=sigma, failure_delta=failure_delta / len(words))
         question = Values(purpose=f"categories of {name}", column=name, sigma=sigma, threshold=bound)
         result[name] = _categories(schema.columns[name], ask(question))
     for name, column in grids(schema).columns.items():
         result[name] = _bounds(schema.columns[name], column, name, ask, sigma)
-    return schema.model_copy(update={"columns": {**schema.columns, **result}})
+    return result
 
 
 def _categories(column: Column, release: Release) -> Column:

@@ -6,6 +6,7 @@ and costs are close, and exact where nothing adapts.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import prod, sqrt
 from os import PathLike
@@ -17,6 +18,7 @@ from synth.errors import UsageError
 from synth.generators.marginals.candidates import FINE
 from synth.generators.marginals.higher_order import BASE, SEARCH, Rounds, made_by_noise
 from synth.mechanisms import counts
+from synth.pipeline.learning_forecast import rehearsed, to_be_learnt
 from synth.pipeline.methods import check_pure, generator_named, granted
 from synth.pipeline.plan_result import Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
@@ -30,6 +32,7 @@ from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
 from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
+from synth.privacy.accounting.events import Event
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
@@ -69,6 +72,7 @@ def plan(
     error: float | None = None,
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
+    learn_share: float | None = None,
 ) -> Any:
     """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
 
@@ -76,7 +80,8 @@ def plan(
 
     A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
     of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
-    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``).
+    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``learn_share``:
+    as of ``run``, below 1; the rest is forecast with made-up facts in place of those to be learnt.
     Errors: UsageError; InputError for an unusable prior.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
@@ -87,23 +92,30 @@ def plan(
     check_schema(schema, tree=True)
     composition.check(epsilon, delta, pure=True)
     check_num_rows(rows)
-    facts, link = taken(with_target(schema, target)), relation_named(relation)
+    bare, share = to_be_learnt(with_target(schema, target), learn_share)
+    facts, link = taken(bare), relation_named(relation)
     generator = generator_named(method, link, options, tree=isinstance(facts, Dataset))
     if delta == 0:
         check_pure(generator)
     adjacency = adjacency_of(facts, link)
-    grant = granted(epsilon, delta, adjacency, learning=False)
+    grant, learning = granted(epsilon, delta, adjacency, learning=share > 0), None
+    before: tuple[Event, ...] = ()
     facts = with_uses(facts, uses) if isinstance(facts, Schema) else with_related_uses(facts, uses)
     _check_error(facts, error)
+    if share:
+        if prior:
+            raise UsageError("`prior=`: its worth is rehearsed under a complete schema; learn what is missing first")
+        facts, learning, before, grant = rehearsed(generator, facts, grant, share)
     if isinstance(facts, Dataset):
         priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
-        return forecast(facts, generator, grant, roots=rows, priors=priors)  # type: ignore[arg-type]
+        result = forecast(facts, generator, grant, roots=rows, priors=priors, before=before)  # type: ignore[arg-type]
+        return replace(result, delta=delta, learning=learning)
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
     named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
-    rehearsed, events = rehearse(generator, facts, grant, rows=rows)
-    asked = averaged(rehearsed)
+    questions, events = rehearse(generator, facts, grant, rows=rows)
+    asked = averaged(questions)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     return Plan(
@@ -116,7 +128,8 @@ def plan(
         sensitivity=counts.sensitivity(adjacency),
         meaning=meaning(epsilon, about="row" if adjacency.by_row else "person", relation=str(adjacency.relation)),
         steps=[_step(q, cells) for q, cells in asked],
-        budget=division([e.plain() for e in events]),
+        budget=division([e.plain() for e in (*before, *events)]),
+        learning=learning,
         **_errors(tables, marginals, rows),
         seconds=_time(asked, marginals, facts, rows, int(getattr(generator, "rounds", 0))),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,

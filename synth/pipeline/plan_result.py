@@ -6,6 +6,8 @@ from typing import Any
 from synth.pipeline.retention import retention
 from synth.privacy.accounting.division import BudgetPart
 
+SHOWN = 6  # names of columns in a line
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedQuestion:
@@ -59,6 +61,42 @@ class PriorWorth:
             f"({self.columns} columns): of {what} {beside} of the rows in the wrong place instead of {without}; the "
             f"prior alone {alone}. A prior that is not like the table counts for less, down to nothing"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningForecast:
+    """What learning takes: ``share`` of the budget (mu squared), 0 to 1, alone worth ``epsilon``; of which ``columns``.
+
+    ``category``: so many units must have a value for it to be learnt in half of the runs, None where none is learnt;
+    ``bound``: so many must lie in a cell of the public grid for bounds to reach there. ``seen``: rows of one unit that
+    are seen in a table.
+
+    Privacy: public only.
+    """
+
+    share: float
+    epsilon: float
+    columns: list[str]
+    category: float | None
+    bound: float
+    seen: int
+
+    def in_words(self) -> str:
+        """One line.
+
+        >>> about = LearningForecast(share=0.1, epsilon=0.25, columns=["t.a"], category=201.4, bound=80, seen=1)
+        >>> print(about.in_words().split("; a value")[0])
+        learnt first: 1 column (t.a), for 10 % of the budget, epsilon 0.25 alone
+        """
+        named = ", ".join(self.columns[:SHOWN]) + (" ..." if len(self.columns) > SHOWN else "")
+        parts = [
+            f"learnt first: {len(self.columns)} column{'s' if len(self.columns) > 1 else ''} ({named}), for "
+            f"{100 * self.share:.2g} % of the budget, epsilon {self.epsilon:.2g} alone",
+            *([] if self.category is None else [f"a value is learnt if about {self.category:.0f} rows have it"]),
+            f"bounds reach where about {self.bound:.0f} rows are near each other",
+            f"of a unit {'one row counts' if self.seen == 1 else f'{self.seen} rows count'} in a table",
+        ]
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +164,7 @@ class Plan:
     prior: PriorWorth | None = None
     uses: list[UseForecast] = field(default_factory=list)
     least_epsilon: dict[str, float | None] = field(default_factory=dict)
+    learning: LearningForecast | None = None
 
     def plain(self) -> dict:
         """The forecast as JSON data."""
@@ -142,6 +181,7 @@ class Plan:
                 f"  {s.purpose}: {s.tables} tables, {s.cells} cells, "
                 f"noise of {s.sigma_least:.3g} to {s.sigma_most:.3g} rows a cell"
             )
+        lines += [self.learning.in_words()] if self.learning is not None else []
         lines += table(self.budget)
         two = "not measured" if self.error_two_way is None else f"{self.error_two_way:.3f}"
         lines.append(

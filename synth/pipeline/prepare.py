@@ -44,8 +44,8 @@ from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
-UNLINKED = ("learn_share", "ask", "prior", "uses")  # options of a table whose rows stand alone
-SINGLE = ("target", "unit", "max_rows", "linked", "learn_share", "ask", "options")  # of single tables alone
+UNLINKED = ("ask", "prior", "uses")  # options of a table whose rows stand alone
+SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
 
 def prepare(
@@ -116,6 +116,7 @@ def planned(
     schema, share = _agreed(request, schema, note)
     schema = with_combinations(schema, public) if isinstance(schema, Dataset) and schema.public else schema
     adjacency = adjacency_of(schema, relation)
+    adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
     if request.delta == 0:
         _check_pure(asked, share)
     check_learnt(schema, adjacency)
@@ -215,7 +216,8 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
 def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
     if isinstance(schema, Dataset):
-        return approved(with_related_uses(schema, request.uses), request, note=note), 0.0
+        agreed = approved(with_related_uses(schema, request.uses), request, note=note)
+        return agreed, learning_share(agreed, request.learn_share)
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)
     share = learning_share(schema, request.learn_share)
@@ -230,11 +232,6 @@ def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     )
     if not schema.measured():
         raise InputError("schema: every column is an identifier; there is nothing to learn")
-    if schema.learnt is not None and 0 < share < 1:
-        raise InputError(
-            "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
-            "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
-        )
     return schema, share
 
 

@@ -54,8 +54,10 @@ def marked(rows: Mapping[str, PrivateRows], schema: Schema | Dataset) -> Iterato
     """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
     for name, own in rows.items():
         yield name, own
-        if isinstance(schema, Dataset) and not isinstance(schema, PersonsTable):
-            yield name, PrivateRows(place=own.place, columns=list(schema.tables[name].measured()))
+        several = isinstance(schema, Dataset) and not isinstance(schema, PersonsTable)
+        measured = list(Dataset.of(schema).tables[name].measured()) if several else []
+        if measured:  # else nothing of the table is asked: learning looks at one below it
+            yield name, PrivateRows(place=own.place, columns=measured)
 
 
 def located(

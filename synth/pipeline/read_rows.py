@@ -7,31 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from synth.pipeline import same_rows
-from synth.pipeline.learn_schema import fineness, finer, grids, lacking
+from synth.pipeline import learning_rows, same_rows
 from synth.pipeline.private_rows import PrivateRows, marked
 from synth.pipeline.run_plan import RunPlan
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
-from synth.schema import cells, coarsening, codec
+from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import PersonsTable
-from synth.schema.table import CATEGORICAL, Column, Schema
-from synth.sources.contribution_bound import keep, keep_parts
+from synth.schema.table import Schema
+from synth.sources.contribution_bound import keep_parts
 from synth.sources.engines import stored_trees
 from synth.sources.persons_tables import persons_and_rows
 from synth.sources.related_tables import Read, read, text_columns
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
 from synth.sources.rows.spill import Spill
-
-
-@dataclass(frozen=True)
-class Words:
-    """A text column of the kept rows: distinct canonical ``values`` and each row's index into them."""
-
-    values: np.ndarray
-    codes: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,28 +121,9 @@ class RowReader:
         """Those of a single table."""
         return self.plan.rows[ONE]
 
-    def wide(self, schema: Schema) -> Mapping[str, Any]:
-        """Rows as learning sees them: canonical texts of categories, numbers and dates on public wide grids.
-
-        Only the columns that lack facts are read, as text and into memory.
-        """
-        adjacency, names, wide = self.plan.grant.adjacency, lacking(schema), grids(schema)
+    def wide(self, schema: Schema | Dataset) -> Mapping[str, Any]:
+        """Rows as learning sees them (learning_rows.py)."""
         if self.plan.learn_share == 1:  # else the rows are read again, and marked then
-            self._mark(None)
-        table = self._rows.place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
-        retained = None if adjacency.by_row else keep(table.column(adjacency.unit), adjacency.max_rows, self.noise)
-        rows: dict[str, Any] = dict(codec.encode(table, wide, self.noise, rows=retained).positions)
-        for name in list(rows):
-            rows[finer(name)] = fineness(wide.columns[name], rows[name])
-        for name in names:
-            if schema.columns[name].type in CATEGORICAL:
-                rows[name] = _words(schema.columns[name], table.column(name), retained)
-        return rows
-
-
-def _words(column: Column, text: codec.TextColumn, retained: np.ndarray | None) -> Words:
-    merged = coarsening.grouped(column, cells.canonical(text.values)).dictionary_encode()
-    values = merged.dictionary.to_numpy(zero_copy_only=False)
-    order = np.argsort(values, kind="stable")
-    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
-    return Words(values[order], codes if retained is None else codes[retained])
+            for _, form in marked(self.plan.rows, schema):
+                self._keep(same_rows.mark(form, self.plan.book.row_key()), form)
+        return learning_rows.read(schema, self.plan.rows, self.plan.grant.adjacency, self.noise)

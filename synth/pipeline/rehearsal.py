@@ -77,8 +77,8 @@ def check(
     ``generator``: None where facts are learnt and nothing else is measured. ``grant``: of the measuring. ``learnt``:
     the learning's grant and mu, where facts are lacking.
     """
-    if learnt is not None and isinstance(schema, Schema):
-        schema = _learnt(generator, schema, *learnt)
+    if learnt is not None:
+        schema, _ = learning(generator, schema, *learnt)
     if generator is not None:
         rehearse(generator, schema, grant, priors=priors)
 
@@ -275,8 +275,10 @@ def _shares(bins: Bins) -> np.ndarray:
     return np.bincount(bins.groups[retained], bins.widths[retained], minlength=bins.size) / bins.cells
 
 
-def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float) -> Schema:
-    """The schema with facts as learning might find them, its questions rehearsed too. Errors: UsageError."""
+def learning(
+    generator: Questions | None, schema: Schema | Dataset, grant: Grant, mu: float
+) -> tuple[Schema | Dataset, tuple[Event, ...]]:
+    """The schema with facts as learning might find them, and what its questions cost, rehearsed. Errors: UsageError."""
     if generator is not None and getattr(generator, "small", False):
         raise UsageError(
             f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
@@ -284,9 +286,10 @@ def _learnt(generator: Questions | None, schema: Schema, grant: Grant, mu: float
         )
     session = _session(grant, {}, ROWS, [])  # learning asks for counts alone
     try:
-        return learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
+        result = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
         raise UsageError(f"learning the schema's missing facts: {error}") from None
+    return result, session.events
 
 
 def share(grant: Grant, part: float, *, failures: bool, alone: bool) -> Grant:

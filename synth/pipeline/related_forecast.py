@@ -16,11 +16,12 @@ from synth.generators.base import Questions, Setting
 from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
-from synth.pipeline.plan_result import UseForecast, table
+from synth.pipeline.plan_result import LearningForecast, UseForecast, table
 from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.related_priors import PriorTrees
 from synth.pipeline.uses import tables_of
 from synth.privacy.accounting.division import BudgetPart, division
+from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Grant
 from synth.privacy.noise import SeededNoise
 from synth.questions import Linked, LinkedRelease, Marginal
@@ -75,6 +76,7 @@ class RelatedForecast:
     budget: list[BudgetPart]
     like: str | None = None
     uses: list[UseForecast] = field(default_factory=list)
+    learning: LearningForecast | None = None
 
     def plain(self) -> dict[str, Any]:
         """The forecast as JSON data."""
@@ -94,6 +96,7 @@ class RelatedForecast:
             for a in self.asked
         ]
         lines += [f"  {u.in_words()}" for u in self.uses]
+        lines += [self.learning.in_words()] if self.learning is not None else []
         lines += table(self.budget)
         even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
         lines.append(f"errors are total variation from noise alone, at most, if {even}; nothing was read or spent")
@@ -101,9 +104,17 @@ class RelatedForecast:
 
 
 def forecast(
-    schema: Dataset, questions: Questions, grant: Grant, *, roots: int, priors: Sequence[PriorTrees] = ()
+    schema: Dataset,
+    questions: Questions,
+    grant: Grant,
+    *,
+    roots: int,
+    priors: Sequence[PriorTrees] = (),
+    before: Sequence[Event] = (),
 ) -> RelatedForecast:
     """The forecast of a run on about ``roots`` roots of a ``schema``. Touches no data. Errors: UsageError.
+
+    ``before``: what the run's learning takes of the budget.
 
     Privacy: public only.
     """
@@ -115,6 +126,7 @@ def forecast(
     asked = replace(setting(schema, grant, public_rows=None), priors=beside)
     released = questions.measure(stand_in.ask, asked, progress=lambda _: None)
     releases = [r for r in released if isinstance(r, LinkedRelease)]
+    measured = [e for r in releases for e in linked.events(r.question, adjacency)]
     return RelatedForecast(
         method=questions.name,
         relation=str(adjacency.relation),
@@ -126,7 +138,7 @@ def forecast(
         sensitivity=linked.sensitivity(adjacency),
         meaning=meaning(grant.epsilon, about=schema.unit_in_words, relation=str(adjacency.relation)),
         asked=_asked(releases, _left(questions, released, asked) if priors else {}),
-        budget=division([e.plain() for r in releases for e in linked.events(r.question, adjacency)]),
+        budget=division([e.plain() for e in [*before, *measured]]),
         like=twin.name if twin else None,
         uses=_by_use(schema, releases, grant.epsilon),
     )

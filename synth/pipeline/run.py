@@ -24,7 +24,7 @@ from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run_options import RunOptions
 from synth.pipeline.same_rows import MaySpend, anybody
-from synth.pipeline.schema_approval import to_learn
+from synth.pipeline.schema_approval import AnySchema, to_learn
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.questions.kinds import kinds_of
@@ -78,7 +78,7 @@ def run(
         )
 
 
-def requested(table: Source | Mapping[str, Source], **options: Any) -> tuple[RunRequest, Any]:
+def requested(table: Source | Mapping[str, Source] | None, **options: Any) -> tuple[RunRequest, Any]:
     """The request, and the rows where they are no file's or named table's. Errors: UsageError."""
     named = isinstance(table, str | Path)
     return RunRequest(table=table if named else None, **options), None if named else table
@@ -179,30 +179,30 @@ def about_release(charged_run: ChargedRun, made: Made, releases: Sequence[Releas
 
 
 def learn_schema(
-    table: Source,
+    table: Source | Mapping[str, Source] | None,
     *,
-    schema: Schema,
+    schema: AnySchema,
     epsilon: float,
     delta: float,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     may_spend: MaySpend = anybody,
     **options: Any,
-) -> Schema:
+) -> AnySchema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 
     Facts that the schema states are kept, but for those of a draft that nobody has confirmed. The learnt ones are
     marked ``private``; the schema carries their price, which the card of every release made with it adds to its own.
     ``table``, ``may_spend``, ``options``: as of ``run``, as far as they concern rows, guarantee and ledger.
-    ``reporter``:
-    is told of progress.
+    ``reporter``: is told of progress. Of related tables, and of persons with several rows, one row of each unit is seen
+    in each table.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit; a ledger entry of its own. Errors: as
     ``run``; InputError when nothing is missing.
 
     Privacy: reads rows, under noise.
     """
-    check_schema(schema)
+    check_schema(schema, tree=True)
     request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
     return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
 
@@ -210,12 +210,12 @@ def learn_schema(
 def carry_out_learning(
     request: RunRequest,
     *,
-    schema: Schema,
-    rows: Source | None = None,
+    schema: AnySchema,
+    rows: Source | Mapping[str, Source] | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     may_spend: MaySpend = anybody,
-) -> Schema:
+) -> AnySchema:
     """As ``learn_schema``, of a request that stands already."""
     reporter = reporter or Quiet()
     schema = to_learn(schema, False, reporter.note)
@@ -223,5 +223,5 @@ def carry_out_learning(
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
     paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
     with paying as charged_run:
-        result: Schema = charged_run.learn()
+        result: AnySchema = charged_run.learn()
         return result

@@ -7,9 +7,9 @@ from synth.errors import InputError, UsageError, meant
 from synth.pipeline.learn_schema import lacking
 from synth.pipeline.request import Note, RunRequest
 from synth.privacy.relation import Adjacency, Relation
-from synth.schema import round_bounds
+from synth.schema import related_rules, round_bounds
 from synth.schema.column import RISKS, Risk
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import Dataset, parse_any
 from synth.schema.dataset import parse as parse_related
 from synth.schema.persons import PersonsTable
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
@@ -33,14 +33,23 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     return schema.model_copy(update={"target": target, "positive": None})
 
 
-def learning_share(schema: Schema, asked: float | None) -> float:
+def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
     """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
     if asked is not None and not 0 < asked <= 1:
         raise UsageError(f"`learn_share={asked}`: must lie between 0 and 1; 0.1 is usual")
     if asked is None:
-        parse(schema.model_dump(exclude_none=True))
+        parse_any(schema.model_dump(exclude_none=True))
         return 0.0
-    return asked if lacking(schema) else 0.0
+    share = asked if lacking(schema) else 0.0
+    if schema.learnt is not None and 0 < share < 1:
+        raise InputError(
+            "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
+            "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
+        )
+    if share and isinstance(schema, Dataset):
+        for problem in related_rules.not_learnable(schema, lacking(schema)):
+            raise InputError(f"schema: {problem}")
+    return share
 
 
 def check_learnt(schema: Schema | Dataset, adjacency: Adjacency) -> None:
@@ -88,7 +97,7 @@ def confirmed(
 ) -> Schema:
     """The schema if somebody vouches for every fact, without the columns that are left out.
 
-    ``of``: how columns' names begin in messages, TABLE. for one of related tables, whose facts cannot be learnt.
+    ``of``: how columns' names begin in messages, TABLE. for one of related tables.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
     """
     schema = explained(schema, reasons)
@@ -173,12 +182,12 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:
         message = "; ".join(_published(of + n, schema.columns[n], alone[n]) for n in waiting)
-        learn = "" if of else "Learn them (`learn_share=0.1` or `synth.learn_schema`), group"
         column = "TABLE.COLUMN" if of else "COLUMN"
         raise InputError(
-            f"schema: these lists and bounds have to be vouched for one by one: {message}. "
-            f"{learn or 'Group'} them (`synth.draft` with `group=`), leave them out (type omitted), or vouch for each "
-            f"by name: `assume_public={','.join(of + n for n in waiting)}` with a `reasons={column}=TEXT` for each"
+            f"schema: these lists and bounds have to be vouched for one by one: {message}. Learn them "
+            "(`learn_share=0.1` or `synth.learn_schema`), group them (`synth.draft` with `group=`), leave them out "
+            f"(type omitted), or vouch for each by name: `assume_public={','.join(of + n for n in waiting)}` with a "
+            f"`reasons={column}=TEXT` for each"
         )
     for name, risk in alone.items():
         if not (schema.columns[name].reason or "").strip():
@@ -208,11 +217,19 @@ def check_answered(schema: Schema, assume_public: bool | Sequence[str]) -> None:
     )
 
 
-def to_learn(schema: Schema, assume_public: bool | Sequence[str], note: Callable[[str], None]) -> Schema:
+def to_learn(schema: AnySchema, assume_public: bool | Sequence[str], note: Note) -> AnySchema:
     """The schema with unconfirmed facts taken as absent, so that they are learnt; kinds and missing codes stand.
 
     With ``assume_public`` only the lists that must be vouched for alone and are not named.
     """
+    if isinstance(schema, Dataset):
+        tables = {
+            t: to_learn(
+                s, assume_public if isinstance(assume_public, bool) else _own(assume_public, t), _noting(note, t)
+            )
+            for t, s in schema.tables.items()
+        }
+        return schema.model_copy(update={"tables": tables})
     named = () if isinstance(assume_public, bool) else tuple(assume_public)
     alone = risky(schema)
     waiting = [n for n in schema.unconfirmed() if (n in alone and n not in named) or assume_public is False]
@@ -247,17 +264,22 @@ def alone(schema: Schema) -> dict[str, str]:
 
 
 def approved(schema: Dataset, request: RunRequest, *, note: Note) -> Dataset:
-    """The schema if somebody vouches for every fact; columns are named TABLE.COLUMN. Errors: InputError, UsageError."""
+    """The schema if somebody vouches for every fact that is not to be learnt; columns are named TABLE.COLUMN.
+
+    Errors: InputError, UsageError.
+    """
     check_vouched(schema)
     vouched, reasons = request.assume_public, request.reasons
     for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
         owner, _, column = one.partition(".")
         if owner not in schema.tables or column not in schema.tables[owner].columns:
             raise UsageError(f"{one}: the schema has no such column; write TABLE.COLUMN")
+    if request.learn_share is not None:
+        schema = to_learn(schema, vouched, note)
     tables = {}
     for name, table in schema.tables.items():
-        own = vouched if isinstance(vouched, bool) else [v.split(".", 1)[1] for v in vouched if _of(v, name)]
-        because = {v.split(".", 1)[1]: text for v, text in reasons.items() if _of(v, name)}
+        own = vouched if isinstance(vouched, bool) else _own(vouched, name)
+        because = {v: reasons[f"{name}.{v}"] for v in _own(list(reasons), name)}
         tables[name] = confirmed(
             table.model_copy(update={"unit_source": None}),
             assume_public=own,
@@ -267,14 +289,19 @@ def approved(schema: Dataset, request: RunRequest, *, note: Note) -> Dataset:
             of=f"{name}.",
         )
     plain = schema.model_dump(exclude_none=True, exclude={"tables"})
-    return parse_related({**plain, "tables": {n: t.model_dump(exclude_none=True) for n, t in tables.items()}})
+    plain["tables"] = {n: t.model_dump(exclude_none=True) for n, t in tables.items()}
+    result = parse_related(plain, complete=request.learn_share is None)
+    for problem in related_rules.problems(result, complete=request.learn_share != 1):
+        raise InputError(f"schema: {problem}")
+    return result
 
 
 def check_vouched(schema: Dataset) -> None:
-    """Errors: InputError for keys or references that a draft proposed, and for facts that were learnt from rows.
-
-    A table's facts are learnt for a unit of its own, a row or a person; what they cost a row of the root is not known.
+    """Errors: InputError for what is left open, for keys or references that a draft proposed, and for facts that were
+    learnt from one table's rows: for a unit of its own, a row or a person; what they cost a root is not known.
     """
+    for problem in related_rules.undecided(schema):
+        raise InputError(f"schema: {problem}")
     for key in schema.keys:
         if key.source == UNCONFIRMED:
             raise InputError(
@@ -286,10 +313,11 @@ def check_vouched(schema: Dataset) -> None:
         if public.source == UNCONFIRMED:
             raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
     for name, table in schema.tables.items():
-        if table.learnt is not None or any(c.source == "private" for c in table.columns.values()):
+        private = any(c.source == "private" for c in table.columns.values())
+        if table.learnt is not None or (private and schema.learnt is None):
             raise InputError(
-                f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose "
-                "price for a row of the root is not known; state them, or learn nothing"
+                f"table {name}: its schema holds facts learnt from rows for a unit of its own, whose price for a key "
+                "of the root is not known; learn them from all tables together (`synth.learn_schema`), or state them"
             )
 
 
@@ -298,5 +326,6 @@ def _noting(note: Note, table: str) -> Note:
     return lambda text: note(f"{table}: {text}")
 
 
-def _of(name: str, table: str) -> bool:
-    return name.partition(".")[0] == table
+def _own(named: Sequence[str], table: str) -> list[str]:
+    """The columns of a table among TABLE.COLUMN."""
+    return [n.partition(".")[2] for n in named if n.partition(".")[0] == table]

@@ -59,6 +59,8 @@ def with_related_uses(schema: Dataset, lines: str | Sequence[Any]) -> Dataset:
     Privacy: public only.
     """
     lines = (lines,) if isinstance(lines, str) else lines
+    if schema.uses or lines:
+        _complete(schema)
     if not lines:
         return schema
     if isinstance(schema, PersonsTable):
@@ -75,7 +77,7 @@ def with_related_uses(schema: Dataset, lines: str | Sequence[Any]) -> Dataset:
     return result
 
 
-def _complete(schema: Schema) -> None:
+def _complete(schema: Schema | Dataset) -> None:
     """Errors: InputError where uses rest on facts that are not there yet."""
     if lacking(schema):
         raise InputError(

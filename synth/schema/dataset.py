@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from synth.errors import InputError
 from synth.schema import histories
-from synth.schema.column import LEARN, Column
+from synth.schema.column import Column
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
-from synth.schema.table import UNCONFIRMED, Schema, read
+from synth.schema.table import UNCONFIRMED, Learnt, Schema, read
 from synth.schema.table import parse as parse_table
 from synth.schema.tree import NUMBER, Tree
 
@@ -30,21 +30,20 @@ ONE = "synthetic"  # what a release calls a table that has no others beside it
 
 
 class Dataset(Tree):
-    """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide.
+    """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide; ``learnt``: what
+    it cost to learn its ``private`` facts, for a key of the root with everything below it.
 
     **Guarantee**: what ``parse`` returns is one tree, in which every table but the root has one parent.
 
     Privacy: public only.
     """
 
+    learnt: Learnt | None = None
+
     @classmethod
     def of(cls, schema: "Schema | Dataset") -> "Dataset":
         """A single table as a tree of one, under the name that its release gives it."""
         return schema if isinstance(schema, Dataset) else cls.model_construct(tables={ONE: schema}, keys=())
-
-    @property
-    def learnt(self) -> None:
-        """Facts of related tables cannot be learnt."""
 
     @property
     def all_columns(self) -> dict[str, Column]:
@@ -166,25 +165,18 @@ def load_any(path: str | Path, *, complete: bool = True) -> Schema | Dataset:
     return parse_any(read(path), name=f"schema {path}", complete=complete)
 
 
-def _own(plain: object, *, name: str, complete: bool) -> Schema:
-    """A table's schema; its facts cannot be learnt, so no message says so. Errors: InputError."""
-    try:
-        return parse_table(plain, name=name, complete=complete)
-    except InputError as error:
-        raise InputError(str(error).replace(LEARN, "")) from None
-
-
 def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Dataset:
     """A checked schema of related tables from plain JSON data. Errors: InputError naming table, key and rule.
 
-    Unless ``complete``, bounds and categories may be absent, as in a schema that is imported. ``name`` stands in
-    messages.
+    Unless ``complete``, bounds and categories may be absent, to be learnt, as in a schema that is imported. ``name``
+    stands in messages.
 
     Privacy: public only.
     """
     if not isinstance(plain, Mapping) or not isinstance(plain.get("tables"), Mapping):
         raise InputError(f"{name}: related tables need an object `tables`, a schema under each table's name")
-    tables = {str(n): _own(facts, name=f"{name}: table {n}", complete=complete) for n, facts in plain["tables"].items()}
+    given = plain["tables"].items()
+    tables = {str(n): parse_table(facts, name=f"{name}: table {n}", complete=complete) for n, facts in given}
     try:
         result = Dataset.model_validate({**plain, "tables": tables})
     except ValidationError as error:

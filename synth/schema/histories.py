@@ -49,6 +49,19 @@ def derived(columns: dict[str, Column], key: Key | None) -> dict[str, Column]:
     return out
 
 
+def named(columns: dict[str, Column], key: Key | None) -> set[str]:
+    """What the derived columns are called, or may be once the bounds of the time are learnt.
+
+    Privacy: public only.
+    """
+    time = columns.get(str(key.order)) if key is not None and is_long(key) else None
+    if key is None or key.order is None or time is None or not time.is_numeric:
+        return set()
+    if time.min is None or time.max is None:
+        return {gap_of(key.order), month_of(key.order)}
+    return set(derived(columns, key))
+
+
 def gaps(time: Column, positions: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """Gaps (n,) of rows whose ``positions`` (n,) of the time rise within a parent; ``rank`` (n,): places among those.
 

@@ -12,7 +12,7 @@ from synth.schema import persons_rules
 from synth.schema.column import Column
 from synth.schema.constraints import Constraint, columns_of
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.table import Learnt, Schema
+from synth.schema.table import Schema
 from synth.schema.tree import Key, Order
 
 PERSONS, ROWS = "persons", "rows"
@@ -49,11 +49,6 @@ class PersonsTable(Dataset):
         order = self.keys[0].order
         known = order is not None and self.flat.columns[order].type == "identifier"
         return [self.person, *([str(order)] if known else [])]
-
-    @property
-    def learnt(self) -> Learnt | None:  # type: ignore[override]
-        """What the table's learnt facts cost, for the same unit."""
-        return self.flat.learnt
 
     @property
     def all_columns(self) -> dict[str, Column]:
@@ -122,6 +117,7 @@ def as_tables(schema: Schema) -> PersonsTable:
         tables={n: _part(schema, columns, tuple(inside[n])) for n, columns in parts.items()},
         keys=(key,),
         constraints=tuple(across) or None,
+        learnt=schema.learnt,
         flat=schema,
     )
 

@@ -1,12 +1,12 @@
 """The rules that a schema of related tables keeps: one tree, sound keys, a public table for every reference."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from synth.schema import histories, persons_rules, related_constraints, related_uses
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 from synth.schema.persons_rules import MOST_CHILDREN
-from synth.schema.tree import NUMBER, Key, PublicTable, Tree, below
+from synth.schema.tree import NUMBER, Key, PublicTable, Tree, below, ends
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
@@ -14,16 +14,11 @@ LEVELS = 3  # of tables, the root included
 
 def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
     """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
-    if complete and schema.open:
-        yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
-    yield from _table_problems(schema)
+    if complete:
+        yield from undecided(schema)
+    yield from _table_problems(schema, complete)
     for key in schema.keys:
         yield from _key_problems(schema, key)
-        if complete and not key.most_children:
-            yield (
-                f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
-                f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field"
-            )
     yield from _tree_problems(schema)
     for name, public in (schema.public or {}).items():
         yield from _public_problems(schema, name, public)
@@ -32,7 +27,30 @@ def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
     yield from related_uses.problems(schema)
 
 
-def _table_problems(schema: Tree) -> Iterator[str]:
+def undecided(schema: Tree) -> Iterator[str]:
+    """Yields a sentence for what a draft left open and each key without a bound: no row is read before."""
+    if schema.open:
+        yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
+    for key in schema.keys:
+        if not key.most_children:
+            yield (
+                f"key of {key.child} to {key.parent}: most_children is missing, how many rows of one parent are "
+                f"kept (1 to {MOST_CHILDREN}); state it from knowledge of the field"
+            )
+
+
+def not_learnable(schema: Tree, lacking: Collection[str]) -> Iterator[str]:
+    """Yields a sentence for each of the ``lacking`` columns (TABLE.COLUMN) whose facts have to be another column's."""
+    for name, public in (schema.public or {}).items():
+        for table, columns in public.references:
+            for one in (f"{table}.{c}" for c in columns if f"{table}.{c}" in lacking):
+                yield f"{one} refers to the public table {name}, so nothing of it is to be learnt; state its categories"
+    for rule in schema.constraints or ():
+        for one in (n for n in ends(rule) if rule.kind == "equal" and n in lacking):
+            yield f"{one} has the facts of another column by a rule across tables (equal); state them for both"
+
+
+def _table_problems(schema: Tree, complete: bool) -> Iterator[str]:
     if len(schema.tables) < 2:
         yield "related tables are two or more; for one table write its schema alone"
     if twice := repeated(n.casefold() for n in schema.tables):
@@ -48,11 +66,11 @@ def _table_problems(schema: Tree) -> Iterator[str]:
             table
         ):
             yield f"table {name}: {alone[0]} is for one table in which persons repeat; leave it out"
-        if not table.measured():
+        if complete and not table.measured():
             yield f"table {name}: every column is an identifier; there is nothing to learn"
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
             yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
-        if clash := set(table.columns) & set(histories.derived(table.measured(), schema.key_above(name))):
+        if clash := set(table.columns) & histories.named(table.measured(), schema.key_above(name)):
             yield f"table {name}: column {min(clash)!r} is what is derived from the rows' order is called; rename it"
 
 

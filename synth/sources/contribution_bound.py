@@ -28,17 +28,18 @@ def keep_parts(
     return retained
 
 
-def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:
+def keep(persons: TextColumn, max_rows: int, draws: Keys, *, nameless: bool = True) -> np.ndarray:
     """Indices, ascending, of at most ``max_rows`` rows of each person, drawn at random by secret keys of their own.
 
-    Persons compare by canonical text. A row whose person is missing (an empty cell) is a unit of its own and kept.
+    Persons compare by canonical text. A row whose person is missing (an empty cell) is a unit of its own and kept,
+    or passed over unless ``nameless``.
 
     **Guarantee**: the rows kept of one person depend on that person's rows and their keys alone, so that one person
     more or less moves at most ``max_rows`` kept rows.
     """
     texts = canonical_texts(persons.values)
     person = pa.array(texts, type=pa.string()).dictionary_encode().indices.to_numpy()[persons.codes]
-    nameless = (texts == "").to_numpy()[persons.codes]
+    unnamed = (texts == "").to_numpy()[persons.codes]
     keys = draws.uniform_codes(len(person), high=2**63 - 1)
     order = np.lexsort((keys, person))
     ranked = person[order]
@@ -46,4 +47,4 @@ def keep(persons: TextColumn, max_rows: int, draws: Keys) -> np.ndarray:
     rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.append(first, len(ranked))))
     retained = np.zeros(len(person), dtype=bool)
     retained[order] = rank < max_rows
-    return np.flatnonzero(retained | nameless)
+    return np.flatnonzero(retained | unnamed if nameless else retained & ~unnamed)

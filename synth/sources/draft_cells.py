@@ -9,8 +9,6 @@ from synth.schema.table import canonical
 from synth.sources import draft_risks
 from synth.sources.formats.text_table import Table, canonical_texts
 
-LEARN = "learn them privately with `learn_share=`, or "  # which a run of related tables cannot
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
@@ -86,6 +84,6 @@ class Notes:
         ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
         group = f"group them by first characters with `group={ways}`, or " if ways else ""
         return [
-            f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): {LEARN}{group}vouch for "
-            "each alone with `assume_public=` and `reasons=`"
+            f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): learn them privately with "
+            f"`learn_share=`, or {group}vouch for each alone with `assume_public=` and `reasons=`"
         ]

@@ -16,7 +16,6 @@ from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_names import Reference, Tree, guessed, shared, sure, tree
 from synth.schema.table import UNCONFIRMED, Column, Schema
 from synth.schema.tree import Key, PublicTable
-from synth.sources.draft_cells import LEARN
 from synth.sources.draft_risks import named_like_birth
 from synth.sources.draft_schema import draft
 from synth.sources.draft_unit import rows_retained
@@ -124,7 +123,7 @@ class _Read:
         options["identifier"] = list(dict.fromkeys([*options.get("identifier", ()), *keyed]))
         drafted = draft(table, unit="row", **options)
         columns = {**drafted.schema.columns, **self._referring(name)}
-        self.notes += [f"{name}: {line.replace(LEARN, '')}" for line in [*notes, *drafted.suggestions]]
+        self.notes += [f"{name}: {line}" for line in [*notes, *drafted.suggestions]]
         self._counts[name] = None if notes else _children(table, keyed[: len(above[0].columns)]) if above else None
         dates = [n for n, c in columns.items() if c.type == "datetime" and not named_like_birth(n)]
         self._orders[name] = dates[0] if len(dates) == 1 else None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files.regular_files import is_file, is_folder
@@ -14,7 +15,7 @@ from synth.schema.codec import Draws, Encoded
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
-from synth.sources.formats.text_table import Text
+from synth.sources.formats.text_table import Table, Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
 from synth.sources.rows.linking import TableRows
@@ -129,6 +130,13 @@ def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, ke
         num_rows=encoder.spill.num_rows,
     )
     return Read(rows=opened, encoded=encoder.encoded, digest=digest.mark(), alone=alone.mark())
+
+
+def whole(place: Place, columns: Sequence[str]) -> Table:
+    """All rows of some columns, as text, in memory; of a table without a row below the root none."""
+    with suppress(EmptyTableError):  # the check of the form refused an empty root
+        return place.read(columns)
+    return Table({n: pa.chunked_array([], pa.string()) for n in columns}, num_rows=0)
 
 
 def _joined(parts: Sequence[Text]) -> Text:

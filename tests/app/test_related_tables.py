@@ -16,7 +16,7 @@ from app.session.state import facts, view
 from app.table import keys as held_together
 from app.table import stored
 from synth import app_api, jobs
-from tests.app.elements import all_helped, downloads, ended, keys, said
+from tests.app.elements import all_helped, downloads, ended, keys, learnt, said
 
 pytestmark = pytest.mark.xdist_group("app")
 PATIENTS, MOST = 300, 3
@@ -312,3 +312,33 @@ def test_lists_of_all_tables_are_decided_in_one_place(start, clinic):
     w = at.session_state["wizard"]
     assert w.plain["tables"]["stays"]["columns"]["ward"]["type"] == "omitted"
     assert "All 5 points are decided" in said(at)
+
+
+def test_a_list_of_a_table_below_is_learnt_for_a_charge_of_its_own(start, clinic):
+    """Once the keys are vouched for; the value that one patient has in all stays does not come out."""
+    stays = pd.read_csv(io.BytesIO(clinic["stays.csv"]))
+    stays["ward"] = [
+        f"w{i % 3}" if p != stays["patient_id"][0] else "SENTINEL" for i, p in enumerate(stays["patient_id"])
+    ]
+    at = loaded(start(), {**clinic, "stays.csv": stays.to_csv(index=False).encode()})
+    at.text_input(key="dataset").set_value("clinic").run()
+    synth.Ledger().set_policy("clinic", max_epsilon=30.0)
+    way = next(r for r in at.radio if r.key.startswith("way_") and r.key.endswith("stays_ward"))
+    way.set_value("learn").run()
+    chosen = next(m for m in at.multiselect if m.key.startswith("learn_columns_"))
+    assert chosen.value == ["stays.ward"]
+    assert at.button(key="learn").disabled, "nobody has vouched for the keys"
+    assert "First vouch below for the keys" in said(at)
+    vouched(at)
+    assert at.session_state["wizard"].plain["tables"]["stays"]["columns"]["ward"]["source"] == "unconfirmed"
+    at.number_input(key="learn_epsilon").set_value(8.0).run()
+    at.button(key="learn").click().run()
+    learnt(at)
+    assert "Learnt privately: stays.ward" in said(at), said(at)
+    plain = at.session_state["wizard"].plain
+    ward = plain["tables"]["stays"]["columns"]["ward"]
+    assert (ward["source"], ward["categories"]) == ("private", ["w0", "w1", "w2"])
+    assert plain["learnt"]["unit"] == "patients"
+    assert "Learning them cost epsilon 8" in said(at)
+    assert "All 5 points are decided" in said(at)
+    assert synth.Ledger().summary("clinic")[0].epsilon == 8.0

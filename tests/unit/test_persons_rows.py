@@ -184,7 +184,7 @@ def test_what_cannot_be_kept_together_is_refused_before_the_spend(place, change,
     ("options", "rule"),
     [
         ({"method": "aim"}, "method aim: .*persons keep their rows by mixture, independent"),
-        ({"learn_share": 0.1}, "`learn_share=`: a table whose persons keep their rows"),
+        ({"prior": ("old.csv",), "prior_reason": "public"}, "`prior=`: a table whose persons keep their rows"),
     ],
 )
 def test_options_of_rows_that_stand_alone_are_refused(place, options, rule):

@@ -236,7 +236,9 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
     out.write_text(json.dumps(plain))
     code, _, absent = command(*run)
     assert (code, "needs its categories" in absent) == (2, True), absent
-    assert "earn" not in said + stderr + refused + absent
+    assert "learn them privately with --learn-share" in said + stderr
+    assert "`synth schema learn`" in refused
+    assert "`synth schema learn`" in absent
 
 
 def test_parts_of_one_table_are_no_related_tables(tmp_path):

@@ -268,7 +268,7 @@ def test_what_is_wrong_in_public_is_said_before_the_spend(command, folder, tmp_p
     pd.read_csv(folder / "patients.csv").drop(columns="pid").to_csv(folder / "patients.csv", index=False)
     code, _, stderr = command(*arguments(folder, out))
     assert (code, "pid" in stderr) == (2, True)
-    for more in (["--unit", "pid"], ["--target", "sex"], ["--method", "aim"], ["--learn-share", "0.1"]):
+    for more in (["--unit", "pid"], ["--target", "sex"], ["--method", "aim"], ["--learn-share", "2"]):
         code, _, stderr = command(*arguments(folder, out, *more))
         assert code == 2, stderr
     assert command("ledger", "policy", "clinic", "--max-epsilon", "3", "--new")[0] == 0

@@ -81,5 +81,6 @@ def parts(rows: Mapping[str, np.ndarray], columns: Iterable[str], step: int) -> 
     if isinstance(rows, EncodedRows):
         yield from rows.batches(names, step)
         return
-    for start in range(0, length(rows), step):
-        yield {n: rows[n][start : start + step] for n in names}
+    own = {n: rows[n] for n in names}  # learning sees columns of several tables, of different lengths
+    for start in range(0, length(own or rows), step):
+        yield {n: p[start : start + step] for n, p in own.items()}

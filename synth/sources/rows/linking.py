@@ -5,7 +5,7 @@ a parent with too many are as private as the rows.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -44,27 +44,45 @@ def link(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> Fore
     **Guarantee**: the tree of a root depends on its own rows, the rows that their keys lead to and these rows' secret
     numbers alone, never on other roots (mechanisms/linked.md).
     """
-    retained: dict[str, np.ndarray] = {}
-    result: dict[str, Branch] = {}
+    retained, forest = _bare(schema, tables, draws)
     columns: dict[str, dict[str, np.ndarray]] = {}
     for name in schema.downwards:
-        above = schema.key_above(name)
-        retained[name], branch = (
-            _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
-        )
+        above, branch = schema.key_above(name), forest[name]
         cells_of = {n: c.cells for n, c in schema.tables[name].measured().items()}
         columns[name] = {n: _narrow(tables[name].positions[n], c)[retained[name]] for n, c in cells_of.items()}
         if above is not None:
-            columns[above.parent][number_of(name)] = np.bincount(branch[0], minlength=len(retained[above.parent]))
-            columns[name] |= _derived(schema, name, columns[name], branch[2])
-        result[name] = Branch(
-            columns=columns[name], parent=branch[0], siblings=branch[1], rank=branch[2], parts=branch[3]
+            columns[above.parent][number_of(name)] = np.bincount(branch.parent, minlength=len(retained[above.parent]))
+            columns[name] |= _derived(schema, name, columns[name], branch.rank)
+    for name in schema.downwards:
+        forest = forest.with_branch(name, replace(forest[name], columns=columns[name]))
+    return forest
+
+
+def one_of_each_root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> dict[str, np.ndarray]:
+    """By table the indices of rows, at most one below each root: drawn evenly among those that ``link`` would keep.
+
+    **Guarantee**: which row a root has in a table follows from its tree and these rows' secret numbers alone, so that
+    one tree more or less is one row more or less of each table (mechanisms/values.md).
+    """
+    unordered = tuple(k.model_copy(update={"order": None}) for k in schema.keys)
+    retained, forest = _bare(schema.model_copy(update={"keys": unordered}), tables, draws)
+    chosen = {}
+    for name, rows in retained.items():
+        order, rank = _ranked(forest.roots(name), draws)
+        chosen[name] = rows[order[rank == 0]]
+    return chosen
+
+
+def _bare(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[dict[str, np.ndarray], Forest]:
+    """Which rows of each table are kept, and how they hang together: a forest without columns."""
+    retained: dict[str, np.ndarray] = {}
+    result: dict[str, Branch] = {}
+    for name in schema.downwards:
+        above = schema.key_above(name)
+        retained[name], result[name] = (
+            _root(schema, tables, draws) if above is None else _below(above, tables, retained, result, draws)
         )
-    above_of = {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables}
-    return Forest(result, above_of)
-
-
-Shape = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # parent, siblings, rank, parts of a branch
+    return retained, Forest(result, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
 
 
 def _derived(schema: Dataset, name: str, columns: Mapping[str, np.ndarray], rank: np.ndarray) -> dict[str, np.ndarray]:
@@ -80,14 +98,14 @@ def _derived(schema: Dataset, name: str, columns: Mapping[str, np.ndarray], rank
     return out
 
 
-def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[np.ndarray, Shape]:
+def _root(schema: Dataset, tables: Mapping[str, TableRows], draws: Draws) -> tuple[np.ndarray, Branch]:
     table, key = tables[schema.root], schema.keys_below(schema.root)[0]
     codes, _ = coded([table.texts[n] for n in key.referred], [])
     order, rank = _ranked(codes, draws)
     nameless = codes[order] < 0
     rows = np.sort(order[(rank == 0) & ~nameless] if not schema.several else order[(rank == 0) | nameless])
     one = np.ones(len(rows), dtype=np.int64)
-    return rows, (np.zeros(len(rows), dtype=np.int64), one, one - 1, one)
+    return rows, Branch(columns={}, parent=np.zeros(len(rows), dtype=np.int64), siblings=one, rank=one - 1, parts=one)
 
 
 def _below(
@@ -96,7 +114,7 @@ def _below(
     retained: Mapping[str, np.ndarray],
     result: Mapping[str, Branch],
     draws: Draws,
-) -> tuple[np.ndarray, Shape]:
+) -> tuple[np.ndarray, Branch]:
     """The kept children of all kept parents, those of one parent next to each other."""
     upper, lower = tables[key.parent], tables[key.child]
     theirs, own = coded([upper.texts[n] for n in key.referred], [lower.texts[n] for n in key.columns])
@@ -113,7 +131,8 @@ def _below(
     place = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
     siblings = count[parent]
     rows = chosen[starts[of_parent[parent]] + place]
-    return rows, (parent, siblings, place, result[key.parent].parts[parent] * siblings)
+    parts = result[key.parent].parts[parent] * siblings
+    return rows, Branch(columns={}, parent=parent, siblings=siblings, rank=place, parts=parts)
 
 
 def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.ndarray, np.ndarray]:
