@@ -16,6 +16,7 @@ import numpy as np
 from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
+from synth.evaluate.related_quality import RelatedQuality, measure
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping
 from synth.schema.dataset import Dataset, number_of
@@ -70,12 +71,14 @@ class Across:
     """A comparison across tables with the real rows, for the steward only.
 
     ``rows``: kept real and synthetic rows by table. ``pairs``: by what they are about: number of children by columns
-    above, columns of two tables, siblings or events that follow each other.
+    above, columns of two tables, siblings or events that follow each other. ``quality``: SDMetrics' scores, None where
+    it is not installed.
     """
 
     rows: Mapping[str, tuple[int, int]] = field(repr=False)
     numbers: list[ChildCounts]
     pairs: Mapping[str, list[PairDistance]]
+    quality: RelatedQuality | None = field(default=None, repr=False)
     marking: str = STEWARD_ONLY
 
     @cached_property
@@ -117,11 +120,11 @@ def appraise_related(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    return compare_related(forest(real, schema), forest(synthetic, schema), schema)
+    return compare_related(forest(real, schema), forest(synthetic, schema), schema, scored=True)
 
 
-def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
-    """Compares what tables say of each other.
+def compare_related(real: Forest, synthetic: Forest, schema: Dataset, *, scored: bool = False) -> Across:
+    """Compares what tables say of each other; ``scored``: by SDMetrics too.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
@@ -136,6 +139,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
         rows={t: (len(real[t].parent), len(synthetic[t].parent)) for t in schema.tables},
         numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
         pairs={about: item for about, item in pairs.items() if item},
+        quality=measure(real, synthetic, schema) if scored else None,
     )
 
 
@@ -257,6 +261,7 @@ def plain(across: Across) -> dict[str, object]:
     return {
         "marking": across.marking,
         "verdict": across.verdict.plain(),
+        "sdmetrics": None if across.quality is None else across.quality.plain(),
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in across.rows.items()},
         "numbers of children": [
             {
