@@ -313,6 +313,11 @@ class StoredModel:
 def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
     """JSON data, arrays and schema of a ``what`` of one table or of a ``tree``; None: either. Errors: InputError."""
     place = Path(path)
+    if tree is False and is_related(place):
+        raise InputError(
+            f"{path}: rows of this {what} belong together, and what was asked for is there for rows that stand alone "
+            "(docs/related-tables.md lists what related tables lack)"
+        )
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)

@@ -213,6 +213,10 @@ def test_reports_and_bundle_speak_of_the_one_table(place):
             {"totals": [{"columns": ["ward"], "counts": [["a", "9"]], "unlisted": "open", "published": "a yearbook"}]},
             "totals: a table whose persons keep their rows has none yet",
         ),
+        (
+            {"columns": {**COLUMNS, "number of rows": COLUMNS["born"]}},
+            "column 'number of rows' has a name that stands for",
+        ),
         ({"uses": ["sex by ward"]}, "uses: a table whose persons keep their rows has none yet"),
         (
             {"columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "public", "reason": "a register"}}},
