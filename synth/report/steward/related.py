@@ -15,7 +15,7 @@ from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.evaluate.related_quality import ROWS, RelatedQuality
 from synth.evaluate.related_risks import attacked
 from synth.evaluate.risks import Risks
-from synth.languages import _, prose
+from synth.languages import Texts, _, prose
 from synth.pipeline.schema_approval import with_target
 from synth.release import folder as folders
 from synth.release.card.verify import load
@@ -28,6 +28,15 @@ from synth.report.steward.write import private_text
 from synth.schema.dataset import Dataset
 from synth.schema.persons import PersonsTable
 from synth.sources.related_tables import places
+
+PROPERTIES = Texts(  # as SDMetrics names them
+    {
+        "Column Shapes": "Column shapes",
+        "Column Pair Trends": "Column pair trends",
+        "Cardinality": "Cardinality, numbers of children",
+        "Intertable Trends": "Intertable trends",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +162,7 @@ def render(
         numbers=[_numbers(n) for n in across.numbers],
         quality=across.quality,
         most=ROWS,
+        properties=[] if across.quality is None else [(PROPERTIES[n], s) for n, s in across.quality.properties.items()],
         scored=scored(across.quality),
         risks=[(child, *told(risks.findings)) for child, risks in found.items()],
         groups=[(prose(title), *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
