@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import synth
+from app.result import again
 from app.session.state import view
 from app.table import work
 from synth import jobs
@@ -85,7 +86,9 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain):
         lines = list(tables[0].iloc[:, 0])
         assert any("patients" in line for line in lines), "the verdict by table and relation, from the release"
         assert "real rows: relations: stays with tables above" in lines
-        assert "SDMetrics’ report" in said(at).replace("'", "’")
+        assert "SDMetrics' report of related tables" in said(at)
+        assert again.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
+        assert "load_related" in again.notebook(job.request(), several=True)
 
 
 def test_a_question_about_persons_is_priced_and_answered(start):
