@@ -96,16 +96,16 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
 
 def _table(shown: list[jobs.Job]) -> dict[str, list[str]]:
     """A column for each run; a dash where a run has nothing to say on a line."""
-    told = [_told(job) for job in shown]
-    names = list(dict.fromkeys(n for t in told for n in t))
+    reported = [_lines(job) for job in shown]
+    names = list(dict.fromkeys(n for t in reported for n in t))
     rows: dict[str, list[str]] = {"": names}
-    for i, (job, lines) in enumerate(zip(shown, told, strict=True)):
+    for i, (job, lines) in enumerate(zip(shown, reported, strict=True)):
         head = _("This run") if i == 0 else recent.when(job)
         rows[frame.escape(f"{head} ({i + 1})")] = [lines.get(n, "-") for n in names]
     return rows
 
 
-def _told(job: jobs.Job) -> dict[str, str]:
+def _lines(job: jobs.Job) -> dict[str, str]:
     """The lines of one run."""
     request, several = job.request(), runs.is_several(job)
     rows = job.result()["num_rows"]

@@ -17,7 +17,7 @@ from synth.verified.language import joined
 
 
 def attacked(real: Forest, synthetic: Forest, schema: Dataset, *, limits: Limits) -> dict[str, Risks]:
-    """By child what attacks found on its rows with the columns of the tables above; none where a side has no row.
+    """By child what attacks have on its rows with the columns of the tables above; none where a side has no row.
 
     ``limits``: of rows, attacks and the seed. **Guarantee**: none; for the steward alone.
 
@@ -28,9 +28,9 @@ def attacked(real: Forest, synthetic: Forest, schema: Dataset, *, limits: Limits
         own, places = joined(schema, key.child)
         rng = np.random.default_rng([limits.seed, len(out)])
         ours, theirs = (_sample(forest.rows(key.child, places), own.columns) for forest in (real, synthetic))
-        found = measure(ours, theirs, test=None, known=[], rng=rng, attacks=limits.attacks, rows=limits.attacked)
-        if found is not None:
-            out[key.child] = found
+        reported = measure(ours, theirs, test=None, known=[], rng=rng, attacks=limits.attacks, rows=limits.attacked)
+        if reported is not None:
+            out[key.child] = reported
     return out
 
 

@@ -341,9 +341,9 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
             _check_columns(store.bins_of(release), schema, what="release")
         card, given = dict(plain["card"]), plain["setting"]
         if isinstance(schema, Dataset):
-            moved = linked.sensitivity(Adjacency(relation=relation_named(str(card["relation"])), unit=schema.root))
+            shifted = linked.sensitivity(Adjacency(relation=relation_named(str(card["relation"])), unit=schema.root))
             root = schema.as_measured(schema.root)
-            setting = Setting(schema=root, tree=schema, mu=float(given["mu"]), sensitivity=moved)
+            setting = Setting(schema=root, tree=schema, mu=float(given["mu"]), sensitivity=shifted)
         else:
             public = None if given["public_rows"] is None else int(given["public_rows"])
             numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}

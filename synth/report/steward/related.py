@@ -23,7 +23,7 @@ from synth.report import first_page, html, svg_charts, words
 from synth.report.html import commas, percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
-from synth.report.steward.risks import told
+from synth.report.steward.risks import lines_of
 from synth.report.steward.write import private_text
 from synth.schema.dataset import Dataset
 from synth.schema.persons import PersonsTable
@@ -88,7 +88,7 @@ def examine(
     _check_target(schema, target)
     both = forest(real, schema), forest(folder, schema)
     comparison = compare_related(*both, schema, scored=True)
-    found = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
+    risks = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
     texts: dict[str, str] = {}
     pages, verdicts = [], {}
@@ -100,9 +100,9 @@ def examine(
             paths[name] = at
             texts[name], verdicts[table] = alone
             pages.append((table, at.name))
-    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages, found=found)
+    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages, risks=risks)
     reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
-    reported["risks"] = {child: risks.plain() for child, risks in found.items()}
+    reported["risks"] = {child: one.plain() for child, one in risks.items()}
     texts["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
     return Pages(paths=paths, words=texts)
 
@@ -145,9 +145,9 @@ def render(
     *,
     about: dict[str, Any],
     pages: Sequence[tuple[str, str]],
-    found: Mapping[str, Risks],
+    risks: Mapping[str, Risks],
 ) -> str:
-    """The page across tables. ``found``: by attacks on each table's rows with those above."""
+    """The page across tables. ``risks``: by attacks on each table's rows with those above."""
     return html.render(
         "related_steward.html",
         title=_("Steward's report across tables"),
@@ -164,7 +164,7 @@ def render(
         most=ROWS,
         properties=[] if across.quality is None else [(PROPERTIES[n], s) for n, s in across.quality.properties.items()],
         scored=scored(across.quality),
-        risks=[(child, *told(risks.findings)) for child, risks in found.items()],
+        risks=[(child, *lines_of(one.findings)) for child, one in risks.items()],
         groups=[(prose(title), *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
     )
 

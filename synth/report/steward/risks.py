@@ -39,7 +39,7 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     real, held, made = reported.rows
     others = _("no held-out rows") if held is None else _("{n} held-out rows").format(n=commas(held))
     rows = _("{real} of the run, {others}, {made} synthetic ones")
-    lines, one_reading = told(reported.findings)
+    lines, one_reading = lines_of(reported.findings)
     return chapter | {
         "attacked": lines,
         "one_reading": one_reading,
@@ -52,7 +52,7 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(findings: tuple[AttackRates, ...]) -> tuple[list[list[str]], str]:
+def lines_of(findings: tuple[AttackRates, ...]) -> tuple[list[list[str]], str]:
     """A line for each attack and table; what is said of every line is said once, beside them, else it ends each."""
     lines, readings = _lines(findings), {f.reading for f in findings}
     return ([line[:-1] for line in lines], prose(*readings)) if len(readings) == 1 else (lines, "")
