@@ -23,7 +23,7 @@ def attacked(real: Forest, synthetic: Forest, schema: Dataset, *, limits: Limits
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    out = {}
+    out: dict[str, Risks] = {}
     for key in schema.keys:
         own, places = joined(schema, key.child)
         rng = np.random.default_rng([limits.seed, len(out)])
