@@ -45,7 +45,7 @@ def section(job: jobs.Job) -> None:
         help=_("Other finished runs on the same dataset."),
     )
     shown = [job, *(by_name[n] for n in chosen)]
-    if runs.is_several(job):
+    if runs.is_joined(job):
         st.caption(
             _(
                 "**{mark}** - lines that begin with “real rows” compare with these. Those above them rest on each "
@@ -89,7 +89,7 @@ def _fits(other: jobs.Job, job: jobs.Job) -> bool:
         if not jobs.looks.alike(other, job) or not mine(other):
             return False
         made = "epsilon" in other.request() and other.status().state == "done" and bool(runs.release(other))
-        return made and runs.is_several(other) == runs.is_several(job)
+        return made and (runs.is_several(other), runs.is_joined(other)) == (runs.is_several(job), runs.is_joined(job))
     except synth.SynthError:
         return False
 
@@ -115,20 +115,23 @@ def _lines(job: jobs.Job) -> dict[str, str]:
         _("Charged"): _("nothing") if request.get("free") else _("yes"),
         _("Synthetic rows"): ", ".join(f"{n:,}" for n in rows.values()) if several else f"{rows:,}",
     }
-    return lines | (_across(job) if several else {**_released(job), **_scores(comparison.held(job))})
+    if not runs.is_joined(job):
+        return lines | _released(job) | _scores(comparison.held(job))
+    seen = _verdict(job) if several else _scores(comparison.held(job))
+    return lines | _uses(job) | {_("real rows: {use}").format(use=use): text for use, text in seen.items()}
 
 
-def _across(job: jobs.Job) -> dict[str, str]:
-    """The verdict on each table and relation: by the run's own noisy answers, and by the real rows where compared."""
-    lines = {
-        frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"])
-        for u in _reported(job, "verdict")["verdict"]
-    }
+def _uses(job: jobs.Job) -> dict[str, str]:
+    """The verdict on each table and relation, by the run's own noisy answers."""
+    said = _reported(job, "verdict")["verdict"]
+    return {frame.escape(phrase(str(u["use"]))): _level(str(u["level"]), u["value"]) for u in said}
+
+
+def _verdict(job: jobs.Job) -> dict[str, str]:
+    """The verdict on each relation, by the real rows, where they were compared."""
     made = across.held(job)
-    uses = [] if made is None else made.verdict.uses
-    return lines | {
-        _("real rows: {use}").format(use=frame.escape(phrase(u.use))): _level(u.level, u.value) for u in uses
-    }
+    uses = () if made is None else made.verdict.uses
+    return {frame.escape(phrase(u.use)): _level(u.level, u.value) for u in uses}
 
 
 def _level(level: str, value: float | None) -> str:
