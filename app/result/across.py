@@ -42,19 +42,29 @@ def section(job: jobs.Job, release: Path) -> None:
         whole.section(job, release)
 
 
+def held(job: jobs.Job) -> Any:
+    """The run's comparison across tables where this session has made it, else None."""
+    return st.session_state.get("across", {}).get(str(job.path))
+
+
+def make(job: jobs.Job, release: Path) -> None:
+    """Compares a run across tables, beside the server, and notes that somebody looked. Errors: InputError."""
+    result = _ask(job, release, "compared_across", str(release / "schema.json"))
+    st.session_state.setdefault("across", {})[str(job.path)] = result
+
+
 def _compared(job: jobs.Job, release: Path) -> Any:
     """The comparison across tables, kept in this session alone; None until it is asked for."""
-    held = st.session_state.setdefault("across", {})
-    if str(job.path) not in held and st.button(
+    if held(job) is None and st.button(
         _("Show the comparison"),
         key="compare",
         icon=":material/compare:",
         help=_("Reads the real rows again, for your eyes; spends nothing."),
     ):
         with st.spinner(_("Comparing the tables")):
-            held[str(job.path)] = _ask(job, release, "compared_across", str(release / "schema.json"))
+            make(job, release)
         st.rerun()
-    return held.get(str(job.path))
+    return held(job)
 
 
 def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
@@ -114,6 +124,24 @@ def _across(result: Any) -> None:
             help=_("Each pair beside a second real sample and beside independent columns."),
         )
         st.table(_pairs(result.pairs[about]), hide_index=True)
+    if result.quality is not None:
+        _scored(result.quality)
+
+
+def _scored(quality: Any) -> None:
+    """SDMetrics' scores of related tables, by table and by relation."""
+    st.markdown(
+        _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.").format(
+            score=100 * quality.score
+        )
+    )
+    relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
+    lines = [
+        (frame.escape(name), *("-" if s is None else f"{100 * s:.1f} %" for s in both))
+        for name, both in {**quality.tables, **relations}.items()
+    ]
+    heads = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))
+    st.table(pd.DataFrame(lines, columns=list(heads)), hide_index=True)
 
 
 def _numbers(one: Any) -> alt.Chart:
@@ -179,13 +207,13 @@ def _alone(job: jobs.Job, release: Path) -> None:
     name = st.selectbox(
         _("Table"), names, key="across_table", help=_("All rows of the real file, as for one table alone.")
     )
-    held = st.session_state.setdefault("across_alone", {})
-    if (str(job.path), name) not in held:
+    made = st.session_state.setdefault("across_alone", {})
+    if (str(job.path), name) not in made:
         if not st.button(_("Compare {name}").format(name=name), key="compare_table", icon=":material/compare:"):
             return
         with st.spinner(_("Comparing {name}").format(name=name)):
-            held[str(job.path), name] = _ask(job, release, "compared_alone", name)
+            made[str(job.path), name] = _ask(job, release, "compared_alone", name)
         st.rerun()
-    result, said = held[str(job.path), name]
+    result, said = made[str(job.path), name]
     verdict.section(said)
     comparison.parts(result, said)

@@ -14,8 +14,8 @@ from synth.languages import _
 
 
 def section(job: jobs.Job) -> None:
-    """Both, of a charged run of one table."""
-    if not job.request().get("free") and not runs.is_several(job):
+    """Both, of a charged run."""
+    if not job.request().get("free"):
         frame.fold(_("The same run as a command line, or as a notebook"), "again", lambda: _shown(job))
 
 
@@ -26,10 +26,11 @@ def _shown(job: jobs.Job) -> None:
             "again: the same noise is never drawn twice."
         )
     )
-    st.code(command(job.request()), language="bash", wrap_lines=True)
+    request, several = job.request(), runs.is_several(job)
+    st.code(command(request, several=several), language="bash", wrap_lines=True)
     st.download_button(
         _("Notebook (.ipynb)"),
-        notebook(job.request()),
+        notebook(request, several=several),
         "run.ipynb",
         "application/x-ipynb+json",
         key="get_notebook",
@@ -39,15 +40,24 @@ def _shown(job: jobs.Job) -> None:
     )
 
 
-def command(request: dict[str, Any]) -> str:
-    """The command line of a run.
+def _tables(request: dict[str, Any], *, several: bool) -> str | None:
+    """What a run reads: a table by its label, related ones by a folder; those of a database are all that is there."""
+    if not several:
+        return str(request["label"])
+    return None if request.get("source") else str(request["dataset"])
+
+
+def command(request: dict[str, Any], *, several: bool = False) -> str:
+    """The command line of a run; ``several``: of related tables, in a folder with the dataset's name.
 
     >>> command({"label": "my people.csv", "dataset": "club", "epsilon": 1.0, "delta": 1e-05, "relation": "add_remove",
     ...          "method": "mixture", "options": {}})
     "synth run 'my people.csv' --schema schema.json --dataset club --epsilon 1 --delta 1e-05 --relation add_remove \\
 --method mixture --out release"
     """
-    reported = ["synth", "run", str(request["label"]), "--schema", "schema.json", "--dataset", str(request["dataset"])]
+    read = _tables(request, several=several)
+    reported = ["synth", "run", *([] if read is None else [read]), "--schema", "schema.json"]
+    reported += ["--dataset", str(request["dataset"])]
     for name in ("source", "epsilon", "delta", "relation", "method"):
         if (value := request.get(name)) is not None:
             reported += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
@@ -66,13 +76,17 @@ def _reasons(request: dict[str, Any]) -> list[str]:
     return [why] if isinstance(why, str) else list(why or ())
 
 
-def notebook(request: dict[str, Any]) -> str:
-    """The run as a Jupyter notebook of three cells."""
+def notebook(request: dict[str, Any], *, several: bool = False) -> str:
+    """The run as a Jupyter notebook of three cells; ``several``: as of ``command``."""
     names = ("source", "dataset", "epsilon", "delta", "relation", "method", "options")
     stated = {n: request[n] for n in names if request.get(n)}
     if request.get("prior"):
         stated |= {"prior": [Path(p).name for p in request["prior"]], "prior_reason": _reasons(request)}
     given = "".join(f"    {n}={v!r},\n" for n, v in stated.items())
+    load = "synth.app_api.load_related" if several else "synth.Schema.load"
+    shown = 'result.frame.describe(include="all")'
+    if several:
+        shown = '{name: frame.describe(include="all") for name, frame in result.frames.items()}'
     cells = [
         (
             "markdown",
@@ -81,10 +95,10 @@ def notebook(request: dict[str, Any]) -> str:
         ("code", "import synth"),
         (
             "code",
-            f"result = synth.run(\n    {str(request['label'])!r},\n"
-            f'    schema=synth.Schema.load("schema.json"),\n{given})\nresult',
+            f"result = synth.run(\n    {_tables(request, several=several)!r},\n"
+            f'    schema={load}("schema.json"),\n{given})\nresult',
         ),
-        ("code", 'result.frame.describe(include="all")'),
+        ("code", shown),
     ]
     code: dict[str, Any] = {"execution_count": None, "outputs": []}
     return json.dumps(

@@ -6,6 +6,7 @@ import streamlit as st
 
 import synth
 from app.run import runs
+from app.run.expected import METHODS
 from app.run.follow import follow
 from app.run.forecast import methods
 from app.run.options import ask
@@ -22,8 +23,11 @@ FAMILIES = (
 )  # methods that read each other's noisy answers; any other reads its own alone
 
 
-def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
-    """A method and its options for another fit, followed here: it stands in line like any run, charged nothing."""
+def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema | None = None) -> None:
+    """A method and its options for another fit, followed here: it stands in line like any run, charged nothing.
+
+    ``schema``: of one table whose rows stand alone.
+    """
     if (w := wizard()).refit is not None:
         st.subheader(_("Another fit to this release"), anchor=False)
         follow(str(w.refit), _ended, about=_("It starts from the stored release: it costs nothing and reads no row."))
@@ -31,7 +35,7 @@ def section(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     frame.fold(_("What if: another method on the same release, free"), "what_if", lambda: _ask(job, card, schema))
 
 
-def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
+def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema | None) -> None:
     st.caption(
         _(
             "The budget paid for the release: noisy answers about the table. Fitting something else to them "
@@ -39,7 +43,7 @@ def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
             "answers; options that decide what is asked change nothing here."
         )
     )
-    about = {m["name"]: m for m in methods()}
+    about = {m["name"]: m for m in methods(tree=schema is None)}
     names, now = fitting(card, list(about.values())), str(card["method"])
     method = st.selectbox(
         _("Fit with"),
@@ -47,20 +51,12 @@ def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
         index=names.index(now),
         key="refit_method",
         help=_(words.METHOD_HELP),
-        format_func=lambda n: f"{n}: {words.method(about[n])}",
+        format_func=lambda n: _(METHODS[n]) if schema is None else f"{n}: {words.method(about[n])}",
     )
-    options = ask(about[method]["options"], {}, key=f"refit_{method}")
-    columns = list(schema.measured())
-    target = st.selectbox(
-        _("Column to predict"),
-        [None, *columns],
-        index=0,
-        key="refit_target",
-        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or _("none")),
-        help=_("The column to whose relations the fit gives more care. What was asked of the table stays the same."),
-    )
+    options = {} if schema is None else ask(about[method]["options"], {}, key=f"refit_{method}")
+    target = None if schema is None else _target(schema)
     rows = st.number_input(
-        _("Synthetic rows"),
+        _("Synthetic rows") if schema is not None else _("Rows of the first table, or persons"),
         min_value=0,
         value=0,
         step=1000,
@@ -70,6 +66,18 @@ def _ask(job: jobs.Job, card: dict[str, Any], schema: synth.Schema) -> None:
     if st.button(_("Fit again, free"), key="refit", icon=":material/model_training:"):
         wizard().refit = runs.refit(job, method=method, options=options, target=target, num_rows=int(rows) or None).path
         st.rerun()
+
+
+def _target(schema: synth.Schema) -> str | None:
+    """The column to be predicted; None for the one of before."""
+    return st.selectbox(
+        _("Column to predict"),
+        [None, *schema.measured()],
+        index=0,
+        key="refit_target",
+        format_func=lambda n: n or _("as before ({target})").format(target=schema.target or _("none")),
+        help=_("The column to whose relations the fit gives more care. What was asked of the table stays the same."),
+    )
 
 
 def _ended(job: jobs.Job, status: jobs.Status) -> None:

@@ -51,7 +51,8 @@ def section(job: jobs.Job, release: Path) -> None:
             )
         if latest is not None and latest.status().state == "cancelled":
             st.caption(_("The last one was cancelled; nothing was written or spent."))
-        tried = st.checkbox(
+        joined = runs.is_joined(job)  # such a report tries no shadow runs and takes no held-out rows
+        tried = not joined and st.checkbox(
             _("With membership attacks by shadow runs"),
             key="shadow_runs",
             help=_(
@@ -59,7 +60,7 @@ def section(job: jobs.Job, release: Path) -> None:
                 "and longer the larger the method."
             ).format(shadows=2 * SHADOWS),
         )
-        held = None if runs.is_joined(job) else _held_out(job)
+        held = None if joined else _held_out(job)
         if st.button(
             _("Make the full report"),
             key="make_report",

@@ -21,9 +21,9 @@ Plans = Future[list[Any] | None]
 
 
 @cache
-def methods() -> list[dict[str, Any]]:
-    """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself."""
-    return list(planner.ask("methods", seconds=120.0))
+def methods(*, tree: bool = False) -> list[dict[str, Any]]:
+    """What ``synth.methods`` lists, learnt beside the server, which needs no torch itself; ``tree``: as there."""
+    return list(planner.ask("methods", seconds=120.0, tree=tree))
 
 
 def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:

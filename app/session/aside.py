@@ -236,9 +236,9 @@ def evidence(release: str) -> Any:
     return app_api.prior_evidence(release)
 
 
-def methods() -> Any:
+def methods(*, tree: bool = False) -> Any:
     """``synth.methods``."""
-    return synth.methods()
+    return synth.methods(tree=tree)
 
 
 TASKS: dict[str, Callable[..., Any]] = {

@@ -52,7 +52,6 @@ PAGES = Texts(
         "Release.refit": "“Fit again, free”",
         "bundle": "the page Release",
         "draft": "the page Data",
-        "report": "“Make the full report”",
         "learn_schema": "“Learn it privately”",
         "run": "the page Run",
     }

@@ -36,15 +36,14 @@ def page() -> None:
         pass  # nobody will see what would be drawn; it takes a second
     elif runs.is_several(job):
         across.section(job, place)
-        st.caption(_("Runs side by side, and other methods on the same release, are there for single tables alone."))
+        sidebyside.section(job)
+        whatif.section(job, card)
     else:
         prior.section(job, place, card)
         comparison.section(job, place)
         sidebyside.section(job)
-        if runs.is_joined(job):
-            st.caption(_("Other methods on the same release are there for rows that stand alone."))
-        else:
-            whatif.section(job, card, synth.Schema.load(place / "schema.json"))
+        schema = None if runs.is_joined(job) else synth.Schema.load(place / "schema.json")
+        whatif.section(job, card, schema)
     recent.table()
     frame.onward("review")
 

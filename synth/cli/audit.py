@@ -33,7 +33,7 @@ def audit(
         int | None, typer.Option("--draws", help="Runs on each of two tables [default: 10000; 60 with --whole].")
     ] = None,
     tables: Annotated[int, typer.Option("--tables", help="Synthetic tables drawn of each; 0 for none.")] = 1_000,
-    canaries: Annotated[int, typer.Option("--canaries", help="Rows planted in one whole run; 0 for none.")] = 0,
+    canaries: Annotated[int, typer.Option("--canaries", help="Units planted in one whole run; 0 for none.")] = 0,
     confidence: ConfidenceOpt = 0.999,
     option: OptionOpt = None,
     whole: Annotated[
@@ -83,6 +83,7 @@ def audit(
             draws=auditing.whole.DRAWS if draws is None else draws,
             progress=_progress,
             canaries=listed,
+            planted=canaries,
             **shared,
         )
         _answer(reported, whole_audit_page.whole_page(reported), out, as_json)

@@ -33,7 +33,6 @@ COMMANDS = {
     "bundle": "bundle",
     "draft": "schema init",
     "learn_schema": "schema learn",
-    "report": "report",
     "run": "run",
     "statistics": "statistics",
 }

@@ -54,10 +54,8 @@ def measure(
     if not retained or unscored() is not None:
         return None
     frames = [_frame(t, retained, rows=rows, rng=rng) for t in (real, synthetic)]
-    report, diagnostic = (
-        _report(kind, frames[0], frames[1], retained) for kind in ("QualityReport", "DiagnosticReport")
-    )
-    properties = _properties(report)
+    report, diagnostic = reports({TABLE: frames[0]}, {TABLE: frames[1]}, {"tables": {TABLE: sdtypes(retained)}})
+    properties = scores(report)
     shapes = report.get_details("Column Shapes", table_name=TABLE)
     pairs = float(properties.get("Column Pair Trends", np.nan))
     return Quality(
@@ -67,7 +65,7 @@ def measure(
         by_column={str(n): float(s) for n, s in zip(shapes["Column"], shapes["Score"], strict=True) if not np.isnan(s)},
         rows=(len(frames[0]), len(frames[1])),
         left_out=tuple(n for n in columns if n not in retained),
-        diagnostic=_properties(diagnostic),
+        diagnostic=scores(diagnostic),
     )
 
 
@@ -83,18 +81,30 @@ def unscored() -> str | None:
     return None
 
 
-def _report(kind: str, real: "pd.DataFrame", synthetic: "pd.DataFrame", columns: Mapping[str, Column]) -> Any:
-    from sdmetrics import reports
-
-    kinds = {n: {"sdtype": "numerical" if c.is_numeric else "categorical"} for n, c in columns.items()}
-    report = getattr(reports, kind)()
-    report.num_rows_subsample = None  # the subsample was drawn before, with a seed
-    with np.errstate(all="ignore"):
-        report.generate({TABLE: real}, {TABLE: synthetic}, {"tables": {TABLE: {"columns": kinds}}}, verbose=False)
-    return report
+def sdtypes(columns: Mapping[str, Column]) -> dict[str, Any]:
+    """A table's columns as SDMetrics' metadata name their kinds. Privacy: public only."""
+    return {"columns": {n: {"sdtype": "numerical" if c.is_numeric else "categorical"} for n, c in columns.items()}}
 
 
-def _properties(report: Any) -> dict[str, float]:
+def reports(
+    real: Mapping[str, "pd.DataFrame"], synthetic: Mapping[str, "pd.DataFrame"], metadata: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """SDMetrics' quality and diagnostic reports on all rows of tables by name.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    from sdmetrics.reports import DiagnosticReport, QualityReport
+
+    both = QualityReport(), DiagnosticReport()
+    for report in both:
+        report.num_rows_subsample = None  # the subsample was drawn before, with a seed
+        with np.errstate(all="ignore"):
+            report.generate(dict(real), dict(synthetic), dict(metadata), verbose=False)
+    return both
+
+
+def scores(report: Any) -> dict[str, float]:
+    """A report's score of each property. Privacy: as private as the rows."""
     result = zip(*(report.get_properties()[c] for c in ("Property", "Score")), strict=True)
     return {str(name): float(score) for name, score in result if score == score}
 
@@ -106,11 +116,14 @@ def _frame(
 
     size = len(table[next(iter(columns))])
     retained = np.arange(size) if size <= rows else np.sort(rng.choice(size, size=rows, replace=False))
-    return pd.DataFrame({n: _cells(c, table[n][retained]) for n, c in columns.items()})
+    return pd.DataFrame({n: cells(c, table[n][retained]) for n, c in columns.items()})
 
 
-def _cells(column: Column, positions: np.ndarray) -> np.ndarray:
-    """Numbers and dates (in days) as floats, a missing one as NaN; categories as text, codes included."""
+def cells(column: Column, positions: np.ndarray) -> np.ndarray:
+    """Numbers and dates (in days) as floats, a missing one as NaN; categories as text, codes included.
+
+    Privacy: as private as the positions.
+    """
     if not column.is_numeric:
         names = [*(column.categories or ()), *(f"missing {i}" for i in range(len(column.missing_codes)))]
         return np.array(names, dtype=object)[positions]

@@ -16,6 +16,7 @@ import numpy as np
 from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
+from synth.evaluate.related_quality import RelatedQuality, measure
 from synth.pipeline.uses import tables_of
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping, related_uses, tree
@@ -72,13 +73,15 @@ class Across:
 
     ``rows``: kept real and synthetic rows by table. ``pairs``: by what they are about: number of children by columns
     above, columns of two tables, siblings or events that follow each other. ``named``: by the uses that the schema
-    names, those of their tables; of larger tables their pairs.
+    names, those of their tables; of larger tables their pairs. ``quality``: SDMetrics' scores, None where it is not
+    installed.
     """
 
     rows: Mapping[str, tuple[int, int]] = field(repr=False)
     numbers: list[ChildCounts]
     pairs: Mapping[str, list[PairDistance]]
     named: Mapping[str, list[PairDistance]] = field(default_factory=dict)
+    quality: RelatedQuality | None = field(default=None, repr=False)
     marking: str = STEWARD_ONLY
 
     @cached_property
@@ -128,11 +131,11 @@ def appraise_related(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    return compare_related(forest(real, schema), forest(synthetic, schema), schema)
+    return compare_related(forest(real, schema), forest(synthetic, schema), schema, scored=True)
 
 
-def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
-    """Compares what tables say of each other.
+def compare_related(real: Forest, synthetic: Forest, schema: Dataset, *, scored: bool = False) -> Across:
+    """Compares what tables say of each other; ``scored``: by SDMetrics too.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
@@ -148,6 +151,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset) -> Across:
         numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
         pairs={about: item for about, item in pairs.items() if item},
         named={words: item for words, item in _named(both, schema) if item},
+        quality=measure(real, synthetic, schema) if scored else None,
     )
 
 
@@ -280,6 +284,7 @@ def plain(across: Across) -> dict[str, object]:
     return {
         "marking": across.marking,
         "verdict": across.verdict.plain(),
+        "sdmetrics": None if across.quality is None else across.quality.plain(),
         "rows": {t: {"real": r, "synthetic": s} for t, (r, s) in across.rows.items()},
         "numbers of children": [
             {

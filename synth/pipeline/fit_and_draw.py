@@ -129,7 +129,7 @@ def write(
     about: dict[str, Any],
     reporter: Reporter,
     *,
-    public: Mapping[str, Table] | None = None,
+    public: Mapping[str, Table | Path] | None = None,
     raw_text: bool = False,
     dialect: str = "plain",
 ) -> dict[str, str]:

@@ -18,10 +18,10 @@ from synth.schema.table import Schema
 PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
 
 
-def methods() -> list[dict[str, Any]]:
-    """The generators: name, one-line summary, barrier, guarantee and its relations, options and what each may be,
-    releases read, what each keeps at the epsilons at which it was measured, and the rows and time it
-    needs (retention.py).
+def methods(*, tree: bool = False) -> list[dict[str, Any]]:
+    """The generators, or those of related tables (``tree``): name, one-line summary, barrier, guarantee and its
+    relations, options and what each may be, releases read; of single tables also what each keeps at the epsilons at
+    which it was measured, and the rows and time it needs (retention.py).
 
     Privacy: public only.
     """
@@ -36,10 +36,10 @@ def methods() -> list[dict[str, Any]]:
             "options": options_of(g),
             "ranges": {n: str(r) for n, r in g.ranges.items()},
             "reads": kinds_of(g.reads),
-            "keeps": retention.everywhere(g.name),
-            "needs": retention.needs(g.name),
+            "keeps": {} if tree else retention.everywhere(g.name),
+            "needs": "" if tree else retention.needs(g.name),
         }
-        for g in GENERATORS.values()
+        for g in (TREES if tree else GENERATORS).values()
     ]
 
 

@@ -44,7 +44,7 @@ from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
-UNLINKED = ("ask", "prior", "uses")  # options of a table whose rows stand alone
+UNLINKED = ("ask", "uses")  # options of a table whose rows stand alone
 SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
 

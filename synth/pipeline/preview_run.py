@@ -29,12 +29,13 @@ from synth.pipeline.run import carry_out
 from synth.privacy.relation import relation_named
 from synth.release import folder
 from synth.release.card.statements import PREVIEW
-from synth.schema import codec
+from synth.schema import codec, persons_rules
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
 ONE_TABLE = (
-    "a preview is of one table; of related ones a forecast with `prior=` rehearses the questions on the public tables"
+    "a preview is of one table whose rows stand alone; of others a forecast with `prior=` rehearses the questions on "
+    "the public rows"
 )
 MOST_ROWS = 100_000  # of the stand-in
 TWIN, RELEASE = "public_twin.csv", "release"
@@ -83,7 +84,8 @@ def run_preview(
 
     Privacy: public only.
     """
-    if isinstance(schema, Dataset):
+    linked = options.get("linked")
+    if isinstance(schema, Dataset) or (persons_rules.asked(schema) if linked is None else linked):
         raise UsageError(ONE_TABLE)
     if not prior:
         raise UsageError(NEEDED)

@@ -191,7 +191,7 @@ def _related(path: Path, reason: str | None, schema: Dataset) -> RelatedPrior:
     if not release and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
     places, columns = related_priors.located(path, schema, release=release)
-    card = folder.load_release(path, tree=True).card if release else {}
+    card = folder.load_release(path, tree=None).card if release else {}
     lying = [path / f"{t}.csv" for t in places] if release else [getattr(p, "path", path) for p in places.values()]
     return RelatedPrior(
         path=path,
@@ -255,6 +255,11 @@ def check_apart(
             held = _alike(rows[ONE], prior.place, prior.columns, key)
         else:
             assert isinstance(schema, Dataset)
+            if not schema.several:
+                columns = [n for names in prior.columns.values() for n in names]
+                if _alike(rows[ONE], prior.places[ONE], columns, key):
+                    raise UsageError(SHARED.format(prior.name))
+                continue
             of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= REPORTED]
             with_keys = {t: (*columns, *text_columns(schema, t)) for t, columns in prior.columns.items()}
             held = any(_alike(rows[t], prior.places[t], prior.columns[t], key) for t in of_its_own) or all(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, reading
-from synth.generators import GENERATORS
-from synth.generators.base import Generator, Setting
+from synth.generators import GENERATORS, TREES
+from synth.generators.base import Generator
 from synth.jobs import PeakMemory
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.methods import generator_named, resolve_device
@@ -22,6 +22,9 @@ from synth.privacy.relation import relation_named
 from synth.questions import Release, SearchRelease
 from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
+from synth.schema.dataset import Dataset
+from synth.schema.persons import as_stated
+from synth.schema.table import Schema
 
 
 def refit(
@@ -38,10 +41,11 @@ def refit(
     raw_text: bool = False,
     dialect: str = "same",
 ) -> Result:
-    """Another model and table from a stored release: free, no rows, no ledger entry.
+    """Another model and table, or tables, from a stored release: free, no rows, no ledger entry.
 
     ``method``, ``options``, ``target``: as of ``run``, by default the release's; ``num_rows``, ``out``,
-    ``seed``, ``device``, ``raw_text``, ``dialect``: as there. ``reporter``: is told of progress.
+    ``seed``, ``device``, ``raw_text``, ``dialect``: as there; of related tables ``num_rows`` is of the root.
+    ``reporter``: is told of progress.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
 
@@ -52,21 +56,27 @@ def refit(
         reporter.stage("check")
         check_num_rows(num_rows)
         check_seed(seed)
-        folder.check_out(Path(out) if out is not None else None)
-        stored = folder.load_release(release)
+        stored = folder.load_release(release, tree=None)
+        folder.check_out(Path(out) if out is not None else None, as_stated(stored.schema))
         dialect_copy.check_choice(dialect)
-        dialect_copy.check(stored.setting.schema, dialect if out is not None else "plain")
+        if isinstance(single := as_stated(stored.schema), Schema):
+            dialect_copy.check(single, dialect if out is not None else "plain")
         generator = _generator(stored, method, options)
         read = _read(generator, stored.releases)
-        schema = with_target(stored.setting.schema, target)
-        setting = replace(stored.setting, schema=schema, workload=workload(schema))
+        schema = with_target(stored.schema, target)
+        setting = stored.setting
+        if isinstance(schema, Schema):
+            setting = replace(setting, schema=schema, workload=workload(schema))
         device, started = resolve_device(device, by_torch=generator.by_torch), time.perf_counter()
         made = fit_and_sample(
             generator, read, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
         )
         seconds = time.perf_counter() - started
-        about = _card(stored.card, generator, setting, made)
-        paths = write(out, made, stored.releases, setting, about, reporter, raw_text=raw_text, dialect=dialect)
+        about = _card(stored.card, generator, schema, made)
+        beside = folder.public_beside(release, stored) if isinstance(schema, Dataset) else {}
+        paths = write(
+            out, made, stored.releases, setting, about, reporter, public=beside, raw_text=raw_text, dialect=dialect
+        )
     return Result(
         method=generator.name,
         relation=str(stored.card["relation"]),
@@ -80,7 +90,7 @@ def refit(
         device=device,
         paths=paths,
         card=about,
-        schema=setting.schema,
+        schema=as_stated(schema),
         **made.for_result,
     )
 
@@ -89,16 +99,17 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
     """The method asked for, by default the release's with its options. Errors: UsageError."""
     retained = stored.options if method in (None, stored.method) else {}
     relation = relation_named(str(stored.card["relation"]))
-    return generator_named(method or stored.method, relation, {**retained, **(options or {})})
+    tree = isinstance(stored.schema, Dataset)
+    return generator_named(method or stored.method, relation, {**retained, **(options or {})}, tree=tree)
 
 
-def _card(stored: Mapping[str, Any], generator: Generator, setting: Setting, made: Made) -> dict[str, Any]:
+def _card(stored: Mapping[str, Any], generator: Generator, schema: Any, made: Made) -> dict[str, Any]:
     """The release's card with what another fit changes; the target, and so the schema, may differ."""
     return {
         **{k: v for k, v in stored.items() if k not in ("fit", "totals", "public_columns")},
         "method": generator.name,
         "refitted": True,
-        "schema_sha256": hashlib.sha256(setting.schema.to_json().encode()).hexdigest(),
+        "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
         "constraints": made.retained,
         "seed": made.seed,
         "rows": {**stored["rows"], **made.about_rows},
@@ -114,7 +125,8 @@ def _read(generator: Generator, releases: Sequence[Release]) -> list[Release]:
     results = [r for r in releases if not isinstance(r, SearchRelease) or isinstance(r, generator.reads)]
     foreign = kinds_of(type(r) for r in results if not isinstance(r, generator.reads))
     if foreign:
-        fitting = [n for n, g in GENERATORS.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
+        known = TREES if generator.tables == "tree" else GENERATORS
+        fitting = [n for n, g in known.items() if all(isinstance(r, (*g.reads, SearchRelease)) for r in releases)]
         raise UsageError(
             f"method {generator.name} cannot be fitted to a release of {', '.join(foreign)}; "
             f"choose one of {', '.join(fitting)}"

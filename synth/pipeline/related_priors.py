@@ -1,4 +1,7 @@
-"""Public related tables, or an earlier release of some, that a run of related tables takes as prior knowledge."""
+"""Public related tables, or an earlier release of some, that a run of related tables takes as prior knowledge.
+
+Of one table whose persons keep their rows: another such table, read as persons and their rows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,16 +17,20 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Linked
 from synth.questions.linked import place, placed
 from synth.release import folder
-from synth.schema.dataset import Dataset, number_of
+from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.histories import gap_of, month_of
+from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources.formats import files
-from synth.sources.related_tables import places, read, text_columns
+from synth.sources.persons_tables import persons_and_rows
+from synth.sources.related_tables import Read, places, read, text_columns
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import TableRows, link
 from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
 
-NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together; add it"
+NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
+OTHER = "prior {}: it is no release of related tables; take one of the same tables, or a folder of public ones"
+NOT_PERSONS = "prior {}: it is no release of one table whose persons keep their rows; name such a one, or a public file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +55,13 @@ class RelatedPrior:
 
     def encoded(self, schema: Dataset) -> "PriorTrees":
         """Its rows as trees under the private tables' schema."""
-        opened: dict[str, TableRows] = {}
-        lost, noise, own = 0, SeededNoise(0), _only(schema, self.columns)
+        noise, own = SeededNoise(0), _only(schema, self.columns)
+        results: dict[str, Read] = {}
         for name, there in self.places.items():
-            result = read(
-                there.under(own.tables[name]), own.tables[name], text_columns(own, name), noise, key=bytes(32)
-            )
-            opened[name] = result.rows
-            lost += sum(result.encoded.unreadable.values())
+            texts = own.texts if isinstance(own, PersonsTable) else text_columns(own, name)
+            results[name] = read(there.under(own.written[name]), own.written[name], texts, noise, key=bytes(32))
+        opened: Mapping[str, TableRows] = {n: r.rows for n, r in results.items()}
+        opened = opened if own.several else persons_and_rows(opened[ONE])
         return PriorTrees(
             name=self.name,
             sha256=self.digest,
@@ -63,13 +69,14 @@ class RelatedPrior:
             root=schema.root,
             reason=self.reason,
             cards=self.cards,
-            lost=lost,
+            lost=sum(sum(r.encoded.unreadable.values()) for r in results.values()),
+            several=own.several,
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PriorTrees:
-    """Public related tables, encoded; fields as of ``priors.PriorRows``."""
+    """Public related tables, encoded; fields as of ``priors.PriorRows``. ``several``: not one, whose persons repeat."""
 
     name: str
     sha256: str
@@ -78,13 +85,15 @@ class PriorTrees:
     reason: str
     cards: tuple[Mapping[str, Any], ...] = ()
     lost: int = 0
+    several: bool = True
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that it has, by TABLE.COLUMN; numbers of children are none."""
+        """The columns that it has, of several tables by TABLE.COLUMN; numbers of children are none."""
         derived = {f(n) for b in self.trees.values() for n in b.columns for f in (gap_of, month_of)}
         derived |= set(map(number_of, self.trees))
-        return frozenset(f"{t}.{n}" for t, b in self.trees.items() for n in b.columns if n not in derived)
+        own = ((t, n) for t, b in self.trees.items() for n in b.columns if n not in derived)
+        return frozenset(f"{t}.{n}" if self.several else n for t, n in own)
 
     @property
     def num_rows(self) -> int:
@@ -136,25 +145,34 @@ def _asking(question: Linked, marginals: list) -> Linked:
 
 
 def located(path: Path, schema: Dataset, *, release: bool) -> tuple[dict[str, Place], dict[str, tuple[str, ...]]]:
-    """Where a prior's tables lie, and the measured columns of the schema that each has. Errors: InputError."""
+    """Where a prior's tables lie, and the measured columns of the schema that each has. Errors: InputError.
+
+    Of one table whose persons keep their rows: where it lies, and the columns of persons and of rows.
+    """
     there, columns = _released(path, schema) if release else _public(path, schema)
+    columns = columns if schema.several else dict.fromkeys(schema.tables, columns[ONE])
     for table, held in columns.items():
-        if absent := [n for n in text_columns(schema, table) if n not in held]:
+        order = [k.order for k in schema.keys if k.child == table and k.order is not None]
+        if absent := [n for n in (*text_columns(schema, table), *order) if n not in held]:
             raise InputError(NO_KEY.format(path.name, table, absent[0]))
     known = {t: tuple(n for n in schema.tables[t].measured() if n in held) for t, held in columns.items()}
     if not any(known.values()):
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
     own = _only(schema, known)
     for table, one in there.items():
-        one.under(own.tables[table]).check_form([*known[table], *text_columns(schema, table)])
+        measured = known[table] if own.several else [n for names in known.values() for n in names]
+        texts = own.texts if isinstance(own, PersonsTable) else text_columns(schema, table)
+        one.under(own.written[table]).check_form([*measured, *texts])
     return there, known
 
 
 def _released(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, set[str]]]:
-    stored = folder.load_release(path, tree=True).schema
+    stored = folder.load_release(path, tree=None).schema
+    if isinstance(stored, Schema) or stored.several != schema.several:
+        raise InputError((OTHER if schema.several else NOT_PERSONS).format(path.name))
     if absent := [t for t in schema.tables if t not in stored.tables]:
         raise InputError(f"prior {path.name}: it has no table {absent[0]}; take a release of the same tables")
-    frames = {t: folder.read_texts(path / f"{t}.csv", stored.tables[t]) for t in schema.tables}
+    frames = {t: folder.read_texts(path / f"{t}.csv", stored.written[t]) for t in schema.written}
     there: dict[str, Place] = {
         t: FramePlace(pd.DataFrame({n: a.to_pandas() for n, a in texts.items()})) for t, texts in frames.items()
     }
@@ -166,16 +184,20 @@ def _public(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, se
     held = {}
     for table, one in there.items():
         first = one.paths[0] if isinstance(one, ParquetPlace) else one.path if isinstance(one, FilePlace) else path
-        dialect = schema.tables[table].dialect if one.delimited else None
+        dialect = schema.written[table].dialect if one.delimited else None
         held[table] = set(files.header(first, dialect=dialect))
     return there, held
 
 
 def _only(schema: Dataset, columns: Mapping[str, tuple[str, ...]]) -> Dataset:
-    """The schema of these measured columns, and of all identifiers."""
+    """The schema of these measured columns, and of all identifiers; one table's of those of both its parts."""
     tables = {}
     for name, one in schema.tables.items():
-        dropped = set(one.measured()) - set(columns[name])
-        retained = {n: c for n, c in one.columns.items() if n not in dropped}
+        retained = {n: c for n, c in one.columns.items() if n in columns[name] or c.type == "identifier"}
         tables[name] = Schema.model_construct(dialect=one.dialect, columns=retained)
+    if isinstance(schema, PersonsTable):
+        held = {n for one in tables.values() for n in one.columns}
+        columns_of = {n: c for n, c in schema.flat.columns.items() if n in held}
+        flat = schema.flat.model_copy(update={"columns": columns_of, "constraints": None})
+        return PersonsTable.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, flat=flat)
     return Dataset.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, public=schema.public)

@@ -18,7 +18,7 @@ from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
 from synth.pipeline.same_rows import MaySpend, anybody
-from synth.pipeline.schema_approval import adjacency_of
+from synth.pipeline.schema_approval import adjacency_of, with_unit
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease
@@ -27,7 +27,7 @@ from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.given import check_schema
-from synth.schema.persons import PersonsTable
+from synth.schema.persons import PersonsTable, as_stated, as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.verified import language, price
@@ -78,11 +78,6 @@ class Questions:
         self.place, self.plain = place, questions
         self.stored = folder.load_release(place, tree=None)
         self.schema: Schema | Dataset = self.stored.schema
-        if isinstance(self.schema, PersonsTable):
-            raise UsageError(
-                "question: this release keeps the rows of a person together, and such tables take no questions yet; "
-                "ask about one that was made with `linked=False`"
-            )
         self.read = tuple(language.read(questions, self.schema))
         self._check_release(questions)
 
@@ -213,6 +208,8 @@ class Questions:
     ) -> Answer:
         """As ``answer``, of a request that stands already."""
         clock = time.perf_counter()
+        if isinstance(self.schema, PersonsTable) and isinstance(schema := as_stated(schema), Schema):
+            schema, request = with_unit(schema, request.unit, request.max_rows), request.changed(linked=True)
         self._check_columns(schema)
         planned, synthetic = self.planned, self.synthetic
         questions = VerifiedQuestions(planned=planned)
@@ -241,15 +238,19 @@ class Questions:
     @property
     def _hashed(self) -> str:
         """The card's entry by which a release's tables are known."""
-        return "tables_sha256" if isinstance(self.schema, Dataset) else "synthetic_sha256"
+        return "tables_sha256" if isinstance(as_stated(self.schema), Dataset) else "synthetic_sha256"
 
     def _adjacency(self, relation: str, max_rows: int | None) -> Adjacency:
-        """The relation on the release's own unit, but for rows of a person that somebody names."""
+        """The relation on the release's own unit, but for rows of a person that somebody names. Errors: UsageError."""
+        if max_rows is not None and isinstance(self.schema, Dataset):
+            raise UsageError("`max_rows=`: how many rows belong to one unit is in the release's schema; leave it out")
         known = adjacency_of(self.schema, relation_named(relation))
         return known if max_rows is None else replace(known, max_rows=max_rows)
 
     def _check_columns(self, schema: Schema | Dataset) -> None:
         """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""
+        if isinstance(self.schema, PersonsTable) and isinstance(schema, Schema):
+            schema = as_tables(schema)
         if isinstance(self.schema, Dataset) or isinstance(schema, Dataset):
             trees.check(self.read, self.schema, schema)
             return

@@ -19,6 +19,8 @@ from synth.files import whole_files
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
 from synth.generators.product_mixture import check_state
+from synth.mechanisms import linked
+from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import LinkedRelease, PublicLinked, Release
 from synth.questions.linked import placed
 from synth.release import dialect_copy, store
@@ -57,14 +59,15 @@ def write(
     setting: Setting,
     card: dict[str, Any],
     options: Mapping[str, Any] | None = None,
-    public: Mapping[str, Table] | None = None,
+    public: Mapping[str, Table | Path] | None = None,
     raw_text: bool = False,
     dialect: str = "plain",
     note: Callable[[str], None] = print,
 ) -> dict[str, str]:
     """Writes the files of a release into ``out``: a CSV file of each table, of a single one its twin in the schema's
     dialect (dialect_copy.py), schema.json, card.json, release.* and model.*; returns their paths. They appear there
-    once all of them are whole. ``public``: tables that are copied as they are, for synthetic rows refer to them.
+    once all of them are whole. ``public``: tables, or their files in a release, that are copied as they are, for
+    synthetic rows refer to them.
 
     The card gains the tables' SHA-256, so that another table beside it is noticed, and what became of text that a
     spreadsheet would take for a formula: ``raw_text`` writes it as it is (csv_injection.py).
@@ -121,8 +124,11 @@ def write_tables(
     return {name: f"{name}.csv" for name in tables}
 
 
-def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
+def _copied(out: Path, name: str, table: Table | Path, *, raw_text: bool) -> str:
     """A public table as a CSV file; returns its name."""
+    if isinstance(table, Path):
+        shutil.copyfile(table, out / f"{name}.csv")
+        return f"{name}.csv"
     columns: dict[str, Any] = {}
     for column in table.names:
         text = table.column(column)
@@ -136,8 +142,8 @@ def _copied(out: Path, name: str, table: Table, *, raw_text: bool) -> str:
     return f"{name}.csv"
 
 
-def public_beside(path: str | Path, stored: "StoredModel") -> dict[str, Path]:
-    """By name the public tables that lie beside a stored model as they were released; one that is gone is left out.
+def public_beside(path: str | Path, stored: "StoredModel | StoredRelease") -> dict[str, Path]:
+    """By name the public tables that lie beside what is stored as they were released; one that is gone is left out.
 
     Errors: InputError for a file that was changed since. Privacy: public only.
     """
@@ -285,7 +291,7 @@ def write_steward_log(path: Path, encoded: codec.Encoded) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRelease:
-    """A release as read back; ``setting`` of a single table."""
+    """A release as read back; ``setting``: all that another fit to it may know."""
 
     method: str
     options: dict[str, Any]
@@ -307,6 +313,11 @@ class StoredModel:
 def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, Any], dict[str, np.ndarray], Any]:
     """JSON data, arrays and schema of a ``what`` of one table or of a ``tree``; None: either. Errors: InputError."""
     place = Path(path)
+    if tree is False and is_related(place):
+        raise InputError(
+            f"{path}: rows of this {what} belong together, and what was asked for is there for rows that stand alone "
+            "(docs/related-tables.md lists what related tables lack)"
+        )
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)
@@ -328,9 +339,12 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
             raise TypeError
         for release in releases:
             _check_columns(store.bins_of(release), schema, what="release")
-        card, setting = dict(plain["card"]), None
-        if isinstance(schema, Schema):
-            given = plain["setting"]
+        card, given = dict(plain["card"]), plain["setting"]
+        if isinstance(schema, Dataset):
+            shifted = linked.sensitivity(Adjacency(relation=relation_named(str(card["relation"])), unit=schema.root))
+            root = schema.as_measured(schema.root)
+            setting = Setting(schema=root, tree=schema, mu=float(given["mu"]), sensitivity=shifted)
+        else:
             public = None if given["public_rows"] is None else int(given["public_rows"])
             numbers: dict[str, Any] = {n: float(given[n]) for n in ("mu", "sensitivity", "signed")}
             setting = Setting(schema=schema, public_rows=public, **numbers)

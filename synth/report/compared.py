@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from synth.errors import UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import Comparison
+from synth.evaluate.rating import Uses
+from synth.evaluate.related_fidelity import Across, appraise_related
 from synth.evaluate.verdict import Verdict
 from synth.languages import _, prose
 from synth.report import chosen_release, html
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 class Compared:
     """How far a synthetic table is from the real one, and what it is good for. As private as the real rows.
 
+    Of related tables both are about what these say of each other.
+
     Privacy: reads rows, exact: for the steward alone, never released.
     """
 
-    comparison: Comparison = field(repr=False)
-    verdict: Verdict = field(repr=False)
+    comparison: Comparison | Across = field(repr=False)
+    verdict: Verdict | Uses = field(repr=False)
 
     def __repr__(self) -> str:
         return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
@@ -40,22 +43,25 @@ class Compared:
         )
 
 
-def compare(result: "Result", real: str | Path | pd.DataFrame, *, ledger: str | Path | None = None) -> Compared:
-    """What a ``result`` of one table is good for beside the ``real`` table, a file or frame: done in seconds.
+def compare(result: "Result", real: Any, *, ledger: str | Path | None = None) -> Compared:
+    """What a ``result`` is good for beside the ``real`` table, a file or frame: done in seconds; of related tables
+    beside their folder, or their frames by table.
 
     Where the result was written, it is noted beside the ``ledger`` that paid for it that somebody looked, as for
-    ``synth.report``. Errors: UsageError for several tables, and for another ledger; InputError for an unusable table.
+    ``synth.report``. Errors: UsageError for another ledger; InputError for an unusable table.
 
     **Guarantee**: none. The result derives from real rows without noise and must not leave the steward.
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    if isinstance(result.schema, Dataset):
-        raise UsageError("there are several tables; see `synth.report`, with `real=` their folder")
-    written = result.paths.get("synthetic")
-    made: Any = written or pd.DataFrame({n: t.to_pandas() for n, t in result.texts.items()})
     if card := result.paths.get("card"):
         chosen_release.look(card, ledger=ledger)
+    if isinstance(result.schema, Dataset):
+        held = {n: pd.DataFrame({c: a.to_pandas() for c, a in t.items()}) for n, t in result.tables.items()}
+        across = appraise_related(real, Path(card).parent if card else held, result.schema)
+        return Compared(comparison=across, verdict=across.verdict)
+    written = result.paths.get("synthetic")
+    made: Any = written or pd.DataFrame({n: t.to_pandas() for n, t in result.texts.items()})
     fit = result.card.get("fit")
     comparison, verdict = examination.appraise(real, made, result.schema, limits=Limits(), fit=fit)
     return Compared(comparison=comparison, verdict=verdict)

@@ -8,10 +8,10 @@ proof of this (mechanisms/linked.md).
 from typing import Any
 
 from synth.errors import InputError
-from synth.schema import persons_rules
+from synth.schema import histories, persons_rules
 from synth.schema.column import Column
 from synth.schema.constraints import Constraint, columns_of
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.table import Schema
 from synth.schema.tree import Key, Order
 
@@ -111,6 +111,11 @@ def as_tables(schema: Schema) -> PersonsTable:
         most_children=int(schema.max_rows or 1),
         order=schema.order,
     )
+    if clash := {number_of(ROWS), *histories.derived(below, key)} & set(schema.columns):
+        raise InputError(
+            f"schema: column {min(clash)!r} has a name that stands for what is derived from a person's rows; rename "
+            "it, or `linked=False`"
+        )
     parts = {PERSONS: {**person, **above}, ROWS: {**person, **below}}
     return PersonsTable(
         dataset=schema.dataset,

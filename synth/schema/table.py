@@ -204,6 +204,8 @@ def parse(plain: object, *, name: str = "schema", complete: bool = True) -> Sche
 
     Privacy: public only.
     """
+    if isinstance(plain, dict) and "tables" in plain and "columns" not in plain:
+        raise InputError(f"{name}: it describes several tables; here one of a single table is needed")
     _check_size(plain, name)
     try:
         schema = Schema.model_validate(plain)

@@ -18,6 +18,7 @@ from synth.questions.linked import place as linked
 from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.schema import codec
 from synth.schema.dataset import Dataset
+from synth.schema.persons import ROWS, PersonsTable, taken
 from synth.schema.table import Column, Schema
 from synth.verified import formula
 
@@ -69,7 +70,8 @@ def load(path: str | Path) -> Any:
 def read(plain: Any, schema: Schema | Dataset) -> list[Question]:
     """The questions of one request: an object, a list of them, or {"questions": [...]}.
 
-    Of related tables each names the "table" whose rows it is about.
+    Of related tables each names the "table" whose rows it is about; where one table's persons keep their rows it is
+    about these unless it names the persons.
     Errors: UsageError naming the question, the rule and what may stand there.
     """
     listed = plain.get("questions", plain) if isinstance(plain, Mapping) else plain
@@ -83,6 +85,8 @@ def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
     """A question about the one table, or about the one that it names."""
     if isinstance(schema, Schema):
         return _one(plain, schema, place)
+    if isinstance(plain, Mapping) and isinstance(schema, PersonsTable):
+        plain = {"table": ROWS, **plain}
     if not isinstance(plain, Mapping) or not isinstance(plain.get("table"), str):
         raise UsageError(f'{place}: the release has several tables; name one with "table": {meant("", schema.tables)}')
     table = plain["table"]
@@ -101,20 +105,25 @@ def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
 def tables(schema: Schema | Dataset) -> dict[str, Schema]:
     """What may be asked about: by table the schema with the columns that its questions name; "" for a single table.
 
-    Nothing is asked about public tables. Privacy: public only.
+    Of one table whose persons keep their rows: these rows, and the persons. Nothing is asked about public tables.
+    Privacy: public only.
     """
-    return {"": schema} if isinstance(schema, Schema) else {n: joined(schema, n)[0] for n in schema.tables}
+    known = taken(schema)
+    if isinstance(known, Schema):
+        return {"": known}
+    order = reversed(known.downwards) if isinstance(known, PersonsTable) else known.tables
+    return {n: joined(known, n)[0] for n in order}
 
 
 def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
     """A table's columns under their own names and its ancestors' as TABLE.COLUMN; and where each lies in a forest.
 
-    Numbers of children are columns too.
+    Those of one table whose persons keep their rows have the names that it gives them. Numbers of children are columns.
     """
     columns, places = {}, {}
     for owner in schema.upwards(table):
         for name, column in schema.as_measured(owner).columns.items():
-            known = name if owner == table else f"{owner}.{name}"
+            known = name if owner == table or isinstance(schema, PersonsTable) else f"{owner}.{name}"
             columns[known], places[known] = column, linked(owner, name)
     return schema.tables[table].model_copy(update={"columns": columns, "constraints": None}), places
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import asking, comparison, deciding, export, more, outlet, papers, releasing, whole
+from app.result import across, asking, comparison, deciding, export, more, outlet, papers, releasing, whole
 from app.run import caps, datasets, forecast, known, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
@@ -138,7 +138,9 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "spend": lambda: runs.start(w),
         "watch": lambda: access.job("watch", path),
         "cancel": lambda: runs.cancel(job),
-        "compare": lambda: each(partial(comparison.make, job, place), partial(whole.start, job, place)),
+        "compare": lambda: each(
+            partial(comparison.make, job, place), partial(whole.start, job, place), partial(across.make, job, place)
+        ),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
         "state_choice": lambda: releasing.state_choice(job, "before"),

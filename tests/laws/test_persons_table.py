@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 import synth
-from synth.mechanisms import linked
+from synth.mechanisms import embeddings, linked
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Bins, Linked, Marginal
+from synth.questions import Bins, Embedding, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.schema.persons import PERSONS, ROWS, as_tables
 from synth.sources.persons_tables import persons_and_rows
 from synth.sources.rows.linking import TableRows, link
+from synth.verified import language
+from synth.verified.plan import Cut
 from tests.laws.secret_numbers import Given, texts
 
 MOST = 3
@@ -124,3 +126,26 @@ def test_a_key_is_one_however_it_is_written():
     tree = schema()
     rows = [("3", 0, 0, 0, 1, 1), ("3.0", 0, 1, 1, 2, 2), (" 3", 0, 1, 2, 3, 3)]
     assert forest(tree, rows)[PERSONS].columns[number_of(ROWS)].tolist() == [3]
+
+
+ASKED = {
+    "count": {"kind": "count", "where": {"y": "1"}},
+    "share": {"kind": "share", "of": {"y": "1"}, "where": {"x": "0"}},
+    "linear": {"kind": "linear", "formula": "t ~ y + x"},
+    "persons": {"table": "persons", "kind": "mean", "column": "number of rows"},
+}
+
+
+@pytest.mark.parametrize("length", [1.0, 1.7, float(MOST)])
+@pytest.mark.parametrize("kind", ASKED)
+def test_no_person_moves_an_answer_by_more_than_is_charged(kind, length):
+    """Persons whose rows differ in what should be one value, and with more rows than are kept, among them."""
+    tree = schema()
+    (asked,) = language.read(ASKED[kind], tree)
+    asked = Embedding(purpose="x", features=Cut(1.0, min(length, asked.score.most)).of(asked.score), sigma=2.0)
+    one = round(1 / asked.pitch)
+    moves = [[int(v) for v in embeddings.sums(asked, forest(tree, rows))] for rows in persons()]
+    largest = max(sum(v * v for v in move) for move in moves)
+    assert (0.3 * one) ** 2 <= largest <= one**2, "no more than is charged, and no more is charged than is there"
+    (event,) = embeddings.events(asked, Adjacency(relation=Relation.ADD_REMOVE, unit="id"))
+    assert event.sensitivity == 1.0

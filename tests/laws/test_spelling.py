@@ -38,7 +38,6 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "ledger",
         "max_categories",
         "most_children",
-        "real",
         "prior_reason",
         "schema",
     ),

@@ -4,6 +4,7 @@ import pytest
 
 from synth.errors import UsageError
 from synth.evaluate.audit import audit_whole, chosen_trees, trees
+from synth.evaluate.audit.canaries import one_run
 from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
 from synth.mechanisms import linked
@@ -39,6 +40,28 @@ def test_noise_that_is_too_small_for_what_a_root_moves_is_found():
             "mixture", draws=24, confidence=0.9, canaries=chosen_trees(["a root with all its children"])
         )
     assert result.violated, result.in_words()
+
+
+@pytest.mark.parametrize("method", ["mixture", "independent"])
+def test_one_run_with_planted_roots_finds_it_and_not_a_sound_product(method):
+    """Each root and its children are there by a toss; counts of a fortieth of the noise give nearly all away."""
+    how = {"epsilon": 1.0, "delta": 1e-5, "canaries": 60, "confidence": 0.999, "seed": 3, "related": True}
+    sound = one_run(method, **how)
+    assert sound.epsilon < 1.0
+    with swapped(linked, "exact", heavy):
+        leak = one_run(method, **how)
+    assert leak.right > sound.right
+    assert leak.epsilon > 1.0
+
+
+def test_planted_roots_count_for_the_verdict_and_need_coins():
+    one = chosen_trees(["a root alone"])
+    with pytest.raises(UsageError, match="add_remove"):
+        audit_whole("mixture", relation="replace_one", canaries=one, planted=20)
+    result = audit_whole("mixture", draws=24, confidence=0.9, canaries=one, planted=20)
+    assert result.planted.canaries == 20
+    assert "planted in one run" in "\n".join(result.in_words())
+    assert not result.violated
 
 
 def test_a_word_about_rows_without_a_parent_is_noticed():

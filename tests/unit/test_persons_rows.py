@@ -107,6 +107,53 @@ def test_more_persons_are_drawn_from_the_model(place):
         synth.app_api.sample_to(place / "out", place / "parts", num_rows=40)
 
 
+def test_another_fit_to_the_same_answers_keeps_persons_together_and_is_free(place):
+    first = made(place, out=place / "out")
+    again = synth.Release(place / "out").refit(method="independent", out=place / "again", num_rows=50, seed=2)
+    check(again.frame)
+    assert again.frame["pid"].nunique() == 50
+    assert (again.epsilon_spent, again.card["refitted"], again.card["method"]) == (0.0, True, "independent")
+    assert again.card["ledger_entry"] == first.card["ledger_entry"]
+    assert [e.kind for e in Ledger(place / "ledger.sqlite").entries()].count("spend") == 1
+    bundled = folder.load_release(place / "again", tree=None)
+    assert bundled.schema.to_json() == folder.load_release(place / "out", tree=None).schema.to_json()
+    synth.check(place / "again")
+    with pytest.raises(UsageError, match="`target=`"):
+        synth.app_api.refit(place / "out", target="ward")
+
+
+def test_a_public_table_of_other_persons_is_a_prior_and_so_is_an_earlier_release(place):
+    stays(400, seed=7).drop(columns=["born", "stay"]).to_csv(place / "older.csv", index=False)
+    why = "the register's file of 2019"
+    card = made(place, prior=[str(place / "older.csv")], prior_reason=why, out=place / "out").card
+    (said,) = card["priors"]
+    assert (said["rows"], said["columns"]) == (400, ["day", "sex", "ward"]), "persons"
+    assert "public counts" in card["release_kinds"]
+    later = made(place, prior=[str(place / "out")], dataset="later", separate=True, out=place / "later").card
+    assert later["earlier_releases"]
+    with pytest.raises(UsageError, match="cannot be fitted"):
+        synth.app_api.refit(place / "out", method="independent")
+    assert synth.app_api.refit(place / "out", num_rows=9).frame["pid"].nunique() == 9
+
+
+@pytest.mark.parametrize(
+    ("left_out", "rule"), [("pid", "lacks column pid, by which"), ("day", "lacks column day, by which")]
+)
+def test_a_prior_without_persons_or_their_order_is_refused(place, left_out, rule):
+    stays(50, seed=7).drop(columns=[left_out]).to_csv(place / "older.csv", index=False)
+    with pytest.raises(InputError, match=rule):
+        made(place, prior=[str(place / "older.csv")], prior_reason="public")
+
+
+def test_a_prior_that_holds_the_private_rows_is_refused(place):
+    stays().drop(columns=["stay"]).to_csv(place / "older.csv", index=False)
+    with pytest.raises(UsageError, match="holds the private table's rows"):
+        made(place, prior=[str(place / "older.csv")], prior_reason="public")
+    made(place, linked=False, out=place / "alone")
+    with pytest.raises(InputError, match="no release of one table whose persons"):
+        made(place, prior=[str(place / "alone")])
+
+
 def test_rows_stand_alone_where_that_is_asked_for(place):
     alone = made(place, out=place / "alone", linked=False)
     assert alone.frame["pid"].is_unique
@@ -166,6 +213,10 @@ def test_reports_and_bundle_speak_of_the_one_table(place):
             {"totals": [{"columns": ["ward"], "counts": [["a", "9"]], "unlisted": "open", "published": "a yearbook"}]},
             "totals: a table whose persons keep their rows has none yet",
         ),
+        (
+            {"columns": {**COLUMNS, "number of rows": COLUMNS["born"]}},
+            "column 'number of rows' has a name that stands for",
+        ),
         ({"uses": ["sex by ward"]}, "uses: a table whose persons keep their rows has none yet"),
         (
             {"columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "public", "reason": "a register"}}},
@@ -224,9 +275,12 @@ def test_the_command_line_runs_draws_and_plans(place, command):
     assert code == 2
     assert "--num-roots" in error
     (place / "q.json").write_text('{"kind": "count"}')
-    code, _, error = command("ask", place / "out", place / "q.json")
-    assert code == 2, "a question of a table of persons is refused in words"
-    assert "made with --unlinked" in error
+    code, out, error = command("ask", place / "out", place / "q.json")
+    assert code == 0, error
+    assert out.startswith("count: synthetic ")
+    again = ("run", "--from-release", place / "out", "--method", "independent", "--out", place / "again", "--json")
+    code, out, error = command(*again)
+    assert (code, json.loads(out)["epsilon_spent"]) == (0, 0.0), error
     code, out, _ = command("plan", *common, "--rows", "300", "--seconds", "20")
     assert code == 0
     assert "one person, named by pid" in out

@@ -6,6 +6,7 @@ import pytest
 
 import synth
 from synth.errors import InputError
+from synth.report import bundle
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 KEY = {"type": "identifier"}
@@ -52,6 +53,11 @@ def test_every_row_refers_to_a_row_of_the_public_table_also_those_drawn_later(tm
     for frame in (synth.Release(tmp_path / "out").frames["stays"], drawn["stays"]):
         assert set(zip(frame["unit"], frame["bed"].astype(str), strict=True)) <= there
     assert (tmp_path / "out" / "beds.csv").exists()
+    again = synth.Release(tmp_path / "out").refit(method="independent", out=tmp_path / "again", num_rows=60, seed=2)
+    stays = again.frames["stays"]
+    assert set(zip(stays["unit"], stays["bed"].astype(str), strict=True)) <= there
+    assert len(again.frames["patients"]) == 60
+    bundle.checked(tmp_path / "again")
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
+from synth.evaluate.audit import canaries as planting
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.methods import claim_of
 from synth.evaluate.audit.neighbours import worst_pair
-from synth.evaluate.audit.statistics import Claim, Finding, examine
+from synth.evaluate.audit.statistics import Claim, Finding, Guesses, examine
 from synth.evaluate.audit.statistics.bounds import Rates, at_least, at_most
 from synth.evaluate.audit.statistics.moments import AnswerMoments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
@@ -83,7 +84,10 @@ class Sight:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeAudit:
-    """What was found on the whole way at one epsilon; ``confidence``: of all of it together."""
+    """What was found on the whole way at one epsilon; ``confidence``: of all of it together.
+
+    ``planted``: guesses about units that coins put into one more run, None without any.
+    """
 
     method: str
     epsilon: float
@@ -93,11 +97,13 @@ class WholeAudit:
     confidence: float
     sights: tuple[Sight, ...]
     seconds: float
+    planted: Guesses | None = None
 
     @property
     def violated(self) -> bool:
         """Whether any canary contradicts the claim."""
-        return any(s.violated for s in self.sights)
+        guessed = self.planted is not None and self.planted.epsilon > self.epsilon
+        return guessed or any(s.violated for s in self.sights)
 
     @property
     def left_out(self) -> list[str]:
@@ -113,6 +119,7 @@ class WholeAudit:
             "whole": True,
             "violated": self.violated,
             "canaries": [s.plain() for s in self.sights],
+            "planted": None if self.planted is None else asdict(self.planted),
             "left_out": self.left_out,
             "seconds": self.seconds,
         }
@@ -128,6 +135,8 @@ class WholeAudit:
             drawn = "" if m is None else f", noise {m.noise_estimate:.2f} of the claimed"
             verdict = f"VIOLATED by {s.seen_by}" if s.violated else "not contradicted"
             lines.append(f"  {s.name} ({s.kind}): {verdict}{drawn}")
+        if (g := self.planted) is not None:
+            lines.append(f"  planted in one run: {g.right} of {g.made} guesses right, epsilon at least {g.epsilon:.3f}")
         return [
             *lines,
             f"{self.draws} draws of each table, {100 * self.confidence:.4g} % sure of all together; "
@@ -146,6 +155,7 @@ def audit_whole(
     confidence: float = 0.999,
     options: Mapping[str, Any] | None = None,
     canaries: Sequence[AnyCanary] | None = None,
+    planted: int = 0,
     first: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> WholeAudit:
@@ -153,15 +163,20 @@ def audit_whole(
 
     Seen are the exit code, messages, what is printed, names and sizes of files, and all that stands in the release
     folder and the job's folder but the steward's log. ``max_rows``: rows of a person that are kept, where the tables
-    have persons. ``canaries``: default the standard ones. ``first``: stops at the first that contradicts the claim.
+    have persons. ``canaries``: default the standard ones. ``planted``: so many units, rows or roots with all their
+    children, are put by coin tosses into one run more (0: none). ``first``: stops at the first that contradicts the
+    claim.
 
     **Guarantee**: a true claim is called violated with probability at most 1 - confidence, all canaries together.
     Errors: UsageError, also for so few draws that even a leak in every run could not contradict the claim.
     """
     started, link = time.perf_counter(), relation_named(relation)
     listed: list[AnyCanary] = list(standard(max_rows) if canaries is None else canaries)
-    failure = (1 - confidence) / (TESTS * len(listed)) if 0 < confidence < 1 else 0.0
+    tests = TESTS * len(listed) + bool(planted)
+    failure = (1 - confidence) / tests if 0 < confidence < 1 else 0.0
     _check(link, draws, failure)
+    if planted:
+        planting.check(planted, relation)
     claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
     _check_draws(draws, failure, claims)
     results = []
@@ -178,6 +193,18 @@ def audit_whole(
         progress((i + 1) / len(listed))
         if first and results[-1].violated:
             break
+    guesses = None
+    if planted and not (first and results[-1].violated):
+        guesses = planting.one_run(
+            method,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            canaries=planted,
+            confidence=1 - failure,
+            options=options,
+            related=any(isinstance(c, TreeCanary) for c in listed),
+        )
     return WholeAudit(
         method=method,
         epsilon=epsilon,
@@ -187,6 +214,7 @@ def audit_whole(
         confidence=confidence,
         sights=tuple(results),
         seconds=time.perf_counter() - started,
+        planted=guesses,
     )
 
 

@@ -1,7 +1,7 @@
 """The steward's report of related tables: what they say of each other, and a report of each table as alone."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,10 @@ from synth.evaluate.examination import Limits
 from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
-from synth.languages import _, prose
+from synth.evaluate.related_quality import ROWS, RelatedQuality
+from synth.evaluate.related_risks import attacked
+from synth.evaluate.risks import Risks
+from synth.languages import Texts, _, prose
 from synth.pipeline.schema_approval import with_target
 from synth.release import folder as folders
 from synth.release.card.verify import load
@@ -20,10 +23,20 @@ from synth.report import first_page, html, svg_charts, words
 from synth.report.html import commas, percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
+from synth.report.steward.risks import lines_of
 from synth.report.steward.write import private_text
 from synth.schema.dataset import Dataset
 from synth.schema.persons import PersonsTable
 from synth.sources.related_tables import places
+
+PROPERTIES = Texts(  # as SDMetrics names them
+    {
+        "Column Shapes": "Column shapes",
+        "Column Pair Trends": "Column pair trends",
+        "Cardinality": "Cardinality, numbers of children",
+        "Intertable Trends": "Intertable trends",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +86,9 @@ def examine(
     stored = folders.load_release(folder, tree=True)
     schema = stored.schema
     _check_target(schema, target)
-    comparison = compare_related(forest(real, schema), forest(folder, schema), schema)
+    both = forest(real, schema), forest(folder, schema)
+    comparison = compare_related(*both, schema, scored=True)
+    risks = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
     texts: dict[str, str] = {}
     pages, verdicts = [], {}
@@ -85,8 +100,9 @@ def examine(
             paths[name] = at
             texts[name], verdicts[table] = alone
             pages.append((table, at.name))
-    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages)
+    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages, risks=risks)
     reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
+    reported["risks"] = {child: one.plain() for child, one in risks.items()}
     texts["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
     return Pages(paths=paths, words=texts)
 
@@ -123,8 +139,15 @@ def _alone(
     return page, result.verdict
 
 
-def render(across: Across, schema: Dataset, *, about: dict[str, Any], pages: Sequence[tuple[str, str]]) -> str:
-    """The page across tables."""
+def render(
+    across: Across,
+    schema: Dataset,
+    *,
+    about: dict[str, Any],
+    pages: Sequence[tuple[str, str]],
+    risks: Mapping[str, Risks],
+) -> str:
+    """The page across tables. ``risks``: by attacks on each table's rows with those above."""
     return html.render(
         "related_steward.html",
         title=_("Steward's report across tables"),
@@ -137,8 +160,22 @@ def render(across: Across, schema: Dataset, *, about: dict[str, Any], pages: Seq
         uses=words.lines(across.verdict),
         tables=[[t, commas(r), commas(s)] for t, (r, s) in across.rows.items()],
         numbers=[_numbers(n) for n in across.numbers],
+        quality=across.quality,
+        most=ROWS,
+        properties=[] if across.quality is None else [(PROPERTIES[n], s) for n, s in across.quality.properties.items()],
+        scored=scored(across.quality),
+        risks=[(child, *lines_of(one.findings)) for child, one in risks.items()],
         groups=[(prose(title), *across.mean(title), _lines(pairs)) for title, pairs in across.pairs.items()],
     )
+
+
+def scored(quality: RelatedQuality | None) -> list[list[str]]:
+    """SDMetrics' scores: a line for each table, and one for each relation. Privacy: as private as the rows."""
+    if quality is None:
+        return []
+    across = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
+    lines = [*quality.tables.items(), *across.items()]
+    return [[name, *("-" if score is None else percent(score) for score in both)] for name, both in lines]
 
 
 def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]]:

@@ -39,11 +39,10 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
     real, held, made = reported.rows
     others = _("no held-out rows") if held is None else _("{n} held-out rows").format(n=commas(held))
     rows = _("{real} of the run, {others}, {made} synthetic ones")
-    lines, readings = _lines(reported.findings), {f.reading for f in reported.findings}
-    alone = len(readings) == 1  # what is said of every line is said once
+    lines, one_reading = lines_of(reported.findings)
     return chapter | {
-        "attacked": [line[:-1] for line in lines] if alone else lines,
-        "one_reading": prose(*readings) if alone else "",
+        "attacked": lines,
+        "one_reading": one_reading,
         "reported_risks": [
             *((prose(name), words) for name, words in EXPLAINED.items()),
             (_("quasi-identifiers"), ", ".join(reported.known)),
@@ -51,6 +50,12 @@ def data(examination: Examination, about: Mapping[str, Any]) -> dict[str, Any]:
             (_("membership"), _membership(about, tried=bool(examination.shadows))),
         ],
     }
+
+
+def lines_of(findings: tuple[AttackRates, ...]) -> tuple[list[list[str]], str]:
+    """A line for each attack and table; what is said of every line is said once, beside them, else it ends each."""
+    lines, readings = _lines(findings), {f.reading for f in findings}
+    return ([line[:-1] for line in lines], prose(*readings)) if len(readings) == 1 else (lines, "")
 
 
 def _membership(about: Mapping[str, Any], *, tried: bool) -> str:

@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 from related_homes import PLAIN, SCHEMA, homes, related_homes  # noqa: F401
 
+import synth
 from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
+from synth.evaluate.related_quality import measure
 from synth.pipeline.uses import with_related_uses
 from synth.release.card import verify
 from synth.report import bundle, related_index, related_publish
@@ -39,6 +41,36 @@ def test_what_a_report_examines_is_written_at_its_end_whole_or_not_at_all(made, 
         private_text(Path(paths["report"]), "half a page \ud800")
     assert Path(paths["report"]).read_bytes() == before
     assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir()), "and no part of one"
+
+
+def test_sdmetrics_scores_each_table_and_relation_and_what_is_lost_shows(made):
+    _, real, _ = made
+    ours = forest(real, SCHEMA)
+    people = ours["people"]
+    columns = {**people.columns, "work": ours["homes"].columns["region"][people.parent]}  # which the region decides
+    ours = ours.with_branch("people", replace(people, columns=columns))
+    same = measure(ours, ours, SCHEMA)
+    assert (same.score, set(same.tables), set(same.relations)) == (1.0, {"homes", "people"}, {("people", "homes")})
+    assert same.relations["people", "homes"][0] == 1.0
+    assert set(same.properties) >= {"Column Shapes", "Cardinality", "Intertable Trends"}
+    mixed_up = {**columns, "work": np.random.default_rng(0).permutation(columns["work"])}
+    apart = ours.with_branch("people", replace(people, columns=mixed_up))
+    mixed = measure(ours, apart, SCHEMA)
+    assert mixed.relations["people", "homes"][1] < same.relations["people", "homes"][1] - 0.05
+    assert mixed.tables["people"][0] == same.tables["people"][0] == 1.0
+    few = measure(ours, ours, SCHEMA, rows=100)
+    assert max(max(r) for r in few.rows.values()) < 150
+
+
+def test_a_result_in_memory_is_compared_with_frames(made):
+    release, real, _ = made
+    result = synth.app_api.refit(release, method="independent", num_rows=300, seed=1)
+    compared = result.compare(homes())
+    assert any("people with tables above" in u.use for u in compared.verdict.uses)
+    assert compared.comparison.quality is not None
+    assert "for the steward only" in repr(compared).lower()
+    written = synth.app_api.refit(release, method="independent", num_rows=300, seed=1)
+    assert written.compare(real).verdict.plain() == compared.verdict.plain()
 
 
 def test_a_comparison_with_itself_finds_no_distance_and_one_with_independence_the_relation(made):
