@@ -17,6 +17,7 @@ PATIENCE = 60.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 ASKED_FIRST = (0.05, 10.0, 1.0, 0.2, 5.0, 0.5, 2.0, 0.1)  # so that a curve cut short still spans it
 CURVE_SECONDS = 4.0
+ROUND_IT = 2.0  # seconds about a run here: Python starts twice and loads the library, the page looks every second
 Plans = Future[list[Any] | None]
 
 
@@ -77,6 +78,11 @@ def timed(method: str) -> bool:
     """Whether a method's forecast of time holds its fit: it does for those that count tables alone, public ones too."""
     reads = next((set(m["reads"]) for m in methods() if m["name"] == method), {"unknown"})
     return reads <= {"counts", "public counts", "search"}
+
+
+def seconds(plan: Any) -> float:
+    """How long the run takes from its button to its end, on a computer that does nothing else meanwhile."""
+    return float(plan.seconds) + ROUND_IT
 
 
 def pairs_alike(lines: list[Any]) -> tuple[list[float], float] | None:

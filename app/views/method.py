@@ -7,7 +7,7 @@ import streamlit as st
 
 import synth
 from app.run import background, expected, reach
-from app.run.forecast import begun, curve, forecast, methods, pairs_alike, timed
+from app.run.forecast import begun, curve, forecast, methods, pairs_alike, seconds, timed
 from app.run.options import ask
 from app.session import charts, frame, words
 from app.session.state import Wizard, lacks, together, wizard
@@ -220,7 +220,7 @@ def _figures(plan: Any, pairs: float | None, *, noise_alone: bool) -> None:
     """Cards; ``pairs``: the error of pairs that the curve shows at this epsilon, None where it shows none."""
     many = [s for s in plan.steps if s.cells > 1] or plan.steps  # the row count alone may be noisier, and harmlessly so
     two = plan.error_two_way if pairs is None else pairs
-    held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(plan.seconds)}"
+    held = f"{'' if timed(plan.method) else '> '}{words.short_seconds(seconds(plan))}"
     noise: list[tuple[str, str, str]] = [
         (
             _("Columns, noise alone"),

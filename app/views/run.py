@@ -8,7 +8,7 @@ import synth
 from app.result import export
 from app.run import background, caps, expected, known, prior, recent, runs, same, written
 from app.run.follow import now
-from app.run.forecast import begun, budget, forecast, short_by, timed
+from app.run.forecast import begun, budget, forecast, seconds, short_by, timed
 from app.session import access, charts, frame, labels, words
 from app.session.aside import planner, runner
 from app.session.state import (
@@ -89,9 +89,9 @@ def _confirm() -> bool:
         return False
     total = budget(w)
     name = frame.escape(dataset(w))
-    takes = _("not known beforehand") if plan is None or together(w) else words.about_seconds(plan.seconds)
+    takes = _("not known beforehand") if plan is None or together(w) else words.about_seconds(seconds(plan))
     if plan is not None and not together(w) and not timed(w.method):
-        takes = _("more than {seconds}: it is trained").format(seconds=words.short_seconds(plan.seconds))
+        takes = _("more than {seconds}: it is trained").format(seconds=words.short_seconds(seconds(plan)))
     takes = _("being worked out; go on meanwhile") if waits else takes
     method = (
         f"{frame.escape(w.method)}{_options(w.options)}"
