@@ -121,9 +121,10 @@ def federated(
         made = fit_and_sample(generator, releases, setting, reporter or Quiet(), seed=seed, num_rows=num_rows)
         most = max(runs.values(), key=lambda run: run.epsilon_derived)
         about = of_sites(about_release(most, made, releases), [_site(n, run) for n, run in runs.items()])
-        given = most.plan.request
-        how = {"raw_text": given.raw_text, "dialect": given.dialect}
-        paths = write(given.out, made, releases, setting, about, reporter or Quiet(), **how)
+        given, watcher = most.plan.request, reporter or Quiet()
+        paths = write(
+            given.out, made, releases, setting, about, watcher, raw_text=given.raw_text, dialect=given.dialect
+        )
     table = pd.DataFrame({n: a.to_pandas() for n, a in made.texts[ONE].items()})
     return Federated(
         table=table,

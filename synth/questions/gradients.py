@@ -32,8 +32,10 @@ def count(sizes: Sequence[int], *, kind: str, hidden: int, latent: int = 0, dept
     target = sizes[depth] if kind == CLASSIFIER else 0
     parts: dict[str, list[tuple[int, ...]]] = {
         CRITIC: [(groups, hidden, hidden, 1)],
-        AUTOENCODER: [(groups, hidden, 2 * latent), (latent, hidden, groups)]
-        + [(latent, hidden, latent * (3 * KNOTS - 1))] * depth,
+        AUTOENCODER: [
+            *((groups, hidden, 2 * latent), (latent, hidden, groups)),
+            *[(latent, hidden, latent * (3 * KNOTS - 1))] * depth,
+        ],
         FLOW: [(columns, hidden, columns * (3 * depth - 1))] * TRANSFORMS,
         DENOISER: [(groups, hidden, hidden, groups)],
         TRANSPORT: [(groups, hidden)],
