@@ -46,7 +46,8 @@ names = [n for n in rows[0] if n != target]
 for r in rows:
     for n in names:
         r[n] = pd.to_numeric(r[n], errors="coerce") if n in numbers else r[n]
-model = CatBoostClassifier(iterations=1000, learning_rate=0.05, depth=6, random_seed=0, verbose=False, thread_count=1)
+model = CatBoostClassifier(iterations=1000, learning_rate=0.05, depth=6, random_seed=0, verbose=False, thread_count=1,
+                           allow_writing_files=False)
 model.fit(rows[0][names], rows[0][target] == positive, cat_features=[n for n in names if n not in numbers])
 truth, probability = rows[1][target] == positive, model.predict_proba(rows[1][names])[:, 1]
 print(json.dumps({"auc": roc_auc_score(truth, probability), "f1": f1_score(truth, probability > 0.5)}))

@@ -15,6 +15,7 @@ from synth.generators.totals.layout import Layout
 from synth.generators.totals.witness import witness
 from synth.pipeline import child_totals
 from synth.pipeline.related_rules import AcrossTables
+from synth.schema.areas import lowest
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
@@ -88,7 +89,7 @@ def _of_roots(schema: Dataset) -> Schema:
     """The root table. Errors: InputError for totals of what a rule across tables writes."""
     written = AcrossTables(schema).written
     for name, table in schema.tables.items():
-        for column in {c for one in table.totals or () for c in one.columns}:
+        for column in {lowest(table.columns, c) for one in table.totals or () for c in one.columns}:
             if f"{name}.{column}" in written:
                 raise InputError(f"totals of table {name}: {column} is given by a rule across tables; leave it out")
     return schema.tables[schema.root]

@@ -49,8 +49,8 @@ def lowest(columns: Mapping[str, Column], name: str) -> str:
     Privacy: public only.
     """
     below = {c.within.column: n for n, c in columns.items() if c.within is not None}
-    while name in below:
-        name = below[name]
+    for _ in range(MOST_LEVELS):  # a circle is a fault of the schema, which ``problems`` says
+        name = below.get(name, name)
     return name
 
 
@@ -81,16 +81,22 @@ def trees(columns: Mapping[str, Column]) -> dict[str, list[Level]]:
     return out
 
 
+def seen_from(columns: Mapping[str, Column], name: str) -> np.ndarray:
+    """The position in ``name`` of each position of the lowest column of its tree, (cells,); its own if it has none.
+
+    Privacy: public only.
+    """
+    own = lowest(columns, name)
+    levels = trees(columns).get(own, ()) if own != name else ()
+    return next((level.of for level in levels if level.column == name), np.arange(columns[name].cells))
+
+
 def as_lowest(columns: Mapping[str, Column], name: str, positions: np.ndarray) -> tuple[str, np.ndarray]:
     """A condition on any level as one on the lowest: that column, and its positions that lie in these of ``name``.
 
     Privacy: public only.
     """
-    own = lowest(columns, name)
-    for level in trees(columns).get(own, ()) if own != name else ():
-        if level.column == name:
-            return own, np.flatnonzero(np.isin(level.of, positions))
-    return name, positions
+    return lowest(columns, name), np.flatnonzero(np.isin(seen_from(columns, name), positions))
 
 
 def parents(child: Column, parent: Column) -> np.ndarray:

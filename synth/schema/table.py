@@ -324,7 +324,7 @@ def _problems(schema: Schema, complete: bool):
             yield f"constraint {number} ({rule.kind}): {problem}"
     yield from uses_of.problems(schema.uses or (), schema.columns, schema.measured())
     yield from areas.problems(schema.columns, schema.constraints or (), schema.target)
-    yield from form_problems(schema.totals or (), schema.columns, schema.given)
+    yield from form_problems(schema.totals or (), schema.columns, derived(schema.constraints or ()))
 
 
 def _half_characters(schema: Schema):

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from synth.schema.areas import lowest
 from synth.schema.column import UNREAD, Column
 
 MOST_COLUMNS = 4  # of a table of totals
@@ -52,6 +53,8 @@ def _form_problems(one: Totals, columns: Mapping[str, Column], given: Collection
         yield 'say where it is printed, as "published": a count that is printed nowhere is no public fact'
     if len(set(one.columns)) < len(one.columns):
         yield "it names a column twice"
+    elif len({lowest(columns, n) for n in one.columns}) < len(one.columns):
+        yield "two of its columns are areas of which one lies in the other; count by the smaller ones alone"
     for name in one.columns:
         if name not in columns:
             yield f"{name!r} is not among the columns"

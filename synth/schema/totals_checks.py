@@ -97,10 +97,10 @@ def _compare(one: TotalsTable, other: TotalsTable, columns: Sequence[str]) -> No
     if not len(apart):
         return
     at = tuple(int(i) for i in apart[0])
-    names = [
-        f"{c}={'|'.join(n or 'other' for n, g in zip(_part(one, c).names, groups[0], strict=True) if g == i)}"
-        for c, groups, i in zip(columns, common, at, strict=True)
-    ]
+    names = []
+    for part, groups, i in zip([_part(one, c) for c in columns], common, at, strict=True):
+        held = "|".join(n or "other" for n, g in zip(part.names, groups[0], strict=True) if g == i)
+        names.append(f"{part.called}={held}")
     of = f" of {', '.join(names)}" if names else ""
     counts = [_range(int(m[0][at]), int(m[1][at])) for m in (first, second)]
     raise InputError(

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from synth.errors import InputError
-from synth.schema import codec
+from synth.schema import areas, codec
 from synth.schema.column import Column
 from synth.schema.intervals import Intervals
 from synth.schema.table import Schema
@@ -22,10 +22,12 @@ MOST_ROWS = 5_000_000  # of a synthetic table that agrees with totals: it is adj
 class Parts:
     """The values of one column that a table of totals tells apart: leaf i begins at position ``starts[i]``.
 
-    ``groups``: the part (0 ... size - 1) of each leaf; ``names``: its condition, "" for what no line names.
+    ``groups``: the part (0 ... size - 1) of each leaf; ``names``: its condition, "" for what no line names. ``called``:
+    the column as printed; of areas above others ``column`` is the lowest, from which they follow.
     """
 
     column: str
+    called: str
     cells: int
     starts: np.ndarray
     groups: np.ndarray
@@ -62,7 +64,7 @@ class TotalsTable:
     @property
     def name(self) -> str:
         """How messages call it."""
-        return f"totals {self.number} ({' x '.join(self.columns)})"
+        return f"totals {self.number} ({' x '.join(p.called for p in self.parts)})"
 
     @property
     def is_whole(self) -> bool:
@@ -78,7 +80,7 @@ class TotalsTable:
         """The condition of a cell in words."""
         at = np.unravel_index(index, self.low.shape)
         pairs = zip(self.parts, at, strict=True)
-        return ", ".join(f"{p.column}={p.names[int(i)] or 'what no line names'}" for p, i in pairs)
+        return ", ".join(f"{p.called}={p.names[int(i)] or 'what no line names'}" for p, i in pairs)
 
     def counted(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows (n,) of positions, counted in its cells."""
@@ -124,7 +126,7 @@ def _compiled(number: int, one: Totals, columns: Mapping[str, Column]) -> Totals
         if (column.min is None or column.max is None) if column.is_numeric else not column.categories:
             raise InputError(f"{named}: the values of {name} are still to be learnt; state them in the schema")
         conditions = list(dict.fromkeys(line[at].strip() for line in one.counts))
-        parts.append(_parts(named, name, column, conditions))
+        parts.append(_parts(named, name, columns, conditions))
     shape = tuple(p.size for p in parts)
     if prod(shape) > MOST_CELLS:
         raise InputError(f"{named}: it has {prod(shape):,} cells, at most {MOST_CELLS:,} are read; make it coarser")
@@ -167,8 +169,9 @@ def _unlisted(table: TotalsTable, columns: Mapping[str, Column], index: int) -> 
         text = part.names[int(i)]
         if not text:
             first = int(part.starts[np.flatnonzero(part.groups == int(i))[0]])
-            text = _value(columns[part.column], first) or "(missing)"
-        out.append(f"{part.column}={text}")
+            at_its_level = int(areas.seen_from(columns, part.called)[first])
+            text = _value(columns[part.called], at_its_level) or "(missing)"
+        out.append(f"{part.called}={text}")
     return ", ".join(out)
 
 
@@ -177,14 +180,18 @@ def _value(column: Column, position: int) -> str:
     return str(codec.decode({"x": np.array([position])}, alone, num_rows=1)["x"][0].as_py())
 
 
-def _parts(named: str, name: str, column: Column, conditions: Sequence[str]) -> Parts:
+def _parts(named: str, name: str, columns: Mapping[str, Column], conditions: Sequence[str]) -> Parts:
     """A column's parts: those of the conditions, then what none of them names."""
+    lowest = columns[areas.lowest(columns, name)]
     spans: list[tuple[int, int, int]] = []
     for number, condition in enumerate(conditions):
         try:
-            allowed: Intervals = codec.allowed(column, condition)
+            allowed: Intervals = codec.allowed(columns[name], condition)
         except ValueError as error:
             raise InputError(f"{named}: {name}={condition or '(empty)'}: {error}") from None
+        if lowest is not columns[name]:
+            within = np.flatnonzero(allowed.holds(areas.seen_from(columns, name)))
+            allowed = Intervals.of((int(p), int(p) + 1) for p in within)
         spans += [(int(a), int(b), number) for a, b in zip(allowed.starts, allowed.ends, strict=True)]
     spans.sort()
     starts: list[int] = []
@@ -203,13 +210,14 @@ def _parts(named: str, name: str, column: Column, conditions: Sequence[str]) -> 
         starts.append(first)
         groups.append(number)
         end = last
-    if end < column.cells:
+    if end < lowest.cells:
         starts.append(end)
         groups.append(rest)
     names = (*conditions, "") if rest in groups else tuple(conditions)
     return Parts(
-        column=name,
-        cells=column.cells,
+        column=areas.lowest(columns, name),
+        called=name,
+        cells=lowest.cells,
         starts=np.array(starts, dtype=np.int64),
         groups=np.array(groups, dtype=np.int64),
         names=names,

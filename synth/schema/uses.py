@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from synth.errors import InputError, meant
 
 MOST_COLUMNS = 4  # of a table
-MOST_USES, MOST_TABLES = 200, 2000
+MOST_USES, MOST_TABLES = 1000, 2000
 MOST_WEIGHT = 100.0
 MOST_TEXT = 1000  # characters of a line, as of a formula
 FEWEST_BINS = 2  # of a column in a table of several

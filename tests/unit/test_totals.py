@@ -15,6 +15,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.release.card import verify
 from synth.schema.table import parse
 from synth.schema.totals_checks import stated
+from tests import towns
 from tests.conftest import SMALL, as_text, small_frame
 
 ROWS = 1200
@@ -57,6 +58,40 @@ def test_overlapping_tables_hold_to_the_unit(method):
     for table in tables:
         assert counted(result, table) == parted(frame).groupby(list(table)).size().to_dict()
     assert [one["cells_off"] for one in result.card["totals"]] == [0] * len(tables)
+
+
+@pytest.mark.parametrize("method", ["independent", "mixture"])
+def test_totals_of_any_level_of_a_tree_of_areas_hold_beside_each_other(method, tmp_path):
+    """Of regions and of towns within them; the table counts by the town, and both columns agree."""
+    by_region = {"columns": ["region", "kind"], "unlisted": "open", "published": PLACE}
+    by_region["counts"] = [["1", "a", "210"], ["1", "b", "90"], ["2", "a", "17"], ["2", "b", "33"], ["2", "c", "0"]]
+    land = {"columns": ["land"], "counts": [["x", "590"], ["", "10"]], "published": PLACE}
+    town = {"columns": ["town"], "counts": [["11", "101"], ["22", "3"]], "unlisted": "open", "published": PLACE}
+    schema = synth.Schema.parse({**towns.three(), "totals": [by_region, land, town]})
+    rows = towns.frame(600).assign(land="x")
+    asked = {"schema": schema, "epsilon": 1.0, "delta": 1e-5, "dataset": "d", "method": method, "seed": 1}
+    result = as_text(synth.run(rows, out=tmp_path / "out", **asked))
+    for region, kind, count in by_region["counts"]:
+        assert ((result["region"] == region) & (result["kind"] == kind)).sum() == int(count)
+    assert (result["land"] == "x").sum() == 590
+    assert [(result["town"] == n).sum() for n in ("11", "22")] == [101, 3]
+    assert (result["town"].str[:1] == result["region"]).all()
+    assert verify.check(tmp_path / "out").epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        ({"columns": ["town", "region"], "counts": [["11", "1", "5"]], "unlisted": "open"}, "one lies in the other"),
+        ({"columns": ["region"], "counts": [["1", "5"], ["3", "5"]], "unlisted": "open"}, "region=3"),
+        ({"columns": ["region"], "counts": [["1", "5"]]}, "no line has region=2"),
+        ({"columns": ["region"], "counts": [["1", "5"], ["2", "5"], ["", "590"]]}, "land.*and.*region.*disagree"),
+    ],
+)
+def test_what_is_wrong_with_totals_of_areas_is_said_by_their_own_names(one, words):
+    land = {"columns": ["land"], "counts": [["x", "590"], ["", "10"]], "published": PLACE}
+    with pytest.raises(SynthError, match=words):
+        stated(synth.Schema.parse({**towns.three(), "totals": [land, {**one, "published": PLACE}]}))
 
 
 def test_rounded_counts_hold_to_their_base_and_rules_hold_too():
