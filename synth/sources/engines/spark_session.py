@@ -95,7 +95,7 @@ def sent(work: Any) -> Any:
 def fetched(made: Any, frame: Any) -> Iterator[pa.RecordBatch]:
     """The rows of one of Spark's data frames, of which the driver holds one partition at a time.
 
-    Executors pack them as Arrow's bytes, which is several times quicker than row by row. Privacy: reads rows, exact.
+    Executors pack them as Arrow's bytes, in less than half the time of row by row. Privacy: reads rows, exact.
     """
     rows = max(min(PACKED, HELD // max(len(frame.columns), 1)), 1)
     made.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows))
