@@ -22,9 +22,9 @@ from synth.questions.linked import placed
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.report import related_publish
+from tests.clinic import SCHEMA as PLAIN
+from tests.clinic import clinic
 from tests.laws.related_trees import SCHEMA
-from tests.unit.test_related_run import SCHEMA as PLAIN
-from tests.unit.test_related_run import clinic
 
 WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)

@@ -3,7 +3,6 @@
 import json
 from math import sqrt
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -17,69 +16,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.sources.formats import files
-
-KEY = {"type": "identifier"}
-SCHEMA = {
-    "dataset": "clinic",
-    "tables": {
-        "patients": {
-            "columns": {
-                "pid": KEY,
-                "sex": {"type": "categorical", "categories": ["f", "m"]},
-                "born": {"type": "integer", "min": 1930, "max": 1999},
-            }
-        },
-        "stays": {
-            "columns": {
-                "sid": KEY,
-                "patient": KEY,
-                "ward": {"type": "categorical", "categories": list("abcd")},
-                "day": {"type": "datetime", "min": "2020-01-01", "max": "2020-12-31"},
-            }
-        },
-        "acts": {"columns": {"sid": KEY, "code": {"type": "categorical", "categories": list("xyz")}}},
-    },
-    "keys": [
-        {
-            "parent": "patients",
-            "child": "stays",
-            "columns": ["patient"],
-            "parent_columns": ["pid"],
-            "most_children": 3,
-            "order": "day",
-        },
-        {"parent": "stays", "child": "acts", "columns": ["sid"], "most_children": 2},
-    ],
-}
-
-
-def clinic(patients=400, seed=5):
-    """Women go to wards a and b, and what is done follows the ward; some have more stays than are kept."""
-    rng = np.random.default_rng(seed)
-    woman = rng.random(patients) < 0.5
-    many = rng.integers(0, 5, patients)
-    owner = np.repeat(np.arange(patients), many)
-    ward = rng.integers(0, 2, len(owner)) + 2 * ~woman[owner]
-    act = np.repeat(np.arange(len(owner)), rng.integers(0, 4, len(owner)))
-    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, len(owner)), unit="D")
-    return {
-        "patients": pd.DataFrame(
-            {
-                "pid": [f"p{i}" for i in range(patients)],
-                "sex": np.where(woman, "f", "m"),
-                "born": rng.integers(1930, 2000, patients).astype(str),
-            }
-        ),
-        "stays": pd.DataFrame(
-            {
-                "sid": np.arange(len(owner)).astype(str),
-                "patient": [f"p{i}" for i in owner],
-                "ward": np.array(list("abcd"))[ward],
-                "day": days.strftime("%Y-%m-%d"),
-            }
-        ),
-        "acts": pd.DataFrame({"sid": act.astype(str), "code": np.array(list("xyz"))[(ward[act] % 3)]}),
-    }
+from tests.clinic import SCHEMA, clinic
 
 
 @pytest.fixture
