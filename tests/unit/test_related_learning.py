@@ -1,6 +1,7 @@
 """Facts of related tables, and of persons with several rows, learnt for a key of the root with everything below it."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,38 @@ def test_the_command_learns_of_a_folder_and_what_nobody_confirmed(command, tmp_p
         "run", place, "--schema", out, "--epsilon", "1", "--method", "independent", "--out", tmp_path / "o"
     )
     assert code == 0, stderr
+
+
+def test_tables_of_a_database_are_learnt_together_and_one_alone(command, tmp_path):
+    there = tmp_path / "clinic.db"
+    with sqlite3.connect(there) as base:
+        for name, table in tables(500).items():
+            table.to_sql(name, base, index=False)
+    facts, out, source = tmp_path / "s.json", tmp_path / "learnt.json", f"sqlite:///{there}"
+    facts.write_text(json.dumps(SCHEMA))
+    asked = ("--schema", facts, "--epsilon", "3", "--out", out, "--source", source, "--dataset", "clinic")
+    code, _, stderr = command("schema", "learn", *asked)
+    assert code == 0, stderr
+    assert synth.app_api.load_related(out).tables["patients"].columns["sex"].categories == ("f", "m")
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps({"columns": SCHEMA["tables"]["patients"]["columns"]}))
+    code, _, stderr = command("schema", "learn", "patients", *asked[2:], "--schema", alone)
+    assert code == 0, stderr
+    assert synth.Schema.load(out).columns["sex"].categories == ("f", "m")
+    code, _, stderr = command("schema", "learn", "--schema", facts, "--epsilon", "3", "--out", out)
+    assert (code, "TABLE is missing" in stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_what_a_run_learns_meets_a_prior_afterwards(tmp_path):
+    older, rng = tables(400), np.random.default_rng(9)
+    older["stays"] = older["stays"].assign(nights=rng.integers(0, 30, len(older["stays"])), ward="north")
+    older["patients"]["sex"] = rng.choice(["f", "m"], 400)
+    prior = {"prior": str(folder(tmp_path / "older", older)), "prior_reason": "a public sample"}
+    card = synth.run(tables(600), schema=schema(), epsilon=3.0, delta=1e-5, learn_share=0.2, **prior).card
+    assert card["priors"][0]["columns"] == ["patients.sex", "stays.day", "stays.nights", "stays.ward"]
+    assert (card["epsilon"], card["epsilon_derived"] <= 3.0) == (3.0, True)
+    synth.check(card)
 
 
 def test_tables_without_rows_still_make_a_schema():
