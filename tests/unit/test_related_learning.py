@@ -198,6 +198,41 @@ def test_what_cannot_be_learnt_is_refused_before_the_spend(fault, share):
     assert spends() == []
 
 
+RARE = {"kind": "impossible", "rows": {"ward": "SENTINEL", "nights": "0..1"}}
+
+
+@pytest.mark.parametrize("of", ["tables", "persons"])
+def test_a_rule_about_a_value_too_rare_to_be_learnt_ends_no_run(of):
+    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], "nights": {"type": "integer", "min": 0, "max": 40}})
+    plain["tables"]["stays"]["constraints"] = [RARE]
+    one = {**PERSONS, "columns": {**PERSONS["columns"], "nights": {"type": "integer", "min": 0, "max": 40}}}
+    facts = schema(plain) if of == "tables" else synth.Schema.parse({**one, "constraints": [RARE]}, complete=False)
+    made = tables() if of == "tables" else tables()["stays"].merge(tables()["patients"])
+    run = synth.run(made, schema=facts, epsilon=3.0, learn_share=0.2, **FAST)
+    assert "SENTINEL" not in run.schema.to_json().replace(json.dumps(RARE["rows"]["ward"]), "")
+
+
+@pytest.mark.parametrize("of", ["tables", "persons"])
+def test_a_rule_that_cannot_be_kept_is_refused_before_the_spend_also_where_facts_are_learnt(of):
+    wrong = {"kind": "impossible", "rows": {"nights": "0..1", "times": "no number"}}
+    numbers = {n: {"type": "integer", "min": 0, "max": 40} for n in ("nights", "times")}
+    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], **numbers})
+    plain["tables"]["stays"]["constraints"] = [wrong]
+    one = {**PERSONS, "columns": {**PERSONS["columns"], **numbers}, "constraints": [wrong]}
+    facts = schema(plain) if of == "tables" else synth.Schema.parse(one, complete=False)
+    made = tables(40)
+    made["stays"]["times"] = 1
+    with pytest.raises(InputError, match="constraint 1"):
+        synth.run(
+            made if of == "tables" else made["stays"].merge(made["patients"]),
+            schema=facts,
+            epsilon=1.0,
+            learn_share=0.2,
+            **FAST,
+        )
+    assert spends() == []
+
+
 def test_learnt_facts_keep_to_their_unit_and_are_not_learnt_twice_within_a_run():
     made = tables(300)
     first = changed(patients=complete(SCHEMA["tables"]["patients"]["columns"]))
