@@ -36,10 +36,11 @@ def lacking(schema: Schema | Dataset) -> list[str]:
         return lacking(schema.flat)
     if isinstance(schema, Dataset):
         return [f"{t}.{n}" for t, table in schema.tables.items() for n in lacking(table)]
-    return [n for n, c in schema.measured().items() if _lacks(c)]
+    return [n for n, c in schema.measured().items() if is_bare(c)]
 
 
-def _lacks(column: Column) -> bool:
+def is_bare(column: Column) -> bool:
+    """Whether a column's categories or bounds are not stated."""
     return column.categories is None if column.type in CATEGORICAL else column.min is None or column.max is None
 
 

@@ -10,6 +10,7 @@ from synth.generators import GENERATORS, TREES
 from synth.generators.base import Questions
 from synth.jobs import give_back
 from synth.pipeline import priors, public_columns, same_rows, totals
+from synth.pipeline.learn_schema import is_bare
 from synth.pipeline.methods import check_pure, check_schema, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
@@ -35,6 +36,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
 from synth.schema import persons_rules
+from synth.schema.constraints import columns_of
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.persons import as_stated, as_tables
@@ -242,10 +244,18 @@ def _check_method(questions: Questions, schema: Schema | Dataset, adjacency: Adj
             f"method {questions.name} with these options reveals the number of rows; it needs `relation=zero_out` "
             "or replace_one, with single rows as units"
         )
-    if share == 0:  # else the conditions can be read only once the facts are learnt
-        for table in Dataset.of(schema).tables.values():
-            Rules(table)
+    for table in Dataset.of(schema).tables.values():
+        Rules(table if share == 0 else _stated(table))
+    if share == 0:
         check_schema(questions, schema)
+
+
+def _stated(table: Schema) -> Schema:
+    """The table without columns whose facts are to be learnt first, and the rules that name them."""
+    lacks = {n for n, c in table.columns.items() if is_bare(c)}
+    columns = {n: c.model_copy(update={"within": None}) for n, c in table.columns.items() if n not in lacks}
+    rules = tuple(r for r in table.constraints or () if lacks.isdisjoint(columns_of(r)))
+    return table.model_copy(update={"columns": columns, "constraints": rules or None})
 
 
 def _check_pure(questions: Questions, share: float) -> None:

@@ -23,7 +23,7 @@ class Rules:
             try:
                 self._rules += _compile(schema, number)
             except InputError:
-                if schema.learnt is None:
+                if schema.learnt is None and not _learnt(schema, number):
                     raise
                 # A condition may name a category too rare to have been learnt: then no row can meet it.
         self._rules += [areas.compiled(r, schema.columns) for r in areas.rules(schema.columns)]
@@ -58,6 +58,12 @@ class Rules:
             for r, share in reported
             if r.rule.kind != "within"  # nothing is mended by it
         ]
+
+
+def _learnt(schema: Schema, number: int) -> bool:
+    """Whether a rule names a column of learnt facts; of related tables their price stands beside them."""
+    rule = (schema.constraints or ())[number]
+    return any(schema.columns[n].source == "private" for n in columns_of(rule))
 
 
 def _compile(schema: Schema, number: int) -> list[Compiled]:

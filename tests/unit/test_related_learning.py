@@ -1,6 +1,7 @@
 """Facts of related tables, and of persons with several rows, learnt for a key of the root with everything below it."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,38 @@ def test_the_command_learns_of_a_folder_and_what_nobody_confirmed(command, tmp_p
     assert code == 0, stderr
 
 
+def test_tables_of_a_database_are_learnt_together_and_one_alone(command, tmp_path):
+    there = tmp_path / "clinic.db"
+    with sqlite3.connect(there) as base:
+        for name, table in tables(500).items():
+            table.to_sql(name, base, index=False)
+    facts, out, source = tmp_path / "s.json", tmp_path / "learnt.json", f"sqlite:///{there}"
+    facts.write_text(json.dumps(SCHEMA))
+    asked = ("--schema", facts, "--epsilon", "3", "--out", out, "--source", source, "--dataset", "clinic")
+    code, _, stderr = command("schema", "learn", *asked)
+    assert code == 0, stderr
+    assert synth.app_api.load_related(out).tables["patients"].columns["sex"].categories == ("f", "m")
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps({"columns": SCHEMA["tables"]["patients"]["columns"]}))
+    code, _, stderr = command("schema", "learn", "patients", *asked[2:], "--schema", alone)
+    assert code == 0, stderr
+    assert synth.Schema.load(out).columns["sex"].categories == ("f", "m")
+    code, _, stderr = command("schema", "learn", "--schema", facts, "--epsilon", "3", "--out", out)
+    assert (code, "TABLE is missing" in stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_what_a_run_learns_meets_a_prior_afterwards(tmp_path):
+    older, rng = tables(400), np.random.default_rng(9)
+    older["stays"] = older["stays"].assign(nights=rng.integers(0, 30, len(older["stays"])), ward="north")
+    older["patients"]["sex"] = rng.choice(["f", "m"], 400)
+    prior = {"prior": str(folder(tmp_path / "older", older)), "prior_reason": "a public sample"}
+    card = synth.run(tables(600), schema=schema(), epsilon=3.0, delta=1e-5, learn_share=0.2, **prior).card
+    assert card["priors"][0]["columns"] == ["patients.sex", "stays.day", "stays.nights", "stays.ward"]
+    assert (card["epsilon"], card["epsilon_derived"] <= 3.0) == (3.0, True)
+    synth.check(card)
+
+
 def test_tables_without_rows_still_make_a_schema():
     made = tables(3)
     made["stays"] = made["stays"].iloc[:0]
@@ -162,6 +195,41 @@ def test_what_cannot_be_learnt_is_refused_before_the_spend(fault, share):
     plain, words = REFUSED[fault]
     with pytest.raises(InputError, match=words):
         synth.run(tables(20), schema=schema(plain), epsilon=1.0, learn_share=share, **FAST)
+    assert spends() == []
+
+
+RARE = {"kind": "impossible", "rows": {"ward": "SENTINEL", "nights": "0..1"}}
+
+
+@pytest.mark.parametrize("of", ["tables", "persons"])
+def test_a_rule_about_a_value_too_rare_to_be_learnt_ends_no_run(of):
+    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], "nights": {"type": "integer", "min": 0, "max": 40}})
+    plain["tables"]["stays"]["constraints"] = [RARE]
+    one = {**PERSONS, "columns": {**PERSONS["columns"], "nights": {"type": "integer", "min": 0, "max": 40}}}
+    facts = schema(plain) if of == "tables" else synth.Schema.parse({**one, "constraints": [RARE]}, complete=False)
+    made = tables() if of == "tables" else tables()["stays"].merge(tables()["patients"])
+    run = synth.run(made, schema=facts, epsilon=3.0, learn_share=0.2, **FAST)
+    assert "SENTINEL" not in run.schema.to_json().replace(json.dumps(RARE["rows"]["ward"]), "")
+
+
+@pytest.mark.parametrize("of", ["tables", "persons"])
+def test_a_rule_that_cannot_be_kept_is_refused_before_the_spend_also_where_facts_are_learnt(of):
+    wrong = {"kind": "impossible", "rows": {"nights": "0..1", "times": "no number"}}
+    numbers = {n: {"type": "integer", "min": 0, "max": 40} for n in ("nights", "times")}
+    plain = changed(stays={**SCHEMA["tables"]["stays"]["columns"], **numbers})
+    plain["tables"]["stays"]["constraints"] = [wrong]
+    one = {**PERSONS, "columns": {**PERSONS["columns"], **numbers}, "constraints": [wrong]}
+    facts = schema(plain) if of == "tables" else synth.Schema.parse(one, complete=False)
+    made = tables(40)
+    made["stays"]["times"] = 1
+    with pytest.raises(InputError, match="constraint 1"):
+        synth.run(
+            made if of == "tables" else made["stays"].merge(made["patients"]),
+            schema=facts,
+            epsilon=1.0,
+            learn_share=0.2,
+            **FAST,
+        )
     assert spends() == []
 
 
