@@ -110,8 +110,12 @@ def values(column: Column, positions: np.ndarray) -> np.ndarray:
     return np.where(positions < column.size, low + step * positions, np.nan)
 
 
-def forest(tables: str | Path | Mapping[str, object], schema: Dataset, *, seed: int = 0) -> Forest:
+def forest(
+    tables: str | Path | Mapping[str, object], schema: Dataset, *, seed: int = 0, synthetic: bool = False
+) -> Forest:
     """Related tables as trees, for a comparison: which rows above a bound are kept follows from ``seed``.
+
+    ``synthetic``: those of a release, which are written in the plain way whatever the schema says of private files.
 
     Errors: InputError, UsageError. Privacy: reads rows, exact: for the steward alone, never released.
     """
@@ -120,7 +124,11 @@ def forest(tables: str | Path | Mapping[str, object], schema: Dataset, *, seed: 
         return _persons(tables, schema, draws)
     opened = {
         name: read_table(
-            where.under(schema.tables[name]), schema.tables[name], text_columns(schema, name), draws, key=b""
+            where if synthetic else where.under(schema.tables[name]),
+            schema.tables[name],
+            text_columns(schema, name),
+            draws,
+            key=b"",
         ).rows
         for name, where in places(tables, schema).items()
     }

@@ -131,7 +131,7 @@ def appraise_related(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    return compare_related(forest(real, schema), forest(synthetic, schema), schema, scored=True)
+    return compare_related(forest(real, schema), forest(synthetic, schema, synthetic=True), schema, scored=True)
 
 
 def compare_related(real: Forest, synthetic: Forest, schema: Dataset, *, scored: bool = False) -> Across:

@@ -59,7 +59,8 @@ class RelatedPrior:
         results: dict[str, Read] = {}
         for name, there in self.places.items():
             texts = own.texts if isinstance(own, PersonsTable) else text_columns(own, name)
-            results[name] = read(there.under(own.written[name]), own.written[name], texts, noise, key=bytes(32))
+            at = there if self.release else there.under(own.written[name])
+            results[name] = read(at, own.written[name], texts, noise, key=bytes(32))
         opened: Mapping[str, TableRows] = {n: r.rows for n, r in results.items()}
         opened = opened if own.several else persons_and_rows(opened[ONE])
         return PriorTrees(
@@ -162,7 +163,7 @@ def located(path: Path, schema: Dataset, *, release: bool) -> tuple[dict[str, Pl
     for table, one in there.items():
         measured = known[table] if own.several else [n for names in known.values() for n in names]
         texts = own.texts if isinstance(own, PersonsTable) else text_columns(schema, table)
-        one.under(own.written[table]).check_form([*measured, *texts])
+        (one if release else one.under(own.written[table])).check_form([*measured, *texts])
     return there, known
 
 

@@ -74,7 +74,7 @@ def released(place: Path, schema: Dataset) -> Forest:
         return link(schema, persons_and_rows(table.rows), noise)
     for name, where in places(place, schema).items():
         own = schema.tables[name]
-        opened[name] = read(where.under(own), own, text_columns(schema, name), noise, key=bytes(32)).rows
+        opened[name] = read(where, own, text_columns(schema, name), noise, key=bytes(32)).rows
     return link(schema, opened, noise)
 
 

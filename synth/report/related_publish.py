@@ -55,7 +55,7 @@ def gather(release: str | Path) -> PublishableTables:
     """
     folder = Path(release)
     stored, model = folders.load_release(folder, tree=True), folders.load_model(folder, tree=True).model
-    made, schema, roots = forest(folder, stored.schema), stored.schema, max(model.total, 1.0)
+    made, schema, roots = forest(folder, stored.schema, synthetic=True), stored.schema, max(model.total, 1.0)
     scale = roots / max(len(made[schema.root].parent), 1)
     singles: dict[str, dict[str, ComparedTable]] = {t: {} for t in schema.downwards}
     pairs: dict[str, dict[str, ComparedTable]] = {}

@@ -86,7 +86,7 @@ def examine(
     stored = folders.load_release(folder, tree=True)
     schema = stored.schema
     _check_target(schema, target)
-    both = forest(real, schema), forest(folder, schema)
+    both = forest(real, schema), forest(folder, schema, synthetic=True)
     comparison = compare_related(*both, schema, scored=True)
     risks = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
     paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
