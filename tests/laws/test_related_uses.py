@@ -22,9 +22,8 @@ from synth.questions.linked import placed
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.report import related_publish
-from tests.clinic import SCHEMA as PLAIN
-from tests.clinic import clinic
 from tests.laws.related_trees import SCHEMA
+from tests.unit.reporting.related_homes import PLAIN, homes
 
 WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
@@ -89,10 +88,10 @@ def test_a_run_stores_what_its_tables_are_for(tmp_path, monkeypatch):
     quick = Nested(options=Options(fits=1, roots=8, children=8, steps=5))
     monkeypatch.setitem(TREES, "mixture", quick)
     how = {"schema": synth.app_api.parse_related(PLAIN), "epsilon": 2.0, "delta": 1e-5, "ledger": tmp_path / "l.sqlite"}
-    line = "acts.code by stays.ward by patients.sex"
+    line = "people.work by people.sex by homes.region"
     with pytest.raises(UsageError, match="not among the columns"):
-        synth.run(clinic(100), uses=["ward by sex"], **how)
-    result = synth.run(clinic(100), uses=[line], out=tmp_path / "r", **how)
+        synth.run(homes(100), uses=["work by sex"], **how)
+    result = synth.run(homes(100), uses=[line], out=tmp_path / "r", **how)
     assert result.epsilon_spent == 2.0
     stored = load_release(tmp_path / "r", tree=True)
     assert [u.words for u in stored.schema.uses] == [line]

@@ -56,6 +56,7 @@ class Mixture(Method):
     that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
     ``beyond``: which tables are asked for. ``strongest``: of a table of hundreds of columns the pairs that are sought.
+    ``others``: part of the tables' budget for single columns again, of such a table whose uses are named.
     ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
@@ -71,6 +72,7 @@ class Mixture(Method):
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
+    others: float = 0.5
     strongest: strongest_pairs.Strongest = field(default_factory=strongest_pairs.Strongest)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
@@ -108,9 +110,13 @@ class Mixture(Method):
         left = SAFE * (1 - oneway_queries.spent(releases, setting))
         only = wide_queries.named(histograms, setting, self.plan)
         if wide_queries.many(histograms, self.plan) and not only:
-            releases += self._wide(ask, histograms, total, setting, share=left)
+            releases += self._wide(ask, releases, histograms, total, setting, share=left)
             progress(1.0)
             return releases
+        if only:  # hundreds of columns that stand alone
+            releases += oneway_queries.again(ask, setting, releases, left * self.others)
+            total, histograms = areas.estimated(releases, setting)
+            left = SAFE * (1 - oneway_queries.spent(releases, setting))
         question = (
             None if alone else pair_queries.question(histograms, total, setting, share=left, plan=self.plan, only=only)
         )
@@ -127,13 +133,25 @@ class Mixture(Method):
         return releases
 
     def _wide(
-        self, ask: Ask, histograms: Mapping[str, Histogram], total: float, setting: Setting, *, share: float
+        self,
+        ask: Ask,
+        releases: list[Any],
+        histograms: Mapping[str, Histogram],
+        total: float,
+        setting: Setting,
+        *,
+        share: float,
     ) -> list[Any]:
-        """Of a table of so many columns the pairs that depend most by themselves, then all pairs together."""
-        made = strongest_pairs.measure(
-            ask, histograms, total, setting, share=share, plan=self.plan, strongest=self.strongest
-        )
+        """Of a table of so many columns the pairs that depend most by themselves, then all pairs together, or where
+        these are not seen to depend single columns again."""
+        how = {"plan": self.plan, "strongest": self.strongest}
+        made = strongest_pairs.measure(ask, histograms, total, setting, share=share, **how)
+        chosen = [m.columns for r in made if isinstance(r, CountsRelease) for m in r.question.marginals]
+        look, seen = strongest_pairs.depend(ask, histograms, total, setting, share=share, chosen=chosen, **how)
+        made += look
         left = SAFE * share - oneway_queries.spent(made, setting)
+        if not seen:
+            return [*made, *oneway_queries.again(ask, setting, releases, left)]
         return [*made, ask(wide_queries.question(histograms, setting, share=left, plan=self.plan))]
 
     def _as_seen(
@@ -227,8 +245,10 @@ class Mixture(Method):
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
         total, histograms, tables, targets = said(releases, setting)
         target = setting.workload.target(setting.schema.target)
-        tables, strongest = strongest_pairs.parted(tables, self.plan, target)
-        unseen = not targets and dependence.unseen(tables, histograms, total, setting)
+        tables, strongest = strongest_pairs.parted(releases, tables, self.plan, target)
+        unseen = not targets and (
+            bool(strongest and not tables) or dependence.unseen(tables, histograms, total, setting)
+        )
         if not targets and not strongest_pairs.together(
             tables, self.plan
         ):  # half a million variances would fill memory

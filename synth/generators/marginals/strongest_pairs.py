@@ -14,14 +14,16 @@ import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals.candidates import coarse
+from synth.generators.marginals.dependence import SEEN, excess
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.pair_queries import PairPlan
 from synth.generators.marginals.pair_queries import question as tables_of
+from synth.generators.marginals.wide_queries import question as question_of_all
 from synth.generators.marginals.wide_queries import varying
-from synth.questions import Counts, CountsRelease, Search
+from synth.questions import Counts, CountsRelease, Search, SearchRelease
 from synth.questions.search import MAX_COUNT
 
-PURPOSE = "strongest pairs"
+PURPOSE, LOOK = "strongest pairs", "a look at pairs"
 SAFE = 1 - 1e-9
 
 
@@ -32,6 +34,9 @@ class Strongest:
     ``pairs``: as many; ``search``, ``share``: of the budget for finding and for counting them. ``bins``: most of a
     column in the search. ``most``: pairs among which is sought at most (``mechanisms/search.md``). Where the search
     would tell only pairs that are off independence by more than the part ``seen`` of the rows, nothing is sought.
+    ``look``: part of the budget for all pairs of ``looked`` columns, which say whether the others depend at all; where
+    they do not, half a million tables would say nothing, and the rest counts single columns again. Of a table of
+    hardly more columns all pairs are asked at once.
     """
 
     pairs: int = 300
@@ -40,6 +45,8 @@ class Strongest:
     bins: int = 4
     most: int = 1_000_000
     seen: float = 0.25
+    look: float = 0.07
+    looked: int = 250
 
     def question(
         self, histograms: Mapping[str, Histogram], total: float, setting: Setting, share: float
@@ -89,6 +96,33 @@ def measure(
     return [picked, ask(counted)]
 
 
+def depend(
+    ask: Ask,
+    histograms: Mapping[str, Histogram],
+    total: float,
+    setting: Setting,
+    *,
+    share: float,
+    plan: PairPlan,
+    strongest: Strongest,
+    chosen: Sequence[tuple[str, ...]],
+) -> tuple[list[CountsRelease], bool]:
+    """What a look at some columns' pairs said, and whether columns depend beside the ``chosen`` pairs, beyond what
+    noise and the rows' own chance make."""
+    names = varying(histograms)
+    step = len(names) // strongest.looked
+    if not chosen or step < 2:
+        return [], True
+    some = {n: histograms[n] for n in names[::step]}
+    asked = question_of_all(some, setting, share=share * strongest.look, plan=plan)
+    look = ask(replace(asked, purpose=LOOK))
+    gone = {frozenset(c) for c in chosen}
+    others = _only(look, lambda columns: frozenset(columns) not in gone)
+    off, cells = excess([others], histograms, total)
+    chance = sum(total / m.sigma**2 for m in others.question.marginals)
+    return [look], off >= chance + SEEN * sqrt(2 * cells)
+
+
 def _independent(shares: Sequence[np.ndarray], total: float) -> tuple[np.ndarray, np.ndarray]:
     """Whole rows expected in the cells of all pairs of independent columns, flat, one pair after the other; and of each
     pair the sum of their roots."""
@@ -114,16 +148,16 @@ def together(tables: Sequence[CountsRelease], plan: PairPlan) -> bool:
 
 
 def parted(
-    tables: Sequence[CountsRelease], plan: PairPlan, target: str | None
+    releases: Sequence[Any], tables: Sequence[CountsRelease], plan: PairPlan, target: str | None
 ) -> tuple[list[CountsRelease], list[CountsRelease]]:
     """Of a wide table's answers those of all pairs, and those of the strongest pairs with all that hold the target.
 
-    None of the second kind where no pairs were sought.
+    None of the second kind where no pairs were sought; none of the first where columns were not seen to depend else.
     """
+    if not any(isinstance(r, SearchRelease) and r.question.purpose == PURPOSE for r in releases):
+        return list(tables), []
     every = [r for r in tables if together([r], plan)]
     few = [r for r in tables if not together([r], plan)]
-    if not every or not few:
-        return list(tables), []
     return every, [*few, *(_only(r, lambda columns: target in columns) for r in every if target is not None)]
 
 

@@ -190,3 +190,18 @@ def test_independent_columns_are_no_further_off_than_drawn_alone():
     releases = method.measure(session, session.setting, progress=quiet)
     model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert len(model.conditionals) <= 1
+
+
+def test_where_nothing_else_depends_the_rest_counts_single_columns_again():
+    """By a look at half of the columns: independent ones beside the pairs, or all of one cause."""
+    method = replace(SOUGHT, strongest=Strongest(pairs=6, looked=6, look=0.3))
+    for people_, depend in ((alone(), False), (people(), True)):
+        session = OpenSession(people_, setting(mu=1.0))
+        releases = method.measure(session, session.setting, progress=quiet)
+        assert 0.999 < sqrt(session.spent) <= 1.0
+        asked = [q.purpose for q in session.asked]
+        assert asked.count(strongest_pairs.LOOK) == 1
+        assert (asked[-1] == PURPOSE) is depend
+        model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        assert depend or len(model.weights) == 1
+        assert depend or len(model.conditionals) >= 4
