@@ -25,6 +25,7 @@ SETTINGS = {
     "spark.eventLog.enabled": "false",  # it holds how many rows each step had, exactly
     "spark.io.encryption.enabled": "true",  # what a killed executor leaves on its disk nobody can read
     "spark.io.encryption.keySizeBits": "256",
+    "spark.sql.codegen.hugeMethodLimit": "8000",  # Java compiles no longer method, and a table's encoding is longer
 }
 ANSWER = "k bigint, n binary"  # what workers' own code answers: numbers, and what is packed
 PACKED, HELD, MOST_PACKED = 10_000, 1 << 22, 1 << 26  # most rows, cells and bytes that an executor packs at a time

@@ -96,7 +96,8 @@ class StoredTrees(Forest):
             if not self._compiled(name):  # persons without columns of their own
                 continue
             rows = WarehouseRows(place, self._schema.tables[name], draws, self._compiled(name))
-            result[name] = rows.described()
+            own = rows.described()
+            result[name] = Encoded({}, dict(own.clamped), dict(own.unreadable))
             rows.release()
         return result
 
