@@ -144,7 +144,7 @@ class Mixture(Method):
     ) -> list[Any]:
         """Of a table of so many columns the pairs that depend most by themselves, then all pairs together, or where
         these are not seen to depend single columns again."""
-        how = {"plan": self.plan, "strongest": self.strongest}
+        how: dict[str, Any] = {"plan": self.plan, "strongest": self.strongest}
         made = strongest_pairs.measure(ask, histograms, total, setting, share=share, **how)
         chosen = [m.columns for r in made if isinstance(r, CountsRelease) for m in r.question.marginals]
         look, seen = strongest_pairs.depend(ask, histograms, total, setting, share=share, chosen=chosen, **how)
