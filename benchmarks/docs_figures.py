@@ -40,6 +40,7 @@ BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
 USED_FOR = ("table", "method", "way", "runs", "named", "second", "pairs", "columns", "error")
+SCORED = {"k_marginal": ("table", "way", "runs", "k_marginal"), "trained": ("table", "way", "runs", "auc")}
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
@@ -178,6 +179,11 @@ def of_script(module: str, name: str = "") -> str:
     return import_module(module).markdown(stored(name or module))
 
 
+def of_uses(wanted: Callable[[str], bool]) -> str:
+    """What uses.py prints of some of its parts."""
+    return import_module("uses").markdown([r for r in stored("uses") if wanted(r["part"])])
+
+
 # Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
 BEFORE_SEARCH = {
     "peers": "838aad45c850",
@@ -282,7 +288,11 @@ FIGURES: dict[str, Callable[[], str]] = {
     "verified": verified,
     "priors": priors,
     "priors-all": partial(of_script, "priors"),
-    "uses": lambda: markdown_tables.part(of_script("uses"), USED_FOR),
+    "uses": lambda: markdown_tables.part(of_uses(lambda part: part not in SCORED), USED_FOR),
+    **{
+        f"uses-{n}": partial(lambda n, heads: markdown_tables.part(of_uses(n.__eq__), heads), n, h)
+        for n, h in SCORED.items()
+    },
     "uses-all": partial(of_script, "uses"),
     "related-alone": lambda: related_tables.alone(stored),
     "repeated-runs-all": partial(of_script, "repeated_runs"),
