@@ -48,7 +48,7 @@ def made(plain, method="independent"):
     schema = synth.app_api.parse_schema(plain)
     out = job.path / "release"
     result = synth.run(table, schema=schema, epsilon=1, delta=1e-5, method=method, out=out, dataset="clinic")
-    (job.path / "result.json").write_text(json.dumps({"paths": result.paths, "num_rows": result.num_rows}))
+    (job.path / "result.json").write_text(json.dumps(result.plain()))
     job.write(jobs.Status(state="done"))
     return job
 
@@ -111,3 +111,16 @@ def test_a_question_about_persons_is_priced_and_answered(start):
     assert done.wait(120).state == "done", done.status().message
     answer = json.loads((done.path / "answer.json").read_text())
     assert answer["card"]["unit_in_words"] == "one person, named by pid, with all rows"
+
+
+def test_a_run_of_several_tables_is_shown_as_a_command_line_too(start):
+    job = made(TWO)
+    at = start()
+    at.session_state["wizard"].job = job.path
+    at.session_state["again"] = True
+    at.switch_page(view("release")).run()
+    assert not at.exception
+    assert not at.error, at.error[0].value
+    assert any(c.value.startswith("synth run clinic --schema schema.json") for c in at.code), [
+        e.label for e in at.toggle
+    ]
