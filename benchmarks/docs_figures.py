@@ -230,10 +230,6 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     ),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
     "outside": (("outside", "method epsilon", LONG), {"runs": "runs"}),
-    "latent-flow": (
-        ("latent_flow", "options epsilon", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
-        {"where": lambda r: r["epsilon"] is not None, "runs": "runs"},
-    ),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
     "published": (
         ("table1", "method epsilon", SLICED | SECONDS),
