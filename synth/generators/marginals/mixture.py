@@ -56,7 +56,6 @@ class Mixture(Method):
     that and trees leave of it goes to the tables.
     ``order``: most columns of a table; ``rounds``: of searches for tables of more than two, at most. ``plan``,
     ``beyond``: which tables are asked for. ``strongest``: of a table of hundreds of columns the pairs that are sought.
-    ``others``: part of the tables' budget for single columns again, of such a table whose uses are named.
     ``options``: the fit. ``limits``: of columns drawn again.
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
@@ -72,7 +71,6 @@ class Mixture(Method):
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
-    others: float = 0.5
     strongest: strongest_pairs.Strongest = field(default_factory=strongest_pairs.Strongest)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
@@ -114,7 +112,7 @@ class Mixture(Method):
             progress(1.0)
             return releases
         if only:  # hundreds of columns that stand alone
-            releases += oneway_queries.again(ask, setting, releases, left * self.others)
+            releases += oneway_queries.again(ask, setting, releases, left * self.named.others)
             total, histograms = areas.estimated(releases, setting)
             left = SAFE * (1 - oneway_queries.spent(releases, setting))
         question = (

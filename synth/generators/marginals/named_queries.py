@@ -25,6 +25,7 @@ class NamedPlan:
     one on. ``bears``: total variation that noise may make of such a table; where it makes more, they are too many to be
     counted for certain, and are what the search chooses from. ``cells``: of all of them together at most.
     ``coarse``: times as many rows as in a table of two columns are in a bin, whose finer ones pairs tell of.
+    ``others``: of hundreds of columns the part of the tables' budget that counts single ones again.
     """
 
     share: float = 0.2
@@ -32,6 +33,7 @@ class NamedPlan:
     bears: float = 0.2
     cells: int = 1 << 16
     coarse: float = 2.0
+    others: float = 0.5
 
     def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
