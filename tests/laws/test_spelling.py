@@ -19,7 +19,6 @@ BUILT = {  # names that a message takes from a variable, by the variable and its
     ("option", "draft_related.py"): ("root", "public", "most_children"),
     ("what", "policy.py"): ("epsilon", "delta"),
     ("name", "prepare.py"): prepare.SINGLE,
-    ("name", "plan.py"): ("uses", "error"),
     ("name", "request.py"): tuple({*request.TEXTS} - {"actor"}),  # whom the application or the system names
     ("name", "method.py"): (),  # options.NAME: a method's own
     ("name", "options.py"): (),

@@ -13,8 +13,6 @@ from synth.files.regular_files import is_folder
 
 ENDINGS = (".parquet", ".pq")
 ICEBERG = re.compile(r"v?[0-9]+(-.*)?\.(gz\.)?metadata\.json")
-KEEPS = "it also keeps the files of rows that were deleted or overwritten"
-COPY = "write its current rows to a folder of Parquet files, or name it as a table of Spark's catalogue"
 UNDERSTOOD = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 
 
@@ -42,9 +40,16 @@ def check_whole(path: Path) -> None:
     for home in (whole, *whole.parents):
         if _is_iceberg(home) or (home / ".hoodie").exists():
             kind = "Iceberg" if _is_iceberg(home) else "Hudi"
-            raise InputError(f"{path}: belongs to the {kind} table {home.name!r}: {KEEPS}; {COPY}")
+            raise InputError(
+                f"{path}: belongs to the {kind} table {home.name!r}, whose folder also keeps the files of rows that "
+                "were deleted or overwritten; write its current rows to a folder of Parquet files, or name it as a "
+                "table of Spark's catalogue"
+            )
         if home != whole and is_delta(home):
-            raise InputError(f"{path}: belongs to the Delta table {home.name!r}: {KEEPS}; name the folder {home}")
+            raise InputError(
+                f"{path}: belongs to the Delta table {home.name!r}, whose folder also keeps the files of rows that "
+                f"were deleted or overwritten; name the folder {home}"
+            )
 
 
 def is_delta(path: Path) -> bool:
@@ -73,7 +78,10 @@ def _current(path: Path) -> list[Path]:
         masked = "deletionVectors" in features and any(b.num_rows for b in table.deletion_vectors())
         result = sorted(Path(unquote(urlsplit(uri).path)) for uri in table.file_uris())
     except Exception:  # of many kinds, whose texts may quote the log, which holds cells
-        raise InputError(f"{path}: the log of this Delta table cannot be read; look at it, or {COPY}") from None
+        raise InputError(
+            f"{path}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
+            "Parquet files"
+        ) from None
     unknown = sorted(features - UNDERSTOOD)
     faults = {
         "deletion vectors (rows marked as deleted inside files)": masked,
@@ -86,5 +94,8 @@ def _current(path: Path) -> list[Path]:
     }
     for fault, there in faults.items():
         if there:
-            raise InputError(f"{path}: this Delta table has {fault}, which is not read; {COPY}")
+            raise InputError(
+                f"{path}: this Delta table has {fault}, which is not read; write its current rows to a folder of "
+                "Parquet files, or name it as a table of Spark's catalogue"
+            )
     return result

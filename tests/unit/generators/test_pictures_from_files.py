@@ -3,6 +3,7 @@
 import gzip
 
 import numpy as np
+import pytest
 
 from tests.benchmark_modules import benchmark
 
@@ -20,6 +21,7 @@ def write(folder, part, pixels, labels):
             (folder / f"{name}.gz").write_bytes(gzip.compress(raw))
 
 
+@pytest.mark.slow
 def test_a_folder_of_its_files_trains_the_published_network(tmp_path):
     """Handwritten digits of 8 x 8, three times as large in a frame of 28 x 28, two steps of either variant."""
     from sklearn.datasets import load_digits
