@@ -111,7 +111,7 @@ def as_tables(schema: Schema) -> PersonsTable:
         most_children=int(schema.max_rows or 1),
         order=schema.order,
     )
-    if clash := {number_of(ROWS), *histories.derived(below, key)} & set(schema.columns):
+    if clash := {number_of(ROWS), *histories.named(below, key)} & set(schema.columns):
         raise InputError(
             f"schema: column {min(clash)!r} has a name that stands for what is derived from a person's rows; rename "
             "it, or `linked=False`"

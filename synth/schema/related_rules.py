@@ -71,7 +71,7 @@ def _table_problems(schema: Tree, complete: bool) -> Iterator[str]:
         if taken := [n for n in table.columns if n.startswith(NUMBER) and n.removeprefix(NUMBER) in schema.tables]:
             yield f"table {name}: column {taken[0]!r} is what the count of children is called; rename it"
         if clash := set(table.columns) & histories.named(table.measured(), schema.key_above(name)):
-            yield f"table {name}: column {min(clash)!r} is what is derived from the rows' order is called; rename it"
+            yield f"table {name}: column {min(clash)!r} is called as what is derived from the rows' order; rename it"
 
 
 def _key_problems(schema: Tree, key: Key) -> Iterator[str]:

@@ -231,16 +231,9 @@ def test_what_cannot_be_kept_together_is_refused_before_the_spend(place, change,
     assert not (place / "ledger.sqlite").exists() or not Ledger(place / "ledger.sqlite").entries()
 
 
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"method": "aim"}, "method aim: .*persons keep their rows by mixture, independent"),
-        ({"prior": ("old.csv",), "prior_reason": "public"}, "`prior=`: a table whose persons keep their rows"),
-    ],
-)
-def test_options_of_rows_that_stand_alone_are_refused(place, options, rule):
-    with pytest.raises(UsageError, match=rule):
-        made(place, **options)
+def test_methods_of_rows_that_stand_alone_are_refused(place):
+    with pytest.raises(UsageError, match=r"method aim: .*persons keep their rows by mixture, independent"):
+        made(place, method="aim")
 
 
 def test_an_order_between_a_person_s_and_a_row_s_column_is_kept(place):

@@ -185,7 +185,7 @@ REFUSED = {
     "open": ({**SCHEMA, "open": ["stays has two keys."]}, "left open by the draft"),
     "a derived name": (
         changed(stays={**SCHEMA["tables"]["stays"]["columns"], "gap in day": {"type": "integer"}}),
-        "'gap in day' is what is derived",
+        "'gap in day' is called as what is derived",
     ),
 }
 
