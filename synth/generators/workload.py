@@ -8,6 +8,7 @@ from itertools import combinations
 from synth.questions.tables import Bins
 
 PAIR, COLUMN, INSIDE = 8.0, 2.0, 3.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
+MANY = 50  # larger tables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,11 +73,17 @@ class Workload:
 
     @cached_property
     def _pairs(self) -> Mapping[frozenset[str], float]:
-        made: dict[frozenset[str], float] = {}
+        """Weights of pairs that tables name or hold. Of ``MANY`` tables, which noise hardly lets be counted, the pairs
+        have to tell: one weighs the more the more tables hold it, up to a named pair."""
+        many = sum(len(t.columns) > 2 for t in self.tables) > MANY
+        named: dict[frozenset[str], float] = {}
+        held: dict[frozenset[str], float] = {}
         for table in self.tables:
-            for i, a in enumerate(table.columns):
-                for b in table.columns[i + 1 :]:
-                    more = (PAIR if len(table.columns) == 2 else INSIDE) - 1
-                    pair = frozenset((a, b))
-                    made[pair] = max(made.get(pair, 1.0), 1 + more * table.weight)
-        return made
+            for pair in map(frozenset, combinations(table.columns, 2)):
+                if len(table.columns) == 2:
+                    named[pair] = max(named.get(pair, 0.0), (PAIR - 1) * table.weight)
+                else:
+                    more, before = (INSIDE - 1) * table.weight, held.get(pair, 0.0)
+                    held[pair] = before + more if many else max(before, more)
+        most = max((t.weight for t in self.tables), default=1.0) * (PAIR - 1)
+        return {p: 1 + max(named.get(p, 0.0), min(held.get(p, 0.0), most)) for p in {**named, **held}}

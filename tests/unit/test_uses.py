@@ -4,6 +4,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
+from synth.generators.workload import NamedTable, Workload
 from synth.pipeline import plan
 from synth.pipeline.uses import tables_of, with_uses, workload
 from synth.schema import uses
@@ -128,6 +129,15 @@ def test_a_research_plan_gives_its_uses_and_what_is_left():
     made, rest = uses.of_plan(text, list(COLUMNS))
     assert [u.words for u in made] == ["income ~ age*sex", "pay by age by sex", "predict income"]
     assert rest == ["Aims", "Funding: none."]
+
+
+def test_of_many_larger_tables_a_pair_weighs_by_how_many_hold_it():
+    few = Workload(tables=tuple(NamedTable(columns=("a", f"b{i}", f"c{i}")) for i in range(2)))
+    assert few.pair_weight(("a", "b0")) == few.pair_weight(("b0", "c0")) == 3
+    by_a = tuple(NamedTable(columns=("a", f"b{i % 3}", f"c{i}")) for i in range(51))
+    assert Workload(tables=by_a).pair_weight(("a", "b0")) == 8
+    assert Workload(tables=by_a).pair_weight(("a", "c0")) == 3
+    assert Workload(tables=by_a).pair_weight(("b0", "b1")) == 1
 
 
 def test_the_forecast_says_what_each_use_gets_and_the_least_epsilon():
