@@ -20,7 +20,7 @@ from synth.generators.marginals.higher_order import BASE, SEARCH, Rounds, made_b
 from synth.mechanisms import counts
 from synth.pipeline.learning_forecast import rehearsed, to_be_learnt
 from synth.pipeline.methods import check_pure, generator_named, granted
-from synth.pipeline.plan_result import Plan, PlannedQuestion
+from synth.pipeline.plan_result import LearningForecast, Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import rehearse
@@ -33,6 +33,7 @@ from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
 from synth.privacy.accounting.events import Event
+from synth.privacy.curator import Grant
 from synth.privacy.relation import relation_named
 from synth.questions import Counts, Marginal, Search
 from synth.questions import Step as DescentStep
@@ -114,15 +115,37 @@ def plan(
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
     named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
-    questions, events = rehearse(generator, facts, grant, rows=rows)
+    alone = _of_one(named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning)
+    return replace(
+        alone,
+        least_epsilon={} if error is None else dict(named.least(error)),
+        prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
+        if prior
+        else None,
+    )
+
+
+def _of_one(
+    named: Forecaster,
+    grant: Grant,
+    before: tuple[Event, ...],
+    *,
+    method: str,
+    relation: str,
+    epsilons: Sequence[float],
+    learning: LearningForecast | None,
+) -> Plan:
+    """The forecast of a single table, rehearsed once. ``before``: what learning takes of the budget."""
+    facts, rows, epsilon, adjacency = named.schema, named.rows, grant.epsilon, named.adjacency
+    questions, events = rehearse(named.generator, facts, grant, rows=rows)
     asked = averaged(questions)
     tables = [q for q, _ in asked if isinstance(q, Counts)]
     marginals = list({_bins(m): m for q in tables for m in q.marginals}.values())
     return Plan(
         method=method,
-        relation=str(link),
+        relation=relation,
         epsilon=epsilon,
-        delta=delta,
+        delta=named.delta,
         rows=rows,
         mu=grant.mu,
         sensitivity=counts.sensitivity(adjacency),
@@ -131,13 +154,9 @@ def plan(
         budget=division([e.plain() for e in (*before, *events)]),
         learning=learning,
         **_errors(tables, marginals, rows),
-        seconds=_time(asked, marginals, facts, rows, int(getattr(generator, "rounds", 0))),
+        seconds=_time(asked, marginals, facts, rows, int(getattr(named.generator, "rounds", 0))),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
         uses=_by_use(named, asked, epsilon, epsilons),
-        least_epsilon={} if error is None else dict(named.least(error)),
-        prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
-        if prior
-        else None,
     )
 
 

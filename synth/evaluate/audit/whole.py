@@ -179,32 +179,18 @@ def audit_whole(
         planting.check(planted, relation)
     claims = [_claim(method, epsilon, delta, link, c, options) for c in listed]
     _check_draws(draws, failure, claims)
+    run: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "options": options or {}}
     results = []
     for i, (canary, claim) in enumerate(zip(listed, claims, strict=True)):
-        ticket = Ticket(
-            schema=_schema(canary),
-            method=method,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            options=options or {},
-        )
+        ticket = Ticket(schema=_schema(canary), method=method, **run)
         results.append(_sight(canary, ticket, link, claim, draws, failure))
         progress((i + 1) / len(listed))
         if first and results[-1].violated:
             break
     guesses = None
     if planted and not (first and results[-1].violated):
-        guesses = planting.one_run(
-            method,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            canaries=planted,
-            confidence=1 - failure,
-            options=options,
-            related=any(isinstance(c, TreeCanary) for c in listed),
-        )
+        related = any(isinstance(c, TreeCanary) for c in listed)
+        guesses = planting.one_run(method, canaries=planted, confidence=1 - failure, related=related, **run)
     return WholeAudit(
         method=method,
         epsilon=epsilon,
