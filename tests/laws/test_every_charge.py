@@ -6,6 +6,7 @@ import os
 import shutil
 import zipfile
 
+import pandas as pd
 import pytest
 
 import synth
@@ -345,3 +346,29 @@ def test_a_run_that_learnt_and_measured_is_counted_whole_for_the_next_user_of_it
     spend(at, schema=schema, out=tmp_path / "own", epsilon=OWN)
     sums = chosen_release.settle(tmp_path / "own", "releases")
     assert sums["epsilon"] >= OWN + 4.0 + OWN
+
+
+def test_facts_of_related_tables_count_once_and_keep_their_price_under_another_ledger(own_state):
+    """What learning cost for all tables together stands beside them, and enters the sums as a single table's does."""
+    homes = {"hid": {"type": "identifier"}, "area": {"type": "categorical"}}
+    people = {"hid": {"type": "identifier"}, "age": {"type": "integer"}}
+    key = {"parent": "homes", "child": "people", "columns": ["hid"], "most_children": 3}
+    plain = {"tables": {"homes": {"columns": homes}, "people": {"columns": people}}, "keys": [key], "dataset": "club"}
+    rows = pd.DataFrame({"hid": range(60), "area": ["n", "s"] * 30, "age": range(60)})
+    tables = {"homes": rows[["hid", "area"]], "people": rows[["hid", "age"]]}
+    there, here = own_state / "there.sqlite", own_state / "here.sqlite"
+    bare = synth.app_api.parse_related(plain, complete=False)
+    schema = synth.learn_schema(tables, schema=bare, epsilon=4.0, delta=1e-6, ledger=there)
+
+    def release(name, ledger):
+        asked = {"schema": schema, "epsilon": OWN, "delta": 1e-6, "method": "independent"}
+        return synth.run(tables, ledger=ledger, out=own_state / name, **asked)
+
+    for name in ("own", "rival"):
+        assert release(name, there).card["epsilon"] == 4.0 + OWN
+    own, others = own_state / "own", [own_state / "rival"]
+    assert chosen_release.settle(own, "releases", ledger=there)["epsilon"] == 4.0 + 2 * OWN
+    assert chosen_release.settle(own, "all", candidates=others, ledger=there)["epsilon"] == 4.0 + 2 * OWN
+    assert release("elsewhere", here).card["epsilon"] == 4.0 + OWN, "line 1 of both ledgers"
+    with pytest.raises(UsageError, match="learning of its schema"):
+        chosen_release.settle(own_state / "elsewhere", "releases", ledger=here)
