@@ -43,6 +43,7 @@ def start(main: Callable[[argparse.Namespace], Any], *, json: str = "", public: 
     parser = argparse.ArgumentParser(description=reported, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=RESULTS / f"{json}.json" if json else None, help="where to store")
     parser.add_argument("--fresh", action="store_true", help="measure again what the file holds")
+    parser.add_argument("--first-seed", type=int, default=0, help="leave runs of lower seeds to another process")
     for name, default in usual.items():
         parser.add_argument("--" + name.replace("_", "-"), **_taken(default))
     given = parser.parse_args()
@@ -111,6 +112,7 @@ def measured(
     consecutive cases that are equal in ``by``.
     """
     rows = read(given.json, [])
+    cells = [c for c in cells if c.get("seed", 0) >= getattr(given, "first_seed", 0)]
     todo = [c for c in cells if given.fresh or not any(same(r, c) for r in rows)]
     if held := len(cells) - len(todo):
         print(f"{held} of {len(cells)} cases are passed over: their lines are in {given.json}", file=sys.stderr)

@@ -231,7 +231,7 @@ def markdown(rows: list[Row]) -> str:
 
 def main(given) -> None:
     rows: list[Row] = []
-    ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": WAYS}
+    ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": given.ways}
     for part in given.parts:
         if part == "related":
             rows += measured(given, grid(part=[part], table=["bank"], **ways), related_part)
@@ -265,6 +265,7 @@ if __name__ == "__main__":
     usual = {
         "parts": "tables,regressions,k_marginal,trained,related",
         "methods": ["mixture"],
+        "ways": ",".join(WAYS),
         "tables": "acs,nist24",
         "questions": ";".join(verified.ASKED),
         "seeds": 3,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.linalg.lapack import dtrtri
 from torch import nn
 
 from synth.questions.gradients import Descent
@@ -100,7 +101,7 @@ class KernelField(nn.Module):
         joint = slope[:, None, :, None] * np.eye(inner)[:, None, :]
         joint = joint - (bend[..., None, None] * apart[..., :, None] * apart[..., None, :]).transpose(0, 2, 1, 3)
         factors = [_factor(c, self.variance) for c in (joint.reshape(count * inner, count * inner), slope)]
-        inverses = [torch.from_numpy(np.linalg.inv(f)) for f in factors]
+        inverses = [torch.from_numpy(np.ascontiguousarray(dtrtri(f, lower=1)[0])) for f in factors]
         return Block(
             places=places,
             turn=turn,
