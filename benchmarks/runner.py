@@ -68,7 +68,7 @@ def _taken(default: Any) -> dict[str, Any]:
         return {"choices": default, "default": default[0]}
     mark = ";" if ";" in str(default) else ","  # of items that have commas
     if isinstance(default, str) and mark in default:
-        default = default.split(mark)
+        default = [part for part in default.split(mark) if part]
     if not isinstance(default, list):
         kind = Path if isinstance(default, Path) else type(default)
         return {"type": kind, "default": default, "help": f"by default {default}" if default != "" else None}

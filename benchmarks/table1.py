@@ -167,5 +167,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    usual = {"epsilons": [5.1], "seeds": 1, "methods": [], "tasks": TASKS, "relation": "zero_out", "rows": 0}
+    usual = {"epsilons": [5.1], "seeds": 1, "methods": ";", "tasks": TASKS, "relation": "zero_out", "rows": 0}
     start(main, public=True, steps=False, **{"from": Path}, **usual)
