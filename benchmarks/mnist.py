@@ -1,13 +1,14 @@
 """DP-kernel step by step on pictures as its text has them: MNIST's files, the published network, its rates and noise.
 
-    python benchmarks/mnist.py --from FOLDER [--variants conditional,parallel] [--steps 20000]
+    python benchmarks/mnist.py --from FOLDER [--variants conditional,parallel] [--steps 20000] [--points 60]
 
 FOLDER holds train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-... as published, packed by gzip or not
 (Fashion-MNIST's have the same names). Without them: `python benchmarks/embeddings.py --parts digits`. Pictures are
 padded to 32 by 32 in sixteen grey levels, a row of norm at most one; the network is transposed convolutions
 10-256-128-64-1, given the label in the latent code (conditional) or one for each label (parallel); kernels are the
-mean of widths 1, 2, 4, 8, 16 in units of the pictures' norm, over 32. Accuracy is that of the text's classifier on
-the real test pictures. The text takes 200,000 steps, which are not measured here.
+mean of widths 1, 2, 4, 8, 16 in units of the pictures' norm, over 32. Each step asks at --points pictures (of each
+label, if parallel). Accuracy is that of the text's classifier on the real test pictures. The text takes 200,000 steps,
+which are not measured here.
 """
 
 import gzip
@@ -30,7 +31,7 @@ from synth.questions import Bins, Descent, Step
 from synth.questions.gradients import KERNEL, whole_rate
 from synth.schema.table import parse
 
-SIDE, LEVELS, CLASSES, LATENT, POINTS = 32, 16, 10, 10, 60
+SIDE, LEVELS, CLASSES, LATENT = 32, 16, 10, 10
 SCALES = tuple(s / SIDE for s in (16.0, 8.0, 4.0, 2.0, 1.0))
 LABEL_ONLY = parse({"target": "digit", "columns": {"digit": {"type": "integer", "min": 0, "max": CLASSES - 1}}})
 
@@ -82,7 +83,7 @@ def descent(rows: int, cell: Row) -> Descent:
     """The plan: the noise is what the steps' budget asks for."""
     adjacency = Adjacency(relation=Relation.ZERO_OUT)
     grant = Grant(epsilon=cell["epsilon"], delta=1e-5, adjacency=adjacency, mu=calibrate(cell["epsilon"], 1e-5))
-    rate = whole_rate(min(POINTS / rows * (1 if cell["variant"] == "conditional" else CLASSES), 1.0))
+    rate = whole_rate(min(cell["points"] / rows * (1 if cell["variant"] == "conditional" else CLASSES), 1.0))
     step_sigma = setting(LABEL_ONLY, grant, public_rows=rows).step_sigma
     assert step_sigma is not None
     levels = np.kron(np.eye(SIDE**2), np.linspace(0, 1, LEVELS)[:, None]) / SIDE
@@ -90,7 +91,7 @@ def descent(rows: int, cell: Row) -> Descent:
         purpose="pictures",
         network=KERNEL,
         bins=(*(Bins.each(f"p{i:04d}", LEVELS) for i in range(SIDE**2)), Bins.each("digit", CLASSES)),
-        hidden=POINTS * (1 if cell["variant"] == "conditional" else CLASSES),
+        hidden=cell["points"] * (1 if cell["variant"] == "conditional" else CLASSES),
         latent=0,
         clip=1.0,
         sigma=step_sigma(rate=rate, steps=cell["steps"]),
@@ -168,12 +169,13 @@ def main(given) -> str | None:
     folder = getattr(given, "from")
     if folder is None or not folder.is_dir():
         return "--from: a folder with MNIST's files is needed; without it, benchmarks/embeddings.py --parts digits"
-    ways = {"variant": given.variants, "epsilon": given.epsilons, "steps": [given.steps], "seed": range(given.seeds)}
+    ways = {"variant": given.variants, "epsilon": given.epsilons, "steps": [given.steps]}
+    ways |= {"points": [given.points], "seed": range(given.seeds)}
     rows = measured(given, grid(**ways), lambda _, cell: trained(folder, cell))
     print(means(rows, ("variant", "epsilon", "steps"), {"accuracy": 3}, runs="runs"))
     return None
 
 
 if __name__ == "__main__":
-    usual = {"variants": "conditional,parallel", "epsilons": [0.2, 1.0, 10.0], "steps": 20_000, "seeds": 1}
-    start(main, json="mnist", **{"from": Path}, **usual)
+    usual = {"variants": "conditional,parallel", "epsilons": [0.2, 1.0, 10.0], "steps": 20_000}
+    start(main, json="mnist", **{"from": Path}, **usual, points=60, seeds=1)

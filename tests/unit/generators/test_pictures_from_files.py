@@ -7,7 +7,7 @@ import pytest
 
 from tests.benchmark_modules import benchmark
 
-ROWS = 200
+ROWS, POINTS = 200, 20
 
 
 def write(folder, part, pixels, labels):
@@ -37,6 +37,7 @@ def test_a_folder_of_its_files_trains_the_published_network(tmp_path):
     assert np.array_equal(known, labels[:ROWS])
     assert np.array_equal(read.reshape(-1, 32, 32)[:, 2:30, 2:30], big[:ROWS].astype(np.uint8) // 16)
     for variant in ("conditional", "parallel"):
-        result = mnist.trained(tmp_path, {"variant": variant, "epsilon": 1.0, "steps": 2, "seed": 0})
+        cell = {"variant": variant, "epsilon": 1.0, "steps": 2, "points": POINTS, "seed": 0}
+        result = mnist.trained(tmp_path, cell)
         assert 0.99 < result["epsilon_spent"] <= 1.0
         assert 0.0 <= result["accuracy"] <= 1.0
