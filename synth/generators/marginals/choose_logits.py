@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from synth.questions import CountsRelease, Marginal
 
 CLASSES = 20  # most classes of a target that a logit is fitted for
 LEARNT = 12_000  # rows that a logit is fitted on
+MOST = 1 << 20  # numbers that a logit has for several columns together
 ROUNDS = 2  # in which a target's logit learns how much each column tells
 
 Groups = Mapping[str, np.ndarray]
@@ -55,6 +58,7 @@ def with_conditionals(
     rng: np.random.Generator,
     limits: Limits = USUAL,
     first: Collection[str] = (),
+    named: Collection[frozenset[str]] = (),
 ) -> Product:
     """The model, its target drawn from a logit of all other columns that has the target's tables, and before it the
     columns of tables that the mixture misses, each from a logit with these tables.
@@ -62,7 +66,8 @@ def with_conditionals(
     A mixture has few components; two columns that nearly determine each other, or a few rare cells, ask for more of
     them than noise lets it learn. A logit needs none. And where components are few rows each, a mixture's own
     conditional of the target follows noise; the logit adds up what each column tells of the target. ``first``: columns
-    that are not drawn again, so that their own counts stay as they were estimated.
+    that are not drawn again, so that their own counts stay as they were estimated. ``named``: tables of more columns
+    that a use asks for, which the logit of each of their columns has too.
     """
     everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
     answers = averaged(a for a in everything if len(a[0].bins) == 2)
@@ -83,18 +88,33 @@ def with_conditionals(
         turns[goal] = []
     if not turns:
         return model
+    asked = averaged(a for a in everything if len(a[0].bins) > 2 and frozenset(a[0].columns) in named)
     component, codes, _ = model.codes(LEARNT, rng=rng, evened=False)
     sizes = [a.probs.shape[1] for a in model.axes]
+    waiting = set(turns)
     for column, partners in turns.items():
+        waiting.discard(column)
         _, probs = model.probs[column]
         final = column == goal
         seen = [s for n, s in _seen(column, groups, answers, ruled, model.total) if final or n in partners]
-        own = probs[component].astype(float)
-        learnt = ROUNDS if final else 0
-        bases = (1.0,) if not final else (conditionals.BASE, 1.0) if larger else (conditionals.BASE,)
-        tried = [
-            fit_logit.fit(column, seen, codes, own, sizes, total=model.total, base=b, learnt=learnt) for b in bases
-        ]
+        together = list(
+            _seen_together(column, groups, [a for a in asked if not waiting & {*a[0].columns}], model.total)
+        )
+        own, learnt = probs[component].astype(float), ROUNDS if final else 0
+        # a start that has met tables of several columns is kept, one of pairs alone may be tempered
+        bases = (1.0,) if together or not final else (conditionals.BASE, 1.0) if larger else (conditionals.BASE,)
+        fitted = partial(
+            fit_logit.fit,
+            column,
+            [*seen, *together],
+            codes,
+            own,
+            sizes,
+            total=model.total,
+            learnt=learnt,
+            strength=fit_logit.FIRM if together else fit_logit.PRIOR,
+        )
+        tried = [fitted(base=b) for b in bases]
         conditional = (
             min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total)) if final else tried[0]
         )
@@ -244,7 +264,7 @@ def _turns(
 
 def _seen(
     column: str, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray], total: float
-) -> Iterator[tuple[str, fit_logit.PairTable]]:
+) -> Iterator[tuple[str, fit_logit.ClassTable]]:
     """(other column, table) of each table of a column, in groups of both."""
     names = list(groups)
     for marginal, values in answers:
@@ -254,15 +274,36 @@ def _seen(
         other, mine = marginal.bins if last else marginal.bins[::-1]
         yield (
             other.column,
-            fit_logit.PairTable(
-                axis=names.index(other.column),
-                bins=_bins_of(groups[other.column], other.groups),
+            fit_logit.ClassTable(
+                axes=(names.index(other.column),),
+                bins=(_bins_of(groups[other.column], other.groups),),
                 mine=_bins_of(groups[column], mine.groups),
                 values=(values if last else values.T) / total,
                 sigma=marginal.sigma / total,
                 never=ruled[id(values)] if last else ruled[id(values)].T,
             ),
         )
+
+
+def _seen_together(
+    column: str, groups: Groups, answers: Sequence[Answer], total: float
+) -> Iterator[fit_logit.ClassTable]:
+    """The tables of a column with several others, in groups of all."""
+    names = list(groups)
+    for marginal, values in answers:
+        if column not in marginal.columns:
+            continue
+        place = marginal.columns.index(column)
+        others = [b for b in marginal.bins if b.column != column]
+        numbers = prod(int(groups[n].max()) + 1 for n in marginal.columns)
+        if numbers <= MOST:
+            yield fit_logit.ClassTable(
+                axes=tuple(names.index(b.column) for b in others),
+                bins=tuple(_bins_of(groups[b.column], b.groups) for b in others),
+                mine=_bins_of(groups[column], marginal.bins[place].groups),
+                values=np.moveaxis(values, place, -1).reshape(-1, values.shape[place]) / total,
+                sigma=marginal.sigma / total,
+            )
 
 
 def _bins_of(groups: np.ndarray, bins: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ optimize = Lazy("scipy.optimize")
 sparse = Lazy("scipy.sparse")
 
 PRIOR = 0.04  # strength of the pull to that start, against the rows' own entropy
+FIRM = 1.0  # the same where the start has met the tables already: a row of it counts as a row
 ITERATIONS = 25
 RAKES = 10  # of a table to the masses of its sides
 BARRED = 30.0  # logit of what stays empty
@@ -21,16 +22,16 @@ FLATTEST = 1e-4  # least variance of a table's pulls that is believed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairTable:
-    """A noisy table of the conditional's column with another, in groups of both.
+class ClassTable:
+    """A noisy table of the conditional's column with others, in groups of all.
 
-    ``axis``: which other; ``bins`` (G,), ``mine`` (C,): the table's bin of each of its groups, and of each class;
-    ``values`` (bins, bins of classes): probabilities; ``sigma``: the deviation of one. ``never``, of the same shape:
-    cells that stay empty.
+    ``axes``: which others; ``bins`` (G,) of each: the table's bin of its groups, and ``mine`` (C,) of each class;
+    ``values`` (bins of the others, the last one's fastest, bins of classes): probabilities; ``sigma``: the deviation of
+    one. ``never``, of the same shape: cells that stay empty, of a table with one other column.
     """
 
-    axis: int
-    bins: np.ndarray
+    axes: tuple[int, ...]
+    bins: tuple[np.ndarray, ...]
     mine: np.ndarray
     values: np.ndarray
     sigma: float
@@ -41,8 +42,21 @@ class PairTable:
         """Logits (G, C) that keep out what stays empty; 0 where nothing does."""
         if self.never is None or not self.never.any():
             return 0.0
-        out: np.ndarray = np.where(self.never, -BARRED, 0.0)[self.bins][:, self.mine]
+        out: np.ndarray = np.where(self.never, -BARRED, 0.0)[self.bins[0]][:, self.mine]
         return out
+
+    @property
+    def places(self) -> np.ndarray:
+        """Line of ``values`` for each group of the other columns, an axis for each of them."""
+        out = np.zeros(1, dtype=np.int64)
+        for bins in self.bins:
+            out = out[..., None] * (int(bins.max()) + 1) + bins
+        return out[0]
+
+    def lines(self, codes: np.ndarray) -> np.ndarray:
+        """Line of ``values`` for each row (n,) of groups ``codes`` (n, J)."""
+        lines: np.ndarray = self.places[tuple(codes[:, self.axes].T)]
+        return lines
 
     @property
     def retained(self) -> np.ndarray:
@@ -52,7 +66,7 @@ class PairTable:
 
 def fit(
     column: str,
-    tables: Sequence[PairTable],
+    tables: Sequence[ClassTable],
     codes: np.ndarray,
     own: np.ndarray,
     sizes: Sequence[int],
@@ -60,6 +74,7 @@ def fit(
     total: float,
     base: float = BASE,
     learnt: int = 0,
+    strength: float = PRIOR,
 ) -> ConditionalLogit:
     """The conditional whose tables on these rows are the noisy ones, as far as noise leaves them to be told.
 
@@ -67,13 +82,13 @@ def fit(
     table. Of all laws of the class given the row that have these tables, the one nearest to the start in relative
     entropy is such a logit; noise of known variance makes its dual a ridge. Convex: one solution.
     ``learnt``: rounds in which each table's pulls are drawn to zero by the variance they were found to have, so that
-    tables of a column that tells nothing of the class add no noise.
+    tables of a column that tells nothing of the class add no noise. ``strength``: of the pull to the start.
     **Source**: Berger, Della Pietra and Della Pietra 1996 (maximum entropy); Dudik, Phillips and Schapire 2007 (noise);
     MacKay 1992 (learnt variances).
     """
     rows, classes = own.shape
     starts = np.cumsum([0, *(len(t.values) for t in tables)])
-    places = np.stack([t.bins[codes[:, t.axis]] for t in tables], axis=1) + starts[:-1]
+    places = np.stack([t.lines(codes) for t in tables], axis=1) + starts[:-1]
     design = sparse.csr_array(
         (np.ones(places.size), places.ravel(), np.arange(0, places.size + 1, len(tables))), shape=(rows, starts[-1])
     )
@@ -82,11 +97,11 @@ def fit(
     prior, begun = own.mean(0), (base * np.log(np.maximum(own, LEAST_PROBABILITY))).T.copy()
     for table in tables:
         if isinstance(barred := table.barred, np.ndarray):
-            begun += barred[codes[:, table.axis]].T
+            begun += barred[codes[:, table.axes[0]]].T
     goal = np.concatenate(
         [_goal(t, mass[at : at + len(t.values)], prior) for t, at in zip(tables, starts[:-1], strict=True)]
     )
-    ridge = PRIOR * total * np.concatenate([np.full(t.values.size, t.sigma**2) for t in tables])
+    ridge = strength * total * np.concatenate([np.full(t.values.size, t.sigma**2) for t in tables])
 
     def dual(flat: np.ndarray, ridge: np.ndarray) -> tuple[float, np.ndarray]:
         start, pull = flat[:classes], flat[classes:]
@@ -106,10 +121,12 @@ def fit(
         drawn = ridge + (_ridge_of_size(tables, estimates[classes:]) / total if turn else 0.0)
         estimates = _least(partial(dual, ridge=drawn), estimates, np.append(prior, goal + drawn))
     pull = estimates[classes:][cell]
-    pulls = {t.axis: np.zeros((sizes[t.axis], classes), dtype=np.float32) for t in tables}
+    pulls = {t.axes: np.zeros((*(sizes[i] for i in t.axes), classes), dtype=np.float32) for t in tables}
     for table, at in zip(tables, starts[:-1], strict=True):
-        pulls[table.axis] += (pull[at + table.bins] + table.barred).astype(np.float32)
-    return ConditionalLogit(column=column, start=estimates[:classes], pulls=pulls, base=base)
+        pulls[table.axes] += (pull[at + table.places] + table.barred).astype(np.float32)
+    single = {axes[0]: p for axes, p in pulls.items() if len(axes) == 1}
+    joint = {axes: p for axes, p in pulls.items() if len(axes) > 1}
+    return ConditionalLogit(column=column, start=estimates[:classes], pulls=single, base=base, joint=joint)
 
 
 def _least(
@@ -126,14 +143,14 @@ def _least(
     return solution.x * unit
 
 
-def _cells(tables: Sequence[PairTable]) -> np.ndarray:
+def _cells(tables: Sequence[ClassTable]) -> np.ndarray:
     """Numbers of the tables' cells, one table after the other, by bin and class."""
     ends = np.cumsum([0, *(t.values.size for t in tables)])
     cells = [at + np.arange(t.values.size).reshape(t.values.shape) for t, at in zip(tables, ends[:-1], strict=True)]
     return np.concatenate([own[:, t.mine] for t, own in zip(tables, cells, strict=True)])
 
 
-def _ridge_of_size(tables: Sequence[PairTable], pulls: np.ndarray) -> np.ndarray:
+def _ridge_of_size(tables: Sequence[ClassTable], pulls: np.ndarray) -> np.ndarray:
     """One over the variance of each table's pulls between classes, for each of its cells."""
     ends = np.cumsum([t.values.size for t in tables])[:-1]
     out = []
@@ -145,7 +162,7 @@ def _ridge_of_size(tables: Sequence[PairTable], pulls: np.ndarray) -> np.ndarray
     return np.concatenate(out)
 
 
-def _goal(table: PairTable, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def _goal(table: ClassTable, mass: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """The table's cells, flat, with the rows' own masses (bins,) of its bins and ``prior`` (C,) of the classes."""
     values = nearest(table.retained, mass)
     whole = np.bincount(table.mine, weights=prior, minlength=values.shape[1])

@@ -41,6 +41,9 @@ class Logit(Protocol):
     @property
     def base(self) -> float: ...
 
+    @property
+    def joint(self) -> Mapping[Key, np.ndarray]: ...
+
 
 def draw_many(
     conditionals: Sequence[Logit],
@@ -76,10 +79,14 @@ def lay(conditional: Logit, own: np.ndarray, *, least: float, most: int = JOINED
     """
     tables = {axis: np.asarray(pull, dtype=float) for axis, pull in conditional.pulls.items()}
     tables[COMPONENT] = conditional.base * np.log(np.maximum(own, least)) + conditional.start
+    joint = {axes: np.asarray(pull, dtype=float) for axes, pull in conditional.joint.items()}
+    further = [_Part(axes=axes, sizes=pull.shape[:-1]) for axes, pull in joint.items()]
     if len(conditional.start) == 2:
         parts, joined = _joined({axis: table[:, 1] - table[:, 0] for axis, table in tables.items()}, most)
-        return Odds(parts=parts, values=[table.astype(FLOAT) for table in joined])
+        joined += [(pull[..., 1] - pull[..., 0]).ravel() for pull in joint.values()]
+        return Odds(parts=[*parts, *further], values=[table.astype(FLOAT) for table in joined])
     parts, joined = _joined(tables, most // len(conditional.start))
+    parts, joined = [*parts, *further], [*joined, *(pull.reshape(-1, pull.shape[-1]) for pull in joint.values())]
     return Listed.of(parts[0], joined[0]) if len(parts) == 1 else Sums(parts, joined)
 
 

@@ -63,16 +63,14 @@ def _axis(axis: Axis, components: int) -> Iterator[str]:
 def _conditional(conditional: ConditionalLogit, model: Product) -> Iterator[str]:
     groups = {i: a.probs.shape[-1] for i, a in enumerate(model.axes)}
     classes = next((groups[i] for i, a in enumerate(model.axes) if a.column == conditional.column), None)
+    pulls = {(i,): pull for i, pull in conditional.pulls.items()} | dict(conditional.joint)
     shaped = conditional.start.shape == (classes,) and all(
-        i in groups and pull.shape == (groups[i], classes) for i, pull in conditional.pulls.items()
+        groups.keys() >= set(axes) and pull.shape == (*(groups[i] for i in axes), classes)
+        for axes, pull in pulls.items()
     )
     if not shaped:
         yield "the arrays of its conditional do not have the shapes of its classes and groups"
-    elif not (
-        _finite(conditional.start)
-        and all(_finite(p) for p in conditional.pulls.values())
-        and np.isfinite(conditional.base)
-    ):
+    elif not (_finite(conditional.start) and all(_finite(p) for p in pulls.values()) and np.isfinite(conditional.base)):
         yield "its conditional must be of finite numbers"
 
 

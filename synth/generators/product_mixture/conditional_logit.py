@@ -1,7 +1,7 @@
 """Columns drawn again, each from a logit of others, in place of a mixture's component: a model's conditionals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,13 +18,20 @@ LEAST_PROBABILITY = 1e-6  # a component's smallest probability of a class
 class ConditionalLogit:
     """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
 
-    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class.
+    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class; ``joint``:
+    (G, H, ..., C) of the groups of several axes together.
     """
 
     column: str
     start: np.ndarray
     pulls: Mapping[int, np.ndarray]
     base: float = BASE
+    joint: Mapping[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+
+    @property
+    def read(self) -> frozenset[int]:
+        """The axes that tell of the class."""
+        return frozenset(self.pulls).union(*self.joint)
 
     def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
         """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
@@ -33,6 +40,8 @@ class ConditionalLogit:
         for c in range(1, own.shape[1]):
             for j, pull in self.pulls.items():
                 logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
+            for axes, pull in self.joint.items():
+                logits[:, c] += (pull[..., c] - pull[..., 0])[tuple(codes[:, axes].T)]
         grown = np.exp(logits - logits.max(1, keepdims=True))
         return grown / grown.sum(1, keepdims=True)
 
@@ -41,7 +50,7 @@ class ConditionalLogit:
         released = sorted(
             self.pulls, key=lambda j: float((self.pulls[j] - self.pulls[j].mean(1, keepdims=True)).var(0).sum())
         )
-        return np.lexsort([codes[:, j] for j in released])
+        return np.lexsort([codes[:, j] for j in released or sorted(self.read)])
 
 
 def draw_in_turn(

@@ -143,7 +143,7 @@ class Product:
         read: set[int] = set()
         out = set()
         for conditional in self.conditionals:
-            read |= conditional.pulls.keys()
+            read |= conditional.read
             out |= {self.probs[conditional.column][0]} - read
         return frozenset(out)
 
@@ -225,10 +225,14 @@ class Product:
         if self.strata is not None:
             about["strata"] = self.strata.column
             arrays["strata"] = self.strata.groups
-        about["heads"] = [{"column": h.column, "base": h.base, "axes": list(h.pulls)} for h in self.conditionals]
+        about["heads"] = [
+            {"column": h.column, "base": h.base, "axes": list(h.pulls)} | ({"joint": list(h.joint)} if h.joint else {})
+            for h in self.conditionals
+        ]
         for k, conditional in enumerate(self.conditionals):
             arrays[f"conditional{k}"] = conditional.start
             arrays |= {f"conditional{k}.{i}": pull for i, pull in conditional.pulls.items()}
+            arrays |= {_joint_name(k, axes): pull for axes, pull in conditional.joint.items()}
         return about, arrays
 
     @staticmethod
@@ -249,6 +253,7 @@ class Product:
                 base=float(h["base"]),
                 start=np.asarray(arrays[f"conditional{k}"]),
                 pulls={int(i): np.asarray(arrays[f"conditional{k}.{i}"]) for i in h["axes"]},
+                joint={tuple(map(int, a)): np.asarray(arrays[_joint_name(k, a)]) for a in h.get("joint", ())},
             )
             for k, h in enumerate(about.get("heads", ()))
         )
@@ -292,3 +297,8 @@ class Product:
             weights = weights * met
         weights = weights if weights.sum() > 0 else self.weights.astype(float)
         return weights / weights.sum(), views
+
+
+def _joint_name(number: int, axes: Sequence[int]) -> str:
+    """The array of a conditional's pulls of several axes together."""
+    return f"conditional{number}." + "_".join(map(str, axes))

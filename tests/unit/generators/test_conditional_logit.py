@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from synth.generators.marginals.fit_logit import PairTable, fit
+from synth.generators.marginals.fit_logit import ClassTable, fit
 from synth.generators.product_mixture import conditional_logit as conditionals
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw
@@ -61,6 +61,12 @@ def chained():
     )
 
 
+def together(start=-0.3):
+    """y given a and b together: more than the sum of what each tells."""
+    pull = np.stack([np.zeros((3, 3)), [[2.0, 0, -2], [-2, 0, 2], [0, 0, 0]]], axis=-1)
+    return chain(ConditionalLogit(column="y", start=np.array([0.0, start]), pulls=PULLS, joint={(0, 2): pull}))
+
+
 def exact(model):
     """P(a, b, y) under the conditionals' laws, each given what was drawn before it."""
     laws = {h.column: h for h in model.conditionals}
@@ -80,7 +86,7 @@ def table(rows):
     return np.bincount(code, minlength=18).reshape(3, 3, 2) / len(code)
 
 
-@pytest.mark.parametrize("made", [with_conditionals, chained])
+@pytest.mark.parametrize("made", [with_conditionals, chained, together])
 def test_rows_follow_the_heads_given_all_other_columns(made):
     """20,000 rows: no cell is further from its law than five standard deviations of independent draws."""
     model = made()
@@ -104,7 +110,7 @@ def test_many_rows_follow_them_too():
     assert not np.array_equal(rows["y"][: 1 << 16], rows["y"][1 << 16 : 1 << 17])
 
 
-@pytest.mark.parametrize("made", [with_conditionals, chained])
+@pytest.mark.parametrize("made", [with_conditionals, chained, together])
 @pytest.mark.parametrize(
     "where",
     [
@@ -133,7 +139,7 @@ def test_a_condition_that_hardly_a_row_meets_is_left_to_the_mixture():
     assert model.probability({"y": np.array([1])}) == plain.probability({"y": np.array([1])})
 
 
-@pytest.mark.parametrize("made", [body, with_conditionals, chained])
+@pytest.mark.parametrize("made", [body, with_conditionals, chained, together])
 def test_state_restores_the_heads(made):
     model = made()
     about, arrays = model.state()
@@ -142,18 +148,18 @@ def test_state_restores_the_heads(made):
     assert all(np.array_equal(one[c], two[c]) for c in one)
 
 
-def agreeing():
+def agreeing(made=with_conditionals):
     """The law of a logit whose classes are as frequent as the mixture's, as one-ways and tables of one table are."""
     share = float(body().weights @ body().axes[1].probs[:, 1])
-    start = brentq(lambda one: exact(with_conditionals(one))[..., 1].sum() - share, -5, 5)
-    return exact(with_conditionals(start))
+    start = brentq(lambda one: exact(made(one))[..., 1].sum() - share, -5, 5)
+    return exact(made(start))
 
 
 def seen_tables(law, sigma):
     """Exact tables of y with a and with b under a logit that the mixture does not have."""
     return [
-        PairTable(axis=0, bins=np.arange(3), mine=np.arange(2), values=law.sum(1), sigma=sigma),
-        PairTable(axis=2, bins=np.arange(3), mine=np.arange(2), values=law.sum(0), sigma=sigma),
+        ClassTable(axes=(0,), bins=(np.arange(3),), mine=np.arange(2), values=law.sum(1), sigma=sigma),
+        ClassTable(axes=(2,), bins=(np.arange(3),), mine=np.arange(2), values=law.sum(0), sigma=sigma),
     ]
 
 
@@ -164,7 +170,7 @@ def test_a_table_of_merged_classes_is_met_and_the_rest_left():
     own = plain.axes[2].probs[component].astype(float)
     alone = np.array([own[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     goal = np.stack([alone[:, 0], alone[:, 1:].sum(1)], axis=1) + 0.02 * np.array([[1, -1], [-1, 1], [0, 0]])
-    seen = PairTable(axis=0, bins=np.arange(3), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
+    seen = ClassTable(axes=(0,), bins=(np.arange(3),), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
     result = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
     table = np.array([result[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     assert np.abs(np.stack([table[:, 0], table[:, 1:].sum(1)], axis=1) - goal).max() < 0.002
@@ -186,6 +192,24 @@ def test_the_fit_has_the_tables_it_was_given():
         apart[sigma] = np.abs(table - goal).max()
     assert apart[1e-5] < 0.002
     assert apart[10.0] > 0.03
+
+
+def test_a_table_of_three_columns_is_met_where_tables_of_two_tell_nothing_of_it():
+    """With hardly any noise the table of y with a and b is that of a logit that reads both together."""
+    plain, law = body(), agreeing(together)
+    component, codes, _ = plain.codes(ROWS, rng=np.random.default_rng(4))
+    own = plain.axes[1].probs[component].astype(float)
+    flat = codes[:, 0] * 3 + codes[:, 2]
+    goal = (law / law.sum(2, keepdims=True)).reshape(9, 2) * np.bincount(flat, minlength=9)[:, None] / ROWS
+    both = (np.arange(3), np.arange(3))
+    larger = ClassTable(axes=(0, 2), bins=both, mine=np.arange(2), values=goal, sigma=1e-5)
+    apart = []
+    for tables in (seen_tables(law, 1e-5), [*seen_tables(law, 1e-5), larger]):
+        result = fit("y", tables, codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
+        made = np.stack([np.bincount(flat, weights=result[:, c], minlength=9) for c in range(2)], axis=1) / ROWS
+        apart.append(np.abs(made - goal).max())
+    assert apart[1] < 0.003
+    assert apart[0] > 0.01
 
 
 def test_classes_are_drawn_in_even_proportion():
