@@ -45,7 +45,8 @@ REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1, published form", "Algorithm 1, a fixed quarter", "Algorithm 1, fixed directions"),
-    *("Algorithm 1 by its schedule", "Algorithm 1 + one-ways", "SliceWass", "SliceWass + one-ways"),
+    *("Algorithm 1 as published", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways"),
+    *("SliceWass", "SliceWass as published", "SliceWass + one-ways"),
     *("DP-SGD", "DP-SGD + one-ways", "PATE", "PATE + one-ways", "MERF", "MERF + one-ways"),
     *("single records (best fit)", "slicing (groups) alone", "slicing (groups)", "mixture"),
 )
@@ -243,8 +244,8 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     ),
     **{
         f"gradients-{m}": (
-            ("gradients", "epsilon", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
-            {"where": lambda r, m=m: r["method"] == m},
+            ("gradients", "epsilon options", dict.fromkeys(SCORES, 3) | {"seconds": 0}),
+            {"where": lambda r, m=m: r["method"] == m, "spread": True, "runs": "runs"},
         )
         for m in ("dp_ctgan", "pate_gan", "dp_vae")
     },
