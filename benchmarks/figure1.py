@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from embeddings import accuracy, handwritten, picture
-from markdown_tables import across
+from markdown_tables import means
 from public_tables import laid, ran
 from runner import Row, grid, measured, pictures, start
 
@@ -62,8 +62,9 @@ def recognised(_: Path, cell: Row, results: Path) -> Row:
 
 
 def markdown(rows: list[Row]) -> str:
-    """Means over the runs, an epsilon a column."""
-    return across([r for r in rows if "failed" not in r], ("method",), "epsilon", "accuracy", 2)
+    """Means over the runs, and how far runs are from them."""
+    order = {"method": list(METHODS), "epsilon": None}
+    return means(rows, ("method", "epsilon"), {"accuracy": 2}, runs="runs", spread=True, order=order)
 
 
 def main(given) -> None:
