@@ -21,8 +21,6 @@ from synth.schema.tree import Key
 PURPOSE = "tables"
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
 LEFT = 1e-4  # of the budget: less is not worth another question
-ROOT_FIRST = 0.06  # clearness from which on tables of rows gain more by relations than fewer answers of columns cost
-MOST_FOR_ROOT = 0.9  # of what is left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +91,7 @@ def measure(
     releases += [ask(q) for q in asked]
     left = _left(releases, setting)
     if left > LEFT:  # what relations beneath the noise leave counts columns again
-        parts = _lacking(schema, releases, plan, setting, first=ROOT_FIRST < clear < 1)
+        parts = _lacking(schema, releases, plan, setting)
         for table in schema.downwards:
             own = replace(setting, schema=schema.as_asked(table), public_rows=None)
             before = one_ways(releases, table)
@@ -129,11 +127,10 @@ def parted(asked: Sequence[Linked], part: float) -> list[Linked]:
 
 
 def _lacking(
-    schema: Dataset, releases: Sequence[LinkedRelease], plan: TreePlan, setting: Setting, *, first: bool
+    schema: Dataset, releases: Sequence[LinkedRelease], plan: TreePlan, setting: Setting
 ) -> dict[str, dict[str, float]]:
     """By table and column, the part of what is left with which it is counted again: that which a run for columns alone
-    would have given it, and which it has not had. ``first``: the root's columns get all of that, if there is as much.
-    """
+    would have given it, and which it has not had."""
     numbers = {(k.parent, number_of(k.child)) for k in schema.keys}
     had, lack = column_shares(releases, setting), {}
     for table, weight in _weights(schema, plan).items():
@@ -141,14 +138,8 @@ def _lacking(
         for column, share in oneway_queries.shares(own, weight).items():
             due = share * (plan.numbers if (table, column) in numbers else 1.0)
             lack[table, column] = max(due - had.get((table, column), 0.0), LEFT)
-    whole = {t: sum(one for (of, _), one in lack.items() if of == t) for t in schema.tables}
-    total = sum(whole.values())
-    root = whole[schema.root] / total
-    if first:
-        root = min(max(root, whole[schema.root] / _left(releases, setting)), MOST_FOR_ROOT)
-    others = (1 - root) / max(total - whole[schema.root], LEFT)
-    by = {t: root / whole[t] if t == schema.root else others for t in schema.tables}
-    return {t: {c: one * by[t] for (of, c), one in lack.items() if of == t} for t in schema.downwards}
+    whole = sum(lack.values())
+    return {t: {c: one / whole for (of, c), one in lack.items() if of == t} for t in schema.downwards}
 
 
 def column_shares(releases: Sequence[LinkedRelease], setting: Setting) -> dict[tuple[str, str], float]:
