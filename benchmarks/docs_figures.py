@@ -226,7 +226,7 @@ OLDER = "*`mixture` in this table is from before its private search for tables o
 SCRIPTS = (
     *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
     *("fire", "mbi_fit", "synmeter", "report_time", "figure1"),
-    *("priors_beside", "related_floor", "related_learning", "related_priors", "areas"),
+    *("priors_beside", "related_floor", "related_learning", "related_priors", "areas", "verified_roots"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -316,6 +316,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
     "verified-coverage-all": covered,
     "verified-coverage": coverage,
+    "verified-roots-kinds": lambda: import_module("verified_roots").by_kind(stored("verified_roots")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     "parities": partial(of_script, "high_order"),

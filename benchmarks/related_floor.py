@@ -5,9 +5,9 @@
 
 Some roots of the public tables, drawn anew for each seed; epsilon 3.2, delta 1e-6. For each kind of table of two
 columns (related_scores.py) the mean total variation between the real rows and the model's, of both methods.
-`worst` is the largest ratio of both over all kinds: 1 or less holds the floor. With ``--rival-python`` google/dpsynth
-makes the same tables within the same budget (related_rival.py). Needs the public tables beside the checkout. Prints
-Markdown, which docs/related-tables.md holds.
+`worst` is the largest ratio of both over all kinds, with its standard error over seeds: 1 or less holds the floor.
+With ``--rival-python`` google/dpsynth makes the same tables within the same budget (related_rival.py). Needs the public
+tables beside the checkout. Prints Markdown, which docs/related-tables.md holds.
 """
 
 from contextlib import contextmanager
@@ -88,10 +88,21 @@ def markdown(rows: list[Row]) -> str:
             return float(np.mean(results)) if results else None
 
         pairs = {w: (mean("mixture", w), mean("independent", w), mean("dpsynth", w)) for w in KINDS}
-        worst = max((o / i for o, i, _ in pairs.values() if o is not None and i), default=float("nan"))
+        ratios = {w: o / i for w, (o, i, _) in pairs.items() if o is not None and i}
+        worst = max(ratios, key=lambda w: ratios[w], default="root")
         cells = [" / ".join(f"{x:.3f}" for x in pairs[w] if x is not None) or "-" for w in KINDS]
-        lines.append([name, f"{roots:,}", *cells, f"{worst:.2f}"])
+        lines.append([name, f"{roots:,}", *cells, f"{ratios.get(worst, float('nan')):.2f}{spread(some, worst)}"])
     return table(("table", "roots", *KINDS, "worst"), lines)
+
+
+def spread(rows: list[Row], what: str) -> str:
+    """The standard error of the ratio of both methods' means, from their differences by seed."""
+    by = {m: {r["seed"]: r[what] for r in rows if r["method"] == m and what in r} for m in ("mixture", "independent")}
+    both = sorted(by["mixture"].keys() & by["independent"].keys())
+    if len(both) < 2:
+        return ""
+    off = np.array([by["mixture"][s] - by["independent"][s] for s in both])
+    return f" ± {off.std(ddof=1) / len(off) ** 0.5 / np.mean([by['independent'][s] for s in both]):.2f}"
 
 
 def main(given) -> None:

@@ -1,13 +1,18 @@
-"""Related tables of many rows: seconds and peak memory of the whole command, from Parquet files to a release.
+"""Related tables of many rows: seconds and peak memory of the whole command, from files or a database to a release.
 
     python benchmarks/related_large.py [--roots 1000000] [--children 5] [--columns 12] [--epsilon 3.2] [--runs 1]
+                                       [--kind parquet|csv|postgres]
 
 Makes as many roots, each with up to twice ``--children`` rows below it, both tables with ``--columns`` columns that
 depend on each other and across the tables; runs ``synth run`` on them as a process of its own. ``--folder`` keeps
-them, or takes those that are there. Prints Markdown, writes benchmarks/results/related_large.json.
+them, or takes those that are there. ``postgres``: in a PostgreSQL that is started for it, whose own memory is not
+counted; of either kind the last runs stay in the file. Prints Markdown, writes benchmarks/results/related_large.json.
 """
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from markdown_tables import filled
 from public_tables import SYNTH
-from runner import Row, spent, start, write
+from runner import Row, read, spent, start, write
 
 SIZES = (2, 3, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40)  # categories of the columns, in turn
 CLASSES = 16  # of roots, which columns of both tables follow
@@ -68,10 +73,34 @@ def make(folder: Path, *, roots: int, children: int, columns: int, kind: str) ->
     (folder / "schema.json").write_text(json.dumps(schema))
 
 
-def run(folder: Path, epsilon: float) -> Row:
+@contextmanager
+def given_as(folder: Path, kind: str) -> Iterator[list]:
+    """The words that name the tables: their folder, or a database that has them as text."""
+    if kind != "postgres":
+        yield [folder]
+        return
+    from tests.engines import QUOTED, Engine, postgres_server
+
+    with postgres_server(Path("/tmp") / f"facsimile-large-{os.getpid()}", "-c fsync=off") as (port, _):
+        address = f"postgres://steward:{QUOTED}@127.0.0.1:{port}/postgres"
+        connection = Engine(address, writing=True).backend.con
+        for path in sorted(folder.glob("*.csv")):
+            with connection.cursor() as cursor, path.open("rb") as rows:
+                header = rows.readline().decode().strip()
+                named = [n.strip('"') for n in header.split(",")]
+                cursor.execute(f'CREATE TABLE "{path.stem}" ({", ".join(f"{n} text" for n in named)})')
+                with cursor.copy(f'COPY "{path.stem}" FROM STDIN WITH (FORMAT csv)') as copy:
+                    while block := rows.read(1 << 20):
+                        copy.write(block)
+        connection.commit()
+        connection.close()
+        yield ["--source", address]
+
+
+def run(folder: Path, tables: list, epsilon: float) -> Row:
     """One command: what it took."""
     with TemporaryDirectory() as out:
-        words = [*SYNTH, "run", folder, "--schema", folder / "schema.json", "--epsilon", epsilon, "--delta", 1e-6]
+        words = [*SYNTH, "run", *tables, "--schema", folder / "schema.json", "--epsilon", epsilon, "--delta", 1e-6]
         words += ["--out", f"{out}/release", "--ledger", f"{out}/ledger.sqlite", "--json"]
         cost, said = spent(*words)
     return cost | {"rows": json.loads(said)["num_rows"]}
@@ -85,14 +114,17 @@ def main(given) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "schema.json").exists():
             make(folder, children=given.children, **about)
-        results = [{**about, "epsilon": given.epsilon, **run(folder, given.epsilon)} for _ in range(given.runs)]
+        with given_as(folder, given.kind) as tables:
+            results = [
+                {**about, "epsilon": given.epsilon, **run(folder, tables, given.epsilon)} for _ in range(given.runs)
+            ]
     sizes = [" + ".join(f"{n:,} {t}" for t, n in r["rows"].items()) for r in results]
     rows = [r | {"size": s, "gib": r["peak_mib"] / 1024} for r, s in zip(results, sizes, strict=True)]
     cells = "{size}|{seconds:.0f}|{cpu_seconds:.0f}|{gib:.2f} GiB"
     print(filled(rows, "rows|seconds|seconds of processor|peak memory", cells))
-    write(given.json, results)
+    write(given.json, [r for r in read(given.json, []) if r["kind"] != given.kind] + results)
 
 
 if __name__ == "__main__":
     usual = {"roots": 1_000_000, "children": 5, "columns": 12, "epsilon": 3.2, "runs": 1}
-    start(main, json="related_large", kind=("parquet", "csv"), folder=Path, **usual)
+    start(main, json="related_large", kind=("parquet", "csv", "postgres"), folder=Path, **usual)

@@ -40,7 +40,8 @@ def audit(
         bool, typer.Option("--whole", help="Attack whole runs, from the file to all that they write.")
     ] = False,
     related: Annotated[
-        bool, typer.Option("--related", help="With --whole: related tables, a root with all its children.")
+        bool,
+        typer.Option("--related", help="With --whole: related tables, and persons who keep their rows."),
     ] = False,
     only: Annotated[list[str] | None, typer.Option("--only", help="With --whole: one canary; repeatable.")] = None,
     source: Annotated[

@@ -107,15 +107,15 @@ def _of_trees(features: TreeScore, forest: Forest, pitch: float) -> np.ndarray:
     """
     rows, roots = forest.rows(features.table, features.places), forest.roots(features.table)
     order, most = np.argsort(roots, kind="stable"), floor((ALLOWED / pitch) ** 2)
-    step = max(HELD // (features.dim * int(np.bincount(roots, minlength=1).max())), 1) if len(roots) else 1
+    wide = len(features.whitening)
+    step = max(HELD // (wide * int(np.bincount(roots, minlength=1).max())), 1) if len(roots) else 1
     total = np.zeros(features.dim, dtype=np.int64)
     for first in range(0, forest.num_roots if len(roots) else 0, step):
         some = order[slice(*np.searchsorted(roots, [first, first + step], sorter=order))]
         own = on_lattice(features.of({n: p[some] for n, p in rows.items()}), pitch, most=most)
-        sums = np.zeros((min(step, forest.num_roots - first), features.dim), dtype=np.int64)
+        sums = np.zeros((min(step, forest.num_roots - first), wide), dtype=np.int64)
         np.add.at(sums, roots[some] - first, own)
-        released = sums.T * pitch
-        total += on_lattice((released * features.factor(released)).T, pitch, most=most).sum(0)
+        total += on_lattice(features.of_roots(sums.T * pitch).T, pitch, most=most).sum(0)
     return total
 
 

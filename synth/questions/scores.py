@@ -141,6 +141,7 @@ class Score:
 class TreeScore(Score):
     """Of related tables: the contributions of one root's rows, summed, shortened to length ``most``, divided by it.
 
+    ``squared``: of that vector the squared length, one number from 0 to 1, which tells how alike a root's rows are.
     ``table``: whose rows they are; ``places``: by column of the score where it lies (``questions.place``), there or in
     a table above. Errors: ValueError for a length that is not positive and finite.
     Privacy: public only.
@@ -149,11 +150,22 @@ class TreeScore(Score):
     table: str
     places: Mapping[str, str]
     most: float
+    squared: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.most <= MOST:
             raise ValueError("a positive, finite length of a root's sum is needed")
+
+    @property
+    def dim(self) -> int:
+        """Number of features of a root."""
+        return 1 if self.squared else super().dim
+
+    def of_roots(self, sums: np.ndarray) -> np.ndarray:
+        """The features of roots with such sums of their rows' numbers, (dim, roots)."""
+        shortened = sums * self.factor(sums)
+        return _squares(shortened)[None, :] if self.squared else shortened
 
     def factor(self, sums: np.ndarray) -> np.ndarray:
         """By what each root's sum, of ``sums`` (dim, roots), is multiplied, (roots,)."""

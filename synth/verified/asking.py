@@ -26,6 +26,8 @@ LEVEL = 0.95
 class VerifiedQuestions(Method):
     """Sums at public coefficients, for each question in two steps; questions share the budget evenly.
 
+    Of related tables it is asked before how alike a root's rows are.
+
     **Guarantee**: asks within ``setting.mu``; between the steps it sees releases only.
 
     Privacy: released answers only.
@@ -42,6 +44,10 @@ class VerifiedQuestions(Method):
         for i, planned in enumerate(self.planned):
             own: list[EmbeddingRelease] = []
             sigma = self._sigma(planned, setting)
+            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
+            if first is not None:
+                releases.append(ask(first))
+                planned = planned.likened(releases[-1])
             for step in range(len(planned.shares())):
                 done = [measured(r) for r in own]
                 own.append(ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
@@ -53,6 +59,9 @@ class VerifiedQuestions(Method):
         """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
         for i, planned in enumerate(self.planned):
             sigma = self._sigma(planned, setting)
+            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
+            if first is not None:
+                ask(first)
             for step in range(len(planned.shares())):
                 ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
 
@@ -63,7 +72,7 @@ class VerifiedQuestions(Method):
     def parted(self, releases: Sequence[EmbeddingRelease]) -> list[list[EmbeddingRelease]]:
         """The releases of each question."""
         rest = list(releases)
-        return [[rest.pop(0) for _ in planned.shares()] for planned in self.planned]
+        return [[rest.pop(0) for _ in range(planned.asks())] for planned in self.planned]
 
 
 def answer(planned: Planned, releases: Sequence[EmbeddingRelease], synthetic: Mapping[str, float]) -> dict[str, Any]:
@@ -72,6 +81,8 @@ def answer(planned: Planned, releases: Sequence[EmbeddingRelease], synthetic: Ma
     An interval counts noise, sampling and clipping, and is for the population that the rows are a sample of;
     ``table_low`` and ``table_high`` are for the value that the private table itself has.
     """
+    if planned.rebuilt is not None:
+        planned, releases = planned.likened(releases[0]), releases[1:]
     result = solved(planned.law, [measured(r) for r in releases])
     score = releases[0].question.features
     terms = described(planned, result, synthetic)

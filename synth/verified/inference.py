@@ -13,6 +13,7 @@ from synth.verified.survival import SurvivalLaw
 # How far the synthetic rows may misjudge what clipping cuts off (docs/verified.md): a part of its sum, and so many
 # deviations of a sum of as many independent rows.
 MISFIT, SPREAD = 0.2, 1.8
+MISFIT_OF_ROOTS = 0.5  # of what shortening a root's sum cuts off too, whose rows may be less alike than by chance
 ROUGH = 30.0  # rows by which the number of those that tell of a coefficient may be off, in a release at epsilon 1
 AnyLaw = Law | SurvivalLaw
 ROUNDS, HALVINGS, CLOSE = 25, 6, 1e-3
@@ -221,7 +222,10 @@ def expected(
     both = np.einsum("ij,ji->i", to, last.cross) - mean * last.plain_mean / total
     apart = sampling - 2 * both + last.plain - last.plain_mean**2 / total
     loose = np.einsum("ij,jk,ik->i", to, last.cut_spread, to)
-    spread, misfit = (0.0, min(ROUGH / max(law.mass, 1.0), 1.0)) if law.exact else (SPREAD, MISFIT)
+    several = isinstance(law, Law) and law.unit is not None
+    spread, misfit = SPREAD, MISFIT_OF_ROOTS if several else MISFIT
+    if law.exact:
+        spread, misfit = 0.0, min(ROUGH / max(law.mass, 1.0), 1.0)
     clipping = law.alike * spread**2 * np.maximum(loose, 0.0) + (misfit * (to @ last.cut)) ** 2
     noise = np.einsum("ij,jk,ik->i", slope, inverse, slope)
     return Estimate(

@@ -52,16 +52,21 @@ class Law:
         *,
         unit: np.ndarray | None = None,
         units: float | None = None,
+        likeness: float = 0.0,
         bent: bool = True,
     ) -> "Law":
         """The law of synthetic rows (positions by column) that stand for ``total`` real ones, of ``units`` roots.
 
+        ``likeness``: the part of the roots whose rows are all equal to one of them, drawn at random.
         ``bent``: whether it is to be bent; else it is as analysed, to the last row.
         """
+        size = len(next(iter(rows.values())))
+        each = np.full(size, total / max(size, 1))
+        if unit is not None and likeness > 0:
+            rows, unit, each = _likened(rows, unit, each, likeness)
         x, y, here = template.design(rows)
         there = here > 0
-        w = np.full(int(there.sum()), total / max(len(y), 1))
-        x, y = x[:, there], y[there]
+        x, y, w = x[:, there], y[there], each[there]
         tilted = bent and template.link == LINEAR and unit is None and len(w) > 0 and bool(np.isin(y, (0.0, 1.0)).all())
         tilted = tilted and bool(np.isin(x, (0.0, 1.0)).all()) and saturated(x)
         if tilted:
@@ -149,8 +154,18 @@ class Law:
             return released @ (self.z * (w * (y - mean(self.bent_as, (self.beta + shift) @ self.z)))).T
         turned = score.whitening @ self.x
         r, length = score.residuals(self.x, y), np.sqrt((turned**2).sum(0))
-        inside = np.abs(r) * length <= score.clip
-        return (turned * (w * inside / score.clip)) @ self.z.T
+        inside = turned * ((np.abs(r) * length <= score.clip) / score.clip)
+        if self.unit is not None and isinstance(score, TreeScore):
+            inside = self._shortened(score, inside, score.clipped(self.x, y, np.ones_like(w)))
+        return (inside * w) @ self.z.T
+
+    def _shortened(self, score: TreeScore, moves: np.ndarray, released: np.ndarray) -> np.ndarray:
+        """What of the rows' moves (dim, N) remains of a root's sum: of one that is too long nothing along it."""
+        sums = np.add.reduceat(released, self._starts, axis=1)
+        longer = np.sqrt((sums**2).sum(0)) > score.most
+        along = np.where(longer, sums * score.factor(sums), 0.0)  # of length one
+        along, factor = np.repeat(along, self._sizes, axis=1), np.repeat(score.factor(sums), self._sizes)
+        return factor * (moves - along * (along * moves).sum(0))
 
     def contributions(self, score: Score, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row's part of the sums, (dim, N), and its weight, under the bent law."""
@@ -177,11 +192,16 @@ class Law:
         """Contributions (dim, N) of weight w as those of independent units of the unbent law's weight, (dim, units)."""
         if self.unit is None or not len(w):
             return parts
-        return np.add.reduceat(parts * (w / self.w[0]), self._starts, axis=1)
+        return np.add.reduceat(parts * (w / self.w), self._starts, axis=1)
+
+    def squared(self, score: TreeScore) -> float:
+        """The sum of the squared lengths of the roots' shortened sums, of the unbent law."""
+        released, w = self.contributions(score, np.zeros_like(self.beta))
+        return float((self.together(released, w) ** 2).sum(0) @ self.apart(w))
 
     def apart(self, w: np.ndarray) -> np.ndarray:
         """The weights of these units."""
-        return w if self.unit is None or not len(w) else np.full(len(self._starts), self.w[0])
+        return w if self.unit is None or not len(w) else self.w[self._starts]
 
     def influences(self, shift: np.ndarray) -> np.ndarray:
         """By how much a row moves the plain analysis' coefficients, (p, N)."""
@@ -256,7 +276,9 @@ class Law:
         """What a row adds to a sum of counts: one; less where a root's rows are shortened together."""
         if not isinstance(score, TreeScore):
             return 1.0
-        return float(self.contributions(score, np.zeros(1))[0].sum() / len(self.w)) if len(self.w) else 1 / score.most
+        if not len(self.w):
+            return 1 / score.most
+        return float((self.contributions(score, np.zeros(1))[0] @ self.w).sum() / self.mass)
 
     def contributed(self, score: Score) -> np.ndarray:
         """Each row's part of the sums before a root's are shortened, in clips, (dim, N), of the unbent law."""
@@ -300,6 +322,21 @@ class Law:
         shifted = 1 / (1 + np.exp(-(np.log(below / (1 - below)) + shift)))
         size = mass / score.clip
         return np.array([size * (score.level - shifted)]), np.array([[-size * shifted * (1 - shifted)]])
+
+
+def _likened(
+    rows: Mapping[str, np.ndarray], unit: np.ndarray, each: np.ndarray, likeness: float
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """The rows with their weights times 1 - ``likeness``, and behind them roots of equal rows, in its part."""
+    starts = np.flatnonzero(np.diff(unit, prepend=-1))
+    sizes = np.diff(starts, append=len(unit))
+    rng = np.random.default_rng(0)  # of public rows
+    source = np.repeat(starts + (rng.random(len(starts)) * sizes).astype(np.int64), sizes)
+    if likeness >= 1:
+        return {n: v[source] for n, v in rows.items()}, unit, each
+    both = {n: np.concatenate([v, v[source]]) for n, v in rows.items()}
+    weights = np.concatenate([each * (1 - likeness), each * likeness])
+    return both, np.concatenate([unit, unit + (unit[-1] + 1 if len(unit) else 0)]), weights
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:

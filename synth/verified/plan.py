@@ -1,6 +1,6 @@
 """How a question is asked for a given noise: clip, whitening and steps, chosen on the synthetic rows alone."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -26,6 +26,8 @@ from synth.verified.law import Law, free
 from synth.verified.survival import SurvivalLaw
 
 STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where the first one points
+ALIKE = 0.1  # part of the budget of a question about rows of roots that first asks how alike these are
+SURE = 2.0  # deviations of noise by which they are taken to be more alike than that says
 CLIPS = np.geomspace(1.5, 40.0, 16)  # in deviations of one number of a row's whitened contribution
 TRIED = 15_000  # synthetic rows on which clips are compared
 LENGTHS = 5  # of a root's sum, from one row's to what all its rows may have, that are compared
@@ -46,12 +48,17 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Planned:
-    """A question with the synthetic rows' law of it. ``retained``: the coefficients that these rows tell apart."""
+    """A question with the synthetic rows' law of it. ``retained``: the coefficients that these rows tell apart.
+
+    ``rebuilt``: of related tables both laws where a given part of the roots has equal rows (``Law.of``); None where no
+    root has several.
+    """
 
     question: Question
     retained: tuple[int, ...]
     law: AnyLaw
     small: AnyLaw
+    rebuilt: Callable[[float], tuple[Law, Law]] | None = None
     clips: dict[float, Cut] = field(default_factory=dict)
     looked: dict[Cut, Moments] = field(default_factory=dict)
 
@@ -82,11 +89,18 @@ class Planned:
         step = max(len(here) // TRIED, 1)
         some = slice(None, None, step) if unit is None else unit % step == 0  # whole roots
         few = {n: v[some] for n, v in rows.items() if n in score.columns}
-        law = Law.of(score, rows, total, unit=unit, units=units)
-        small = law
-        if len(free(score, few)) == len(remaining):
-            small = Law.of(score, few, total, unit=None if unit is None else unit[some], units=units)
-        return cls(question=question, retained=remaining, law=law, small=small)
+        enough = len(free(score, few)) == len(remaining)
+
+        def laws(likeness: float) -> tuple[Law, Law]:
+            law = Law.of(score, rows, total, unit=unit, units=units, likeness=likeness)
+            if not enough:
+                return law, law
+            below = None if unit is None else unit[some]
+            return law, Law.of(score, few, total, unit=below, units=units, likeness=likeness)
+
+        law, small = laws(0.0)
+        several = isinstance(score, TreeScore) and score.most > 1
+        return cls(question=question, retained=remaining, law=law, small=small, rebuilt=laws if several else None)
 
     @classmethod
     def _of_survival(cls, question: Question, rows: Mapping[str, np.ndarray], total: float) -> "Planned":
@@ -104,7 +118,41 @@ class Planned:
 
     def shares(self) -> tuple[float, ...]:
         """The steps' parts of the budget."""
-        return (1.0,) if self.law.template.link == COUNT else STEPS
+        rest = 1.0 if self.rebuilt is None else 1 - ALIKE
+        return tuple(rest * part for part in ((1.0,) if self.law.template.link == COUNT else STEPS))
+
+    def asks(self) -> int:
+        """How many sums are asked for in all."""
+        return len(self.shares()) + (self.rebuilt is not None)
+
+    def alikeness(self, sigma: float, purpose: str) -> Embedding | None:
+        """What is asked first where roots have several rows; ``sigma`` as of a step."""
+        if self.rebuilt is None:
+            return None
+        score = replace(self._telling, squared=True)
+        return Embedding(purpose=purpose, features=score, sigma=sigma / ALIKE**0.5)
+
+    def likened(self, release: EmbeddingRelease) -> "Planned":
+        """The plan where roots' rows are as alike as the answer says, and by ``SURE`` deviations of its noise more."""
+        assert self.rebuilt is not None
+        apart, equal = (law.squared(self._telling) for law in self._ends)
+        reported = float(release.values[0]) + SURE * release.question.sigma
+        likeness = min(max((reported - apart) / max(equal - apart, 1e-9), 0.0), 1.0)
+        law, small = self.rebuilt(likeness)
+        return replace(self, law=law, small=small, clips={}, looked={})
+
+    @cached_property
+    def _ends(self) -> tuple[Law, Law]:
+        """The laws of rows as alike as the synthetic ones, and of roots whose rows are equal."""
+        assert self.rebuilt is not None
+        return self.rebuilt(0.0)[1], self.rebuilt(1.0)[1]
+
+    @cached_property
+    def _telling(self) -> TreeScore:
+        """The sum, so cut that its squared lengths differ most between the synthetic rows and equal ones."""
+        apart, equal = self._ends
+        scores = [s for s in (cut.of(self._asked) for cut in self._cuts) if isinstance(s, TreeScore)]
+        return max(scores, key=lambda s: equal.squared(s) - apart.squared(s))
 
     def cut(self, sigma: float) -> Cut:
         """Where contributions are cut, where one sum has noise of ``sigma`` times that."""

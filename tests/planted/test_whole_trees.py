@@ -1,14 +1,17 @@
 """The audit of the whole way with related tables: planted faults are found, sound runs are not."""
 
+import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.evaluate.audit import audit_whole, chosen_trees, trees
+from synth.evaluate.audit import audit_whole, chosen_trees, persons_canaries, trees
 from synth.evaluate.audit.canaries import one_run
 from synth.generators.nested_mixture.fit import Options
 from synth.generators.nested_mixture.generator import Nested
 from synth.mechanisms import linked
+from synth.pipeline import read_rows
 from synth.privacy.relation import Relation
+from synth.sources.persons_tables import persons_and_rows
 from synth.sources.rows import linking
 from tests.planted.suspects import swapped
 from tests.planted.walks import once, reported_alike, uncovered
@@ -28,18 +31,35 @@ def test_what_no_noise_covers_is_equal_on_neighbouring_folders(canary):
     reported_alike(canary, least=100)
 
 
+@pytest.mark.parametrize("canary", persons_canaries(), ids=lambda c: c.name)
+def test_what_no_noise_covers_is_equal_where_a_person_with_all_rows_is_added(canary):
+    reported_alike(canary, least=60)
+
+
 def heavy(question, rows):
     """Children weigh one each, whatever their root has: a root with five moves a table by five."""
     return [total * 40 for total in COUNTED(question, rows)]
 
 
-def test_noise_that_is_too_small_for_what_a_root_moves_is_found():
+@pytest.mark.parametrize("name", ["a root with all its children", "a person with many rows"])
+def test_noise_that_is_too_small_for_what_a_unit_moves_is_found(name):
     """The stated noise is a fortieth of what such counts need: every run tells it."""
     with swapped(linked, "exact", heavy):
-        result = audit_whole(
-            "mixture", draws=24, confidence=0.9, canaries=chosen_trees(["a root with all its children"])
-        )
+        result = audit_whole("mixture", draws=24, confidence=0.9, canaries=chosen_trees([name]))
     assert result.violated, result.in_words()
+
+
+def test_a_word_about_persons_whose_own_values_differ_is_noticed():
+    """Planted: a message that says how many values of the persons' own column there are."""
+
+    def reported(rows):
+        print(f"{len(np.unique(rows.positions['group']))} values")
+        return persons_and_rows(rows)
+
+    canary = chosen_trees(["a person whose own values differ"])[0]
+    with swapped(read_rows, "persons_and_rows", reported):
+        one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
+    assert uncovered(one) != uncovered(other)
 
 
 @pytest.mark.parametrize("method", ["mixture", "independent"])

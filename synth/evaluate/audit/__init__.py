@@ -11,7 +11,8 @@ from synth.evaluate.audit.neighbours import Pair, worst_pair
 from synth.evaluate.audit.runs import RunParts
 from synth.evaluate.audit.whole import WholeAudit, audit_whole
 from synth.evaluate.audit.whole_canaries import Canary, chosen, standard
-from synth.evaluate.audit.whole_trees import TreeCanary, chosen_trees, trees
+from synth.evaluate.audit.whole_persons import chosen_trees, persons_canaries
+from synth.evaluate.audit.whole_trees import TreeCanary, trees
 
 __all__ = [
     "NOISES",
@@ -32,6 +33,7 @@ __all__ = [
     "compared",
     "noise_audit",
     "noise_curves",
+    "persons_canaries",
     "release_audit",
     "standard",
     "strategy_view",

@@ -26,6 +26,7 @@ from synth.pipeline import run as pipeline
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
 from synth.schema.dataset import Dataset
+from synth.schema.persons import PersonsTable, taken
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge
@@ -71,6 +72,11 @@ class Ticket:
     relation: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def tree(self) -> bool:
+        """Whether rows belong to roots, or to persons who keep them."""
+        return isinstance(taken(self.schema), Dataset)
+
 
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
     """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
@@ -96,7 +102,7 @@ def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Obse
     }
     numbers: dict[str, float] = {}
     _look(place, retained, numbers, texts)
-    reported_of = _tables_and_answers if isinstance(ticket.schema, Dataset) else _table_and_answers
+    reported_of = _tables_and_answers if ticket.tree else _table_and_answers
     answers = reported_of(place / "out", numbers) if code == 0 else None
     for path in place.iterdir():
         if path.name not in retained and not path.name.startswith("ledger."):
@@ -142,9 +148,7 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 rows=rows,
                 reporter=report,
                 steward_log=place / "job" / "steward.json",
-                questions=SMALL
-                if isinstance(ticket.schema, Dataset)
-                else None,  # a smaller model: that is past all rows
+                questions=SMALL if ticket.tree else None,  # a smaller model: that is past all rows
             )
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
@@ -205,13 +209,13 @@ def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | No
     The first counts of every table are asked for before anything is known of the rows.
     """
     stored = folder.load_release(out, tree=True)
-    for name, schema in stored.schema.tables.items():
+    for name, schema in stored.schema.written.items():
         table = pd.read_csv(out / f"{name}.csv", dtype=str, keep_default_na=False)
         numbers[f"rows of {name}"] = float(len(table))
         for column in schema.measured():
             numbers |= {f"{name}.{column} = {v}": float(n) for v, n in table[column].value_counts().items()}
-        if (key := stored.schema.key_above(name)) is not None:
-            sizes = table.groupby(list(key.columns)).size().value_counts()
+        if keys := _keys(stored.schema, name):
+            sizes = table.groupby(keys).size().value_counts()
             numbers |= {f"parents with {n} rows of {name}": float(many) for n, many in sizes.items()}
     first = [
         r for r in stored.releases if r.question.view == "rows" and all(len(m.bins) == 1 for m in r.question.marginals)
@@ -223,6 +227,14 @@ def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | No
         if m.sigma >= LEAST_SIGMA
     ]
     return np.concatenate(parts) if parts else None
+
+
+def _keys(schema: Dataset, name: str) -> list[str]:
+    """The columns by which a table's rows belong together."""
+    if isinstance(schema, PersonsTable):
+        return [schema.person]
+    key = schema.key_above(name)
+    return list(key.columns) if key is not None else []
 
 
 def _standardised(releases: Any) -> np.ndarray | None:

@@ -247,7 +247,7 @@ def _claim_of_trees(
     """Related tables are asked by Gaussians alone, which the grant's mu bounds. Errors: UsageError."""
     if method != Nested.name or options:
         raise UsageError(f"`related=`: related tables are made by {Nested.name} without options; leave the others out")
-    grant = granted(epsilon, delta, Adjacency(relation=link, unit=canary.schema.root), learning=False)
+    grant = granted(epsilon, delta, Adjacency(relation=link, unit=canary.unit), learning=False)
     return claim_of([GaussianDpEvent(name="all", sensitivity=grant.mu, sigma=1.0)], grant)
 
 

@@ -24,7 +24,7 @@ TEXT = ("text", pa.string())
 def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tuple[Any, str | None]]:
     """One of the canary's tables as what `synth.run` takes, (table, source); in a database it is gone afterwards.
 
-    Of related tables, frames by table, a folder with a file for each.
+    Of related tables, frames by table, a folder with a file for each, or the only one.
 
     ``place``: a folder for files. Errors: InputError where the engine cannot be reached, or makes no table.
     """
@@ -32,7 +32,8 @@ def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tup
         for name, one in table.items():
             (place / "tables").mkdir(exist_ok=True)
             one.to_csv(place / "tables" / f"{name}.csv", index=False)
-        yield place / "tables", None
+        (one, *others) = table
+        yield place / "tables" if others else place / "tables" / f"{one}.csv", None
     elif canary.kind == "postgres":
         assert canary.source is not None
         name = f"facsimile_audit_{secrets.token_hex(6)}"

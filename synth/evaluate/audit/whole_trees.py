@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from synth.errors import UsageError
 from synth.privacy.relation import Relation
 from synth.schema import dataset as datasets
 from synth.schema.dataset import Dataset
+from synth.schema.table import Schema
 
 Cells = Mapping[str, Sequence[str]]
 Tables = Mapping[str, Cells]
@@ -31,6 +31,7 @@ FACTS: dict[str, Any] = {
     ],
 }
 HOMES = 10  # of the root's company
+LONG = 1 << 20  # characters of a key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +56,31 @@ class TreeCanary:
         return FACTS
 
     @property
-    def schema(self) -> Dataset:
+    def schema(self) -> Dataset | Schema:
         """The public schema."""
         return datasets.parse(FACTS)
+
+    @property
+    def unit(self) -> str:
+        """What the unit is named by."""
+        return str(FACTS["keys"][0]["parent"])
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of each table."""
+        return {t: list(facts["columns"]) for t, facts in FACTS["tables"].items()}
 
     def tables(self, relation: Relation) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
         """Both sides, each as frames of text by table."""
         gone = self.instead if relation is Relation.REPLACE_ONE else {}
         one, other = (
-            {t: _joined(t, front.get(t), self.company[t]) for t in self.company} for front in (self.odd, gone)
+            {t: _joined(names, front.get(t), self.company[t]) for t, names in self.columns.items()}
+            for front in (self.odd, gone)
         )
         return one, other
 
 
-def _joined(table: str, front: Cells | None, company: Cells) -> pd.DataFrame:
-    columns = list(FACTS["tables"][table]["columns"])
+def _joined(columns: Sequence[str], front: Cells | None, company: Cells) -> pd.DataFrame:
     return pd.DataFrame({n: [*(front or {}).get(n, ()), *company[n]] for n in columns}, dtype=str)
 
 
@@ -122,15 +133,6 @@ def trees() -> list[TreeCanary]:
     ]
 
 
-def chosen_trees(names: Sequence[str]) -> list[TreeCanary]:
-    """The canaries of these names; all without any. Errors: UsageError for a name that none has."""
-    listed = trees()
-    unknown = [n for n in names if n not in {c.name for c in listed}]
-    if unknown:
-        raise UsageError(f"`only={unknown[0]}`: no such canary; choose among {'; '.join(c.name for c in listed)}")
-    return [c for c in listed if not names or c.name in names]
-
-
 def _company() -> dict[str, dict[str, list[str]]]:
     """Ordinary homes of two people with a visit each."""
     result: dict[str, dict[str, list[str]]] = {}
@@ -163,7 +165,7 @@ def _twice() -> dict[str, dict[str, list[str]]]:
 
 def _unreadable() -> dict[str, dict[str, list[str]]]:
     """A root whose cells no schema knows, one key of a mebibyte, one empty, and children whose own keys repeat."""
-    long = "CANARY " + "k" * (1 << 20)
+    long = "CANARY " + "k" * LONG
     return {
         "homes": {"home": [long], "kind": ["=CANARY()"]},
         "people": {

@@ -1,0 +1,232 @@
+"""Questions about rows of roots: do intervals cover where the release hides how alike a root's rows are?
+
+    python benchmarks/verified_roots.py [--tables equal,bank,hospital,persons] [--methods independent] [--samples 12]
+                                        [--epsilons 0.1,0.5,1] [--answers 2] [--roots 2000]
+
+So many roots of the tables of related_cases.py are drawn with replacement ``--samples`` times, with all below them; of
+``equal``, homes of one to five persons, all rows of a home are equal. A release at epsilon 1 is made of each sample,
+and seven questions are answered ``--answers`` times each, in three ways: roots' rows are taken to be as alike as in the
+release (`release`), equal (`equal`), or as a tenth of the question's budget tells (`asked`, what the product does).
+Counted are intervals that cover the population's value, and those that cover the sample's own; `width` is the median
+width by that of sampling alone, at rows as alike as they are. Prints Markdown, which docs/verified.md holds; writes
+benchmarks/results/verified_roots.json.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markdown_tables import table
+from related_cases import Case, bank, hospital, persons
+from runner import Row, grid, measured, start
+
+import synth
+from synth.generators.base import Setting
+from synth.mechanisms import embeddings
+from synth.pipeline import verified_trees as trees
+from synth.pipeline.verified import Questions
+from synth.privacy.accounting.gaussian import calibrate
+from synth.privacy.noise import SystemNoise
+from synth.sources.rows.forest import Forest
+from synth.verified.asking import VerifiedQuestions, answer
+from synth.verified.law import Law
+from synth.verified.plan import Planned
+
+DELTA, NEAR = 1e-5, 1e-9
+Sample = tuple[tuple[Planned, ...], Forest, Forest]
+WAYS = ("release", "equal", "asked")
+KINDS = ("count", "share", "mean", "quantile", "difference", "linear", "logistic")
+
+
+def equal() -> Case:
+    """Homes of one to five persons whose rows are all equal."""
+    rng, many = np.random.default_rng(5), 20_000
+    area, size = rng.choice(["a", "b"], many, p=[0.6, 0.4]), rng.integers(1, 6, many)
+    homes = pd.DataFrame({"id": np.arange(many).astype(str), "area": area})
+    age = np.clip(np.rint(40 + 15 * rng.standard_normal(many) + 5 * (area == "b")), 0, 99).astype(int).astype(str)
+    ill = np.where(rng.random(many) < 0.1 + 0.004 * age.astype(int), "yes", "no")
+    owner = np.repeat(np.arange(many), size)
+    below = pd.DataFrame({"id": homes.id.to_numpy()[owner], "age": age[owner], "ill": ill[owner]})
+    named = {"a": {"type": "identifier"}, "c": {"type": "categorical"}, "n": {"type": "integer", "min": 0, "max": 99}}
+    columns = {
+        "homes": {"id": named["a"], "area": named["c"] | {"categories": ["a", "b"]}},
+        "persons": {"id": named["a"], "age": named["n"], "ill": named["c"] | {"categories": ["no", "yes"]}},
+    }
+    key = {"parent": "homes", "child": "persons", "columns": ["id"], "most_children": 5}
+    schema = {"dataset": "equal", "tables": {t: {"columns": c} for t, c in columns.items()}, "keys": [key]}
+    return Case("equal", {"homes": homes, "persons": below}, schema)
+
+
+CASES = {"equal": equal, "bank": bank, "hospital": hospital, "persons": persons}
+# of each case the rows asked about: a number, a category with a value, a column above with two groups
+ASKED = {
+    "equal": ("persons", "age", "ill", "yes", "homes.area", ["a", "b"]),
+    "bank": ("orders", "amount", "k_symbol", "SIPO", "accounts.frequency", ["POPLATEK MESICNE", "POPLATEK TYDNE"]),
+    "hospital": ("stays", "time_in_hospital", "insulin", "No", "patients.gender", ["Female", "Male"]),
+    "persons": ("persons", "born", "gender", "F", "accounts.frequency", ["POPLATEK MESICNE", "POPLATEK TYDNE"]),
+}
+
+
+def questions(name: str) -> list[dict[str, Any]]:
+    """One of each kind."""
+    rows, number, column, value, above, groups = ASKED[name]
+    parts: list[dict[str, Any]] = [
+        {"where": {column: value}},
+        {"of": {column: value}},
+        {"column": number},
+        {"column": number, "level": 0.5},
+        {"column": number, "by": above, "groups": groups},
+        {"formula": f"{number} ~ C({column}) + C(`{above}`)", "where": {above: "|".join(groups)}},
+        {"formula": f"{column} ~ {number}", "positive": value},
+    ]
+    return [{"table": rows, "kind": kind, **part} for kind, part in zip(KINDS, parts, strict=True)]
+
+
+def forest(case: Case, folder: Path) -> Forest:
+    """The tables as a curator has them."""
+    folder.mkdir(exist_ok=True)
+    for name, rows in case.tables.items():
+        rows.to_csv(folder / f"{name}.csv", index=False)
+    return trees.released(folder, synth.app_api.parse_related(case.schema))
+
+
+def drawn(case: Case, roots: int, seed: int) -> Case:
+    """So many of its roots with all below them, drawn with replacement, under new keys."""
+    parent, child, (column,) = case.key["parent"], case.key["child"], case.key["columns"]
+    upper = case.tables[parent].sample(roots, replace=True, random_state=seed).reset_index(drop=True)
+    new = upper[[column]].assign(new=[f"r{i}" for i in range(roots)])
+    below = case.tables[child].merge(new, on=column).drop(columns=column).rename(columns={"new": column})
+    other = [n for n in below if case.schema["tables"][child]["columns"][n]["type"] == "identifier" and n != column]
+    below = below.assign(**{n: np.arange(len(below)).astype(str) for n in other})
+    upper = upper.assign(**{column: new["new"]})
+    return Case(case.name, {parent: upper, child: below[list(case.tables[child])]}, case.schema)
+
+
+@cache
+def population(name: str) -> tuple[Case, Forest]:
+    """The whole tables."""
+    case = CASES[name]()
+    with TemporaryDirectory() as folder:
+        return case, forest(case, Path(folder) / "all")
+
+
+def own_of(planned: Planned, rows: Forest) -> np.ndarray:
+    """What the analysis of these tables alone comes to, (p,)."""
+    positions, _ = trees.rows_of(rows, planned.law.template)
+    law = Law.of(planned.law.template, positions, float(len(next(iter(positions.values())))), bent=False)
+    return law.coefficients(np.zeros_like(law.beta))
+
+
+@contextmanager
+def sampled(name: str, method: str, seed: int, roots: int) -> Iterator[Sample]:
+    """The plans of all questions on a release of a sample, the sample and the population."""
+    case, everybody = population(name)
+    with TemporaryDirectory() as scratch:
+        place, own = Path(scratch), drawn(case, roots, seed)
+        rows, schema = forest(own, place / "rows"), synth.app_api.parse_related(case.schema)
+        how = {"method": method, "ledger": place / "l.sqlite", "out": place / "release", "delta": DELTA}
+        synth.run(place / "rows", schema=schema, epsilon=1.0, **how)
+        yield Questions(place / "release", questions(name)).planned, rows, everybody
+
+
+def taken(planned: Planned, way: str) -> Planned:
+    """The plan of one of the three ways."""
+    if way == "asked" or planned.rebuilt is None:
+        return planned
+    law, small = planned.rebuilt(1.0 if way == "equal" else 0.0)
+    return replace(planned, law=law, small=small, rebuilt=None, clips={}, looked={})
+
+
+def covered(place: Sample, epsilon: float, answers: int) -> list[Row]:
+    """Of one sample by way and kind, how many intervals cover, and how wide they are."""
+    plans, rows, everybody = place
+    setting = Setting(schema=None, mu=calibrate(epsilon, DELTA), sensitivity=1.0, signed=1.0)  # type: ignore
+    lines = []
+    for way in WAYS:
+        for whole in plans:
+            plan = taken(whole, way)
+            asked = VerifiedQuestions(planned=(plan,))
+            own, true = own_of(plan, rows), own_of(plan, everybody)
+            if plan.law.template.link == "count":
+                true = true * rows.num_roots / everybody.num_roots
+            line = {"way": way, "kind": str(plan.question.plain["kind"]), "settled": 0, "hits": 0, "table_hits": 0}
+            widths: list[float] = []
+            for _ in range(answers):
+                releases = asked.measure(
+                    lambda q: embeddings.answer(q, rows, SystemNoise()), setting, progress=lambda _: None
+                )
+                for name, term in answer(plan, releases, {})["terms"].items():
+                    if term["estimate"] is None:
+                        continue
+                    j = plan.names.index(plan.question.shown[name])
+                    line["settled"] += 1
+                    line["hits"] += bool(term["low"] - NEAR <= true[j] <= term["high"] + NEAR)
+                    line["table_hits"] += bool(term["table_low"] - NEAR <= own[j] <= term["table_high"] + NEAR)
+                    widths.append((term["high"] - term["low"]) / float(whole.sampling[j] ** 0.5))
+            lines.append(line | {"width": float(np.median(widths or [np.nan]))})
+    return lines
+
+
+def pooled(lines: list[Row]) -> list[Row]:
+    """By way and kind the sums over samples, and the median width."""
+    result = []
+    for way, kind in dict.fromkeys((r["way"], r["kind"]) for r in lines):
+        some = [r for r in lines if (r["way"], r["kind"]) == (way, kind)]
+        sums = {n: sum(r[n] for r in some) for n in ("settled", "hits", "table_hits")}
+        widths = [r["width"] for r in some if r["settled"]]
+        result.append({"way": way, "kind": kind} | sums | {"width": float(np.median(widths)) if widths else None})
+    return result
+
+
+@contextmanager
+def samples(name: str, method: str, many: int, roots: int) -> Iterator[list[Sample]]:
+    """All of them."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(sampled(name, method, seed, roots)) for seed in range(many)]
+
+
+def markdown(rows: list[Row], by: tuple[str, ...] = ("table", "epsilon")) -> str:
+    """Shares of intervals that cover, and median widths, of the three ways."""
+    lines = []
+    for values in dict.fromkeys(tuple(r[n] for n in by) for r in rows):
+        cells = []
+        for way in WAYS:
+            some = [r for r in rows if tuple(r[n] for n in by) == values and r["way"] == way]
+            settled = max(sum(r["settled"] for r in some), 1)
+            shares = [100 * sum(r[n] for r in some) / settled for n in ("hits", "table_hits")]
+            cells += [
+                f"{shares[0]:.1f}",
+                f"{shares[1]:.1f}",
+                f"{np.median([r['width'] for r in some if r['width']]):.1f}",
+            ]
+        lines.append([*(f"{v:g}" if isinstance(v, float) else str(v) for v in values), *cells])
+    heads = [f"{w}: {what}" for w in WAYS for what in ("covered, %", "of the table, %", "width")]
+    return table((*by, *heads), lines)
+
+
+def by_kind(rows: list[Row]) -> str:
+    """The same by kind of question."""
+    return markdown(sorted(rows, key=lambda r: (KINDS.index(r["kind"]), r["epsilon"])), ("kind", "epsilon"))
+
+
+def main(given) -> None:
+    """Measures, prints, stores."""
+    lines = measured(
+        given,
+        grid(table=given.tables, method=given.methods, epsilon=given.epsilons),
+        lambda place, cell: pooled([r for one in place for r in covered(one, cell["epsilon"], given.answers)]),
+        prepare=lambda *by: samples(*by, given.samples, given.roots),
+        by=("table", "method"),
+    )
+    print(f"{markdown(lines)}\n\n{by_kind(lines)}")
+
+
+if __name__ == "__main__":
+    usual = {"tables": ["equal", "bank", "hospital", "persons"], "methods": ["independent"], "samples": 12}
+    start(main, json="verified_roots", epsilons=[0.1, 0.5, 1.0], answers=2, roots=2000, **usual)
