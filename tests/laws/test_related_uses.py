@@ -14,7 +14,7 @@ from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
 from synth.pipeline.rehearsal import made_up
-from synth.pipeline.uses import tables_of, with_related_uses, workload
+from synth.pipeline.uses import tables_of, with_uses, workload
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -31,7 +31,7 @@ GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=Fal
 
 def asked(*lines, seed=0):
     """The questions on made-up trees, and the deviation of the tables of two columns about rows, by columns."""
-    facts = with_related_uses(SCHEMA, lines)
+    facts = with_uses(SCHEMA, lines)
     forest, noise, made = made_up(facts, 4000), SeededNoise(seed), []
 
     def ask(question):
@@ -58,7 +58,7 @@ def test_what_is_named_is_told_better_for_the_same_price(line):
 
 
 def test_uses_are_tables_on_one_way_up_the_tree():
-    facts = with_related_uses(SCHEMA, [ABOVE, "predict parts.f", "columns events.n"])
+    facts = with_uses(SCHEMA, [ABOVE, "predict parts.f", "columns events.n"])
     assert workload(facts).tables[0].columns == ("parts.f", "roots.x")
     tables = dict(tables_of(facts))
     assert ("parts.f", "roots.x") in tables["predict parts.f"]
@@ -66,11 +66,14 @@ def test_uses_are_tables_on_one_way_up_the_tree():
     for wrong, said in {
         "roots.x by roots.id": "is an identifier",
         "roots.x by n": "'n' is not among the columns",
-        "events.n ~ roots.x": "no regression",
+        "events.n ~ roots.y": "'roots.y' is not among the columns",
+        "events.n ~ x": "'x' is not among the columns",
+        "events.n ~ roots.id": "must be of one measured column",
+        "events.n ~ events.n": "on both sides",
         "nothing": "is none that is understood",
     }.items():
         with pytest.raises(UsageError, match=said):
-            with_related_uses(SCHEMA, [wrong])
+            with_uses(SCHEMA, [wrong])
     stored = synth.app_api.parse_related(json.loads(facts.to_json()))
     assert stored.uses == facts.uses
 

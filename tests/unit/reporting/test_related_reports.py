@@ -17,7 +17,7 @@ import synth
 from synth.errors import InputError
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.evaluate.related_quality import measure
-from synth.pipeline.uses import with_related_uses
+from synth.pipeline.uses import with_uses
 from synth.release.card import verify
 from synth.report import bundle, related_index, related_publish
 from synth.report.documents import pack
@@ -156,7 +156,7 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
 def test_both_verdicts_speak_of_named_uses(made):
     release, real, _ = made
     lines = ["people.work by homes.region", "people.work by people.sex by homes.region", "columns homes.region"]
-    named = with_related_uses(SCHEMA, lines)
+    named = with_uses(SCHEMA, lines)
     across = compare_related(forest(real, named), forest(release, named), named)
     judged_uses = {u.use: u for u in across.verdict.uses if u.use.startswith("named: ")}
     assert set(judged_uses) == {f"named: {line}" for line in lines[:2]}
