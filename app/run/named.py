@@ -8,7 +8,7 @@ import streamlit as st
 import synth
 from app.run import background, forecast
 from app.session import frame
-from app.session.state import Wizard, facts, several, wizard
+from app.session.state import Wizard, facts, wizard
 from synth.languages import _
 
 WANTED = 5.0  # percent of the rows in the wrong place
@@ -18,7 +18,7 @@ def later(place: Any) -> None:
     """What needs a forecast, at a place above: drawn last, since it takes seconds."""
     w = wizard()
     known = facts(w)[0]
-    if several(w) or known is None or not known.uses or not w.rows:
+    if known is None or not known.uses or not w.rows:
         return
     try:
         wanted = forecast.begun(w, drawn=True)
@@ -54,6 +54,10 @@ def _shown(w: Wizard) -> None:
 
 def in_words(use: Any) -> str:
     """A use's forecast as a sentence."""
+    if use.faint:
+        return _(
+            "{use}: not counted, since noise leaves nothing of one of its columns; choose a larger epsilon"
+        ).format(use=use.use)
     if use.error is None:
         return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
     return _(

@@ -67,6 +67,11 @@ class Workload:
             if frozenset((a, b)) in self._pairs or {a, b} & {*self.targets} or {a, b} <= matter
         ]
 
+    @cached_property
+    def held(self) -> frozenset[str]:
+        """The columns of named tables."""
+        return frozenset(n for t in self.tables for n in t.columns)
+
     def holds(self, pair: tuple[str, ...]) -> bool:
         """Whether a named table is this pair, or has it inside.
 

@@ -59,6 +59,20 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     return cast("Facts", result)
 
 
+def columns_of(schema: Schema | Dataset) -> list[str]:
+    """The columns that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
+    return list(related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured())
+
+
+def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[str]]:
+    """The uses in a research plan about these tables, and its lines that name none (schema/uses.py).
+
+    Privacy: public only.
+    """
+    read = related_uses.of_plan if isinstance(schema, Dataset) else named.of_plan
+    return read(text, columns_of(schema))
+
+
 def _problems(schema: Schema | Dataset) -> Iterator[str]:
     if isinstance(schema, Dataset):
         return related_uses.problems(schema)

@@ -110,7 +110,9 @@ def known(
         total, histograms = histogram.estimate(asked, own)
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {
-            n: np.arange(len(h.mass)) if n in numbers and h.cells <= SINGLY else _groups(h, own, total, noise, grain)
+            n: np.arange(len(h.mass))
+            if n in numbers and h.cells <= SINGLY
+            else _groups(h, own, total, noise, grain, f"{table}.{n}" in setting.workload.held)
             for n, h in histograms.items()
         }
         gaps = {n for n in groups if n not in schema.as_measured(table).columns and own.schema.columns[n].is_numeric}
@@ -126,6 +128,9 @@ def _alone(groups: np.ndarray, first: int) -> np.ndarray:
     return np.append(np.arange(first), rest)[: len(groups)]
 
 
-def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
+def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain, named: bool) -> np.ndarray:
+    """Bin of each leaf (L,); of a column that a ``named`` table has two at least, however much noise there is."""
     most = grain.ordered if setting.schema.columns[result.column].is_numeric else grain.most
-    return merge(result.mass, least=max(grain.least * noise * grain.other_bins, total / most))
+    least = max(grain.least * noise * grain.other_bins, total / most)
+    half = (1 - 1e-9) * result.mass.sum() / 2
+    return merge(result.mass, least=min(least, half) if named else least)
