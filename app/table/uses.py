@@ -91,7 +91,7 @@ def _chosen(known: Collection[str], number: int) -> list[Plain]:
     """The use of the columns that are chosen from a list; none before there are enough of them."""
     left, middle, right = st.columns([3, 2, 1])
     kind = middle.selectbox(
-        _("which"),
+        _("These columns"),
         list(KINDS),
         format_func=lambda k: KINDS[k],
         key=f"use_kind_{number}",

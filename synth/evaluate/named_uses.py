@@ -114,7 +114,7 @@ def coefficients(
     w = laws[0].w
     error = np.sqrt((laws[0].together(laws[0].influences(none), w) ** 2) @ laws[0].apart(w))
     return [
-        Coefficient(name=n, synthetic=float(b), real=float(a), error=float(e))
+        Coefficient(name=n.replace("`", ""), synthetic=float(b), real=float(a), error=float(e))
         for n, a, b, e in zip(question.names, ours, theirs, error, strict=True)
     ]
 

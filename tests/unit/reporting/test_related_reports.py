@@ -161,7 +161,7 @@ def test_both_verdicts_speak_of_named_uses(made):
     across = compare_related(forest(real, named), forest(release, named), named)
     judged_uses = {u.use: u for u in across.verdict.uses if u.use.startswith("named: ")}
     assert set(judged_uses) == {f"named: {line}" for line in (*lines[:2], lines[3])}
-    assert "coefficient of `homes.region`[T.s]" in judged_uses[f"named: {lines[3]}"].sentence
+    assert "coefficient of homes.region[T.s]" in judged_uses[f"named: {lines[3]}"].sentence
     assert 0 < judged_uses[f"named: {lines[0]}"].value < 0.2
     said = related_publish.verdict(replace(related_publish.gather(release), schema=named))
     judged_uses = {u.use: u for u in said.uses if u.use.startswith("named: ")}
