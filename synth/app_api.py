@@ -83,8 +83,6 @@ if TYPE_CHECKING:
     from synth.schema.related_names import shared as shared_keys
     from synth.schema.totals_checks import stated as totals_stated
     from synth.schema.totals_files import table as totals_table
-    from synth.schema.uses import MOST_COLUMNS as most_use_columns
-    from synth.schema.uses import MOST_WEIGHT as most_use_weight
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -146,8 +144,6 @@ _HOME = {
     "load_related": "schema.dataset:load",
     "looks": "jobs.looks:",
     "meaning": "release.card.card",
-    "most_use_columns": "schema.uses:MOST_COLUMNS",
-    "most_use_weight": "schema.uses:MOST_WEIGHT",
     "multiple": "pipeline.multiple",
     "preview": "report.preview",
     "series_changes": "pipeline.series:changes",

@@ -43,13 +43,22 @@ def _shown(w: Wizard) -> None:
         max_value=90.0,
         value=WANTED,
         key="wanted_error",
-        help=_("Of each use it says from which epsilon on, about, noise does no more."),
+        help=_(
+            "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
+        ),
     )
     plans = forecast.curve(w, plan)
     for i, use in enumerate(plan.uses):
         least = least_epsilon([(p.epsilon, p.uses[i].error) for p in plans], most / 100)
-        said = _("{use}: no epsilon up to 10 is enough") if least is None else _("{use}: epsilon {least:.2g} is enough")
-        st.caption(said.format(use=frame.escape(use.use), least=least))
+        if least is None:
+            st.caption(_("{use}: no epsilon up to 10 is enough").format(use=frame.escape(use.use)))
+            continue
+        cells = next((p.uses[i].cells for p in plans if p.epsilon >= least), use.cells)
+        st.caption(
+            _("{use}: epsilon {least:.2g} is enough, for tables of about {cells:,.0f} cells").format(
+                use=frame.escape(use.use), least=least, cells=cells
+            )
+        )
 
 
 def in_words(use: Any) -> str:
@@ -66,23 +75,19 @@ def in_words(use: Any) -> str:
 
 
 def least_epsilon(points: list[tuple[float, float | None]], error: float) -> float | None:
-    """The least epsilon from which on an error is reached, between the points by logarithms; None where none does.
+    """The least epsilon at which an error is reached, between the points by logarithms; None where none does.
 
-    More epsilon counts finer tables, so that an error may rise again.
-
-    >>> least_epsilon([(0.1, 0.03), (1.0, 0.06), (10.0, 0.004)], 0.04) > 1
-    True
     >>> least_epsilon([(0.1, 0.4), (1.0, 0.04), (10.0, 0.004)], 0.04)
     1.0
     >>> least_epsilon([(0.1, None), (1.0, 0.2)], 0.04) is None
     True
     """
     known = sorted((e, v) for e, v in points if v)
-    enough = len(known)
-    while enough and known[enough - 1][1] <= error:
-        enough -= 1
-    if enough in (0, len(known)):
-        return known[0][0] if known and not enough else None
+    enough = next((i for i, (_e, v) in enumerate(known) if v <= error), None)
+    if enough is None:
+        return None
+    if enough == 0:
+        return known[0][0]
     (a, u), (b, v) = known[enough - 1], known[enough]
     part = (log(u) - log(error)) / (log(u) - log(v))
     return round(exp(log(a) + part * (log(b) - log(a))), 6)

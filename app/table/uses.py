@@ -101,14 +101,12 @@ def _chosen(known: Collection[str], number: int) -> list[Plain]:
         _("Or choose columns"),
         list(known),
         key=f"use_columns_{number}",
-        max_selections=app_api.most_use_columns if kind == "table" else None,
         placeholder=_("Choose columns"),
         help=_("Of several tables as table.column, in the order of the tables; type to find one."),
     )
     weight = right.number_input(
         _("Weight"),
         min_value=0.1,
-        max_value=app_api.most_use_weight,
         value=1.0,
         step=1.0,
         key=f"use_weight_{number}",

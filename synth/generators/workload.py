@@ -72,6 +72,11 @@ class Workload:
         """The columns of named tables."""
         return frozenset(n for t in self.tables for n in t.columns)
 
+    @cached_property
+    def groups(self) -> Mapping[str, Bins]:
+        """The groups of their own that uses have of a column, where they have some: of several the first."""
+        return {n: b for t in reversed(self.tables) for n, b in t.bins.items()}
+
     def holds(self, pair: tuple[str, ...]) -> bool:
         """Whether a named table is this pair, or has it inside.
 

@@ -48,7 +48,10 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     except InputError as error:
         raise UsageError(f"`uses=`: {error}") from None
     except ValueError:
-        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
+        raise UsageError(
+            f"`uses=`: each is a line of text or its JSON, a table of 2 to {named.MOST_COLUMNS} columns, with a weight "
+            f"of at most {named.MOST_WEIGHT:g}; {named.FORMS}"
+        ) from None
     result: Any = schema.model_copy(update={"uses": (*(schema.uses or ()), *more)})
     for problem in _problems(result):
         raise UsageError(f"`uses=`: {problem}")
@@ -60,12 +63,12 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
 
 
 def columns_of(schema: Schema | Dataset) -> list[str]:
-    """The columns that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
+    """The columns of a ``schema`` that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
     return list(related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured())
 
 
 def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[str]]:
-    """The uses in a research plan about these tables, and its lines that name none (schema/uses.py).
+    """The uses in a research plan ``text`` about the tables of a ``schema``, and its lines that name none.
 
     Privacy: public only.
     """

@@ -32,7 +32,6 @@ FORMS = (
     "write `age by sex by district`, `income ~ age + sex*education`, `compare income across sex`, `predict income`, "
     "`columns age, income` or `correlations of age, income`"
 )
-NAME = r"`[^`]+`|[^`,]+?"
 WEIGHT = re.compile(r"\s*\(\s*weight\s+([0-9.]+)\s*\)\s*$", re.I)
 LISTED = re.compile(r"\s*(?:,|\band\b)\s*")
 QUOTE = re.compile(r"`([^`]*)`")
