@@ -40,7 +40,11 @@ BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
 USED_FOR = ("table", "method", "way", "runs", "named", "second", "pairs", "columns", "error")
-SCORED = {"k_marginal": ("table", "way", "runs", "k_marginal"), "trained": ("table", "way", "runs", "auc")}
+SCORED = {
+    "k_marginal": ("table", "way", "runs", "k_marginal"),
+    "trained": ("table", "way", "runs", "auc"),
+    "related": ("table", "way", "runs", "named", "second", "pairs", "columns", "error"),
+}
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last

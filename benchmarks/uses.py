@@ -12,7 +12,8 @@ are run by related_rival.py in the Python named by ``--rival-python``, the named
 within the same budget; without uses they are not run. K-marginal: NIST's excerpt with every table of its score named.
 Trained: area under ROC and F1 on Adult's test rows of CatBoost trained on synthetic rows (an environment of its own,
 build/catboost, unless ``--python`` names one), the target named. Related: accounts of a bank and their orders, three
-tables of two columns named; all other tables of two columns are the rest. Each cell is a run with fresh noise; cells
+tables of two columns named, or one regression; all other tables of two columns are the rest, ``columns`` the numbers of
+orders. Each cell is a run with fresh noise; cells
 that the JSON, benchmarks/results/uses.json, holds are passed over.
 """
 
@@ -34,6 +35,7 @@ from related_cases import bank
 from runner import ROOT, Row, answer_of, environment, grid, measured, start
 
 import synth
+from synth.evaluate.named_uses import judged_by
 from synth.evaluate.related_fidelity import compare_related, forest
 from synth.privacy.accounting import composition
 from synth.verified import language
@@ -42,11 +44,14 @@ from synth.verified.law import Law
 WITHOUT, NAMED = "without", "with uses"
 WAYS = (WITHOUT, NAMED)
 RIVALS = ("dpsynth-swift", "dpsynth-aim", "mbi-aim")
-RELATED = [
-    "orders.k_symbol by orders.amount",
-    "orders.k_symbol by accounts.frequency",
-    "orders.bank_to by accounts.year",
-]
+RELATED = {
+    "bank": [
+        "orders.k_symbol by orders.amount",
+        "orders.k_symbol by accounts.frequency",
+        "orders.bank_to by accounts.year",
+    ],
+    "bank, amounts": ["orders.amount ~ accounts.year + orders.k_symbol"],
+}
 GROUPS, TEN = 8, 10
 PUMA = "PUMA"
 INSIDE = """
@@ -193,9 +198,9 @@ def regression_part(_: object, cell: Row) -> Row:
 
 def related_part(_: object, cell: Row) -> Row:
     """A run of related tables, and the errors of its named tables and of all others of two columns."""
-    case = {"bank": bank}[cell["table"]]()
+    case = bank()
     plain = synth.app_api.parse_related(case.schema)
-    named = synth.app_api.parse_related({**case.schema, "uses": RELATED})
+    named = synth.app_api.parse_related({**case.schema, "uses": RELATED[cell["table"]]})
     with TemporaryDirectory() as folder:
         result = synth.run(
             case.tables,
@@ -208,6 +213,7 @@ def related_part(_: object, cell: Row) -> Row:
         )
     across = compare_related(forest(case.tables, named), forest(result.frames, named), named)
     wanted = [p for pairs in across.named.values() for p in pairs]
+    errors = [judged_by(words, each).value for words, each in across.regressions.items()]
     places = {(p.first, p.second) for p in wanted}
     rest = [
         p for pairs in across.pairs.values() for p in pairs if not {(p.first, p.second), (p.second, p.first)} & places
@@ -217,6 +223,7 @@ def related_part(_: object, cell: Row) -> Row:
         "second": float(np.mean([p.by_chance for p in wanted])),
         "pairs": float(np.mean([p.distance for p in rest])),
         "columns": float(np.mean([n.distance for n in across.numbers])),
+        **({"error": errors[0]} if errors else {}),
     }
 
 
@@ -234,7 +241,7 @@ def main(given) -> None:
     ways = {"epsilon": [given.epsilon], "method": given.methods, "seed": range(given.seeds), "way": given.ways}
     for part in given.parts:
         if part == "related":
-            rows += measured(given, grid(part=[part], table=["bank"], **ways), related_part)
+            rows += measured(given, grid(part=[part], table=RELATED, **ways), related_part)
             continue
         if part == "regressions":
 

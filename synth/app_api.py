@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         StatisticsRequest,
         VerifiedRequest,
     )
+    from synth.pipeline.uses import columns_of as columns_for_uses
+    from synth.pipeline.uses import of_plan as uses_of_plan
     from synth.pipeline.uses import with_uses
     from synth.privacy.accounting.compare_runs import ledger_composition
     from synth.release.card import papers
@@ -81,7 +83,6 @@ if TYPE_CHECKING:
     from synth.schema.related_names import shared as shared_keys
     from synth.schema.totals_checks import stated as totals_stated
     from synth.schema.totals_files import table as totals_table
-    from synth.schema.uses import of_plan as uses_of_plan
     from synth.sources import named_databases as databases
     from synth.sources.engines.scratch import sweep as sweep_scratch
     from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
@@ -120,6 +121,7 @@ _HOME = {
     "column_lines": "evaluate.column_numbers:lines",
     "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",
+    "columns_for_uses": "pipeline.uses:columns_of",
     "count_intervals": "pipeline.count_intervals",
     "csv_safe": "schema.csv_injection:marked",
     "databases": "sources.named_databases:",
@@ -169,7 +171,7 @@ _HOME = {
     "standing_rare": "report.last_look",
     "sweep_scratch": "sources.engines.scratch:sweep",
     "tables_in": "sources.tables_to_draft",
-    "uses_of_plan": "schema.uses:of_plan",
+    "uses_of_plan": "pipeline.uses:of_plan",
     "with_uses": "pipeline.uses",
     "totals_stated": "schema.totals_checks:stated",
     "totals_table": "schema.totals_files:table",

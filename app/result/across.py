@@ -137,7 +137,7 @@ def _scored(quality: Any) -> None:
     )
     relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
     lines = [
-        (frame.escape(name), *("-" if s is None else f"{100 * s:.1f} %" for s in both))
+        (frame.escape(name), *(r"\-" if s is None else f"{100 * s:.1f} %" for s in both))
         for name, both in {**quality.tables, **relations}.items()
     ]
     heads = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))

@@ -31,7 +31,7 @@ def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
     """The forecast of the run that the wizard describes, under way or known, and where it is ``drawn`` the curve of
     noise. Public facts only. Errors: UsageError, InputError.
     """
-    return [_forecast(w), *([_curve(w)] if drawn and not together(w) else [])]
+    return [_forecast(w), *([_curve(w)] if drawn else [])]
 
 
 def forecast(w: Wizard, *, method: str | None = None) -> Any:

@@ -8,7 +8,7 @@ import streamlit as st
 import synth
 from app.run import background, forecast
 from app.session import frame
-from app.session.state import Wizard, facts, several, wizard
+from app.session.state import Wizard, facts, wizard
 from synth.languages import _
 
 WANTED = 5.0  # percent of the rows in the wrong place
@@ -18,7 +18,7 @@ def later(place: Any) -> None:
     """What needs a forecast, at a place above: drawn last, since it takes seconds."""
     w = wizard()
     known = facts(w)[0]
-    if several(w) or known is None or not known.uses or not w.rows:
+    if known is None or not known.uses or not w.rows:
         return
     try:
         wanted = forecast.begun(w, drawn=True)
@@ -43,17 +43,30 @@ def _shown(w: Wizard) -> None:
         max_value=90.0,
         value=WANTED,
         key="wanted_error",
-        help=_("Beside each use stands about the least epsilon at which noise does no more."),
+        help=_(
+            "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
+        ),
     )
     plans = forecast.curve(w, plan)
     for i, use in enumerate(plan.uses):
         least = least_epsilon([(p.epsilon, p.uses[i].error) for p in plans], most / 100)
-        text = _("none up to 10") if least is None else _("about {epsilon:.2g}").format(epsilon=least)
-        st.caption(_("{use}: epsilon {least}").format(use=frame.escape(use.use), least=text))
+        if least is None:
+            st.caption(_("{use}: no epsilon up to 10 is enough").format(use=frame.escape(use.use)))
+            continue
+        cells = next((p.uses[i].cells for p in plans if p.epsilon >= least), use.cells)
+        st.caption(
+            _("{use}: epsilon {least:.2g} is enough, for tables of about {cells:,.0f} cells").format(
+                use=frame.escape(use.use), least=least, cells=cells
+            )
+        )
 
 
 def in_words(use: Any) -> str:
     """A use's forecast as a sentence."""
+    if use.faint:
+        return _(
+            "{use}: not counted, since noise leaves nothing of one of its columns; choose a larger epsilon"
+        ).format(use=use.use)
     if use.error is None:
         return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
     return _(

@@ -178,6 +178,8 @@ def effective(w: Wizard) -> dict[str, Any]:
     out = {**w.plain, "tables": retained}
     if w.left_out and out.get("constraints"):
         out["constraints"] = [r for r in out["constraints"] if not named(r) & set(w.left_out)]
+    if w.left_out and out.get("uses"):
+        out["uses"] = [u for u in out["uses"] if not used(u, w.left_out)]
     return out
 
 
@@ -213,7 +215,7 @@ def _without_tree(column: dict[str, Any]) -> dict[str, Any]:
 def used(use: dict[str, Any], names: Collection[str]) -> bool:
     """Whether a use, as JSON data, names one of these columns; of a formula its words and what it quotes."""
     held = {*use.get("columns", ()), *use.get("of", ()), *use.get("groups", ())}
-    words = re.findall(r"`([^`]+)`|Q\(['\"]([^'\"]+)['\"]\)|([^\W\d]\w*)", use.get("formula", ""))
+    words = re.findall(r"`([^`]+)`|Q\(['\"]([^'\"]+)['\"]\)|([^\W\d][\w.]*)", use.get("formula", ""))
     return bool((held | {w for group in words for w in group if w}) & set(names))
 
 

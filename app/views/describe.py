@@ -137,6 +137,7 @@ def _belonging() -> None:
     _values()
     constraints.section()
     areas.section()
+    uses.section()
     if w.place is not None:
         related.draft_again()
 

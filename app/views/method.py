@@ -34,7 +34,7 @@ def page() -> None:
     frame.onward("method", blocked=frame.escape(blocked))
     draw()
     if fits and not blocked:
-        drawn = w.method != words.RECOMMENDED
+        drawn = w.method != words.RECOMMENDED and not joined
         background.then(
             begun(w, drawn=drawn),
             place,
@@ -180,7 +180,7 @@ def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
     try:
         if known and not together(w):
             draw = reach.section(w)
-        begun(w, drawn=not known)
+        begun(w, drawn=not known and not together(w))
     except synth.SynthError as error:
         frame.tell(error)
         return _("First correct what the red box says."), _nothing

@@ -1,6 +1,6 @@
 """What a table is worth for the uses that its schema names, in their words. For the steward alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +14,13 @@ from synth.pipeline.uses import positive_of
 from synth.schema import uses as named
 from synth.schema.table import CATEGORICAL, Schema
 from synth.verified import formula, language
+from synth.verified.language import Question
 from synth.verified.law import Law, free
 
 CELLS = 8  # groups of a column in a table of three and more
 BY_CHANCE = 2**0.5  # standard errors between the estimates of two samples
 Z = 1.959964
+CANNOT = (UsageError, np.linalg.LinAlgError, FloatingPointError)  # what a fit to rows may end with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,39 +79,64 @@ def _table(comparison: Comparison, names: tuple[str, ...]) -> Scored:
     return scored(names, sizes, codes, comparison.filled)
 
 
-def coefficients(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample) -> list[Coefficient]:
-    """A regression on both tables; none where it cannot be fitted to one of them.
-
-    Privacy: reads rows, exact: for the steward alone, never released.
-    """
+def asked(schema: Schema, use: named.RegressionUse) -> Question:
+    """A regression as a question. Errors: UsageError. Privacy: public only."""
     column = formula.column_of(formula.sides(use.formula, place="use")[0])
     positive = positive_of(schema, column, use.positive)
     kind = "logistic" if schema.columns[column].type in CATEGORICAL else "linear"
     plain = {"kind": kind, "formula": use.formula} | ({} if positive is None else {"positive": positive})
-    question = language.read(plain, schema)[0]
+    return language.read(plain, schema)[0]
+
+
+def coefficients(
+    question: Question,
+    real: Mapping[str, np.ndarray],
+    synthetic: Mapping[str, np.ndarray],
+    *,
+    unit: np.ndarray | None = None,
+) -> list[Coefficient]:
+    """A regression on both tables, positions by column; none where it cannot be fitted to one of them.
+
+    ``unit``: of related tables, to which root each real row belongs, in rising order: rows of one are no separate
+    draws, which the standard error follows.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
     wide = len(question.names)
-    if any(len(free(question.score, s.positions)) < wide for s in (real, synthetic)):
+    if any(len(free(question.score, p)) < wide for p in (real, synthetic)):
         return []
-    laws = [Law.of(question.score, s.positions, float(s.used)) for s in (real, synthetic)]
+    laws = [
+        Law.of(question.score, p, float(len(next(iter(p.values())))), unit=u)
+        for p, u in ((real, unit), (synthetic, None))
+    ]
     none = np.zeros(wide)
     ours, theirs = (law.coefficients(none) for law in laws)
-    error = np.sqrt((laws[0].influences(none) ** 2) @ laws[0].w)
+    w = laws[0].w
+    error = np.sqrt((laws[0].together(laws[0].influences(none), w) ** 2) @ laws[0].apart(w))
     return [
-        Coefficient(name=n, synthetic=float(b), real=float(a), error=float(e))
+        Coefficient(name=n.replace("`", ""), synthetic=float(b), real=float(a), error=float(e))
         for n, a, b, e in zip(question.names, ours, theirs, error, strict=True)
     ]
 
 
 def _regression(schema: Schema, use: named.RegressionUse, real: Sample, synthetic: Sample, *, fitted: bool) -> Use:
     try:
-        each = coefficients(schema, use, real, synthetic)
-    except (UsageError, np.linalg.LinAlgError, FloatingPointError):
+        each = coefficients(asked(schema, use), real.positions, synthetic.positions)
+    except CANNOT:
         each = []
+    return judged_by(use.words, each, fitted=fitted)
+
+
+def judged_by(words: str, each: Sequence[Coefficient], *, fitted: bool = True) -> Use:
+    """The verdict on a regression by its coefficients; ``fitted``: whether the model agrees with what was counted.
+
+    Privacy: as private as the coefficients.
+    """
     off = [(c.synthetic - c.real) / c.error for c in each if c.error > 0]
     if not off:
         return Use(
             name="regression",
-            use=f"named: {use.words}",
+            use=f"named: {words}",
             level="usable with care for",
             why="it cannot be fitted to the rows",
             value=None,
@@ -118,7 +145,7 @@ def _regression(schema: Schema, use: named.RegressionUse, real: Sample, syntheti
     level, why = rate(COEFFICIENTS, value, second=BY_CHANCE, digits=2, fitted=fitted)
     return Use(
         name="regression",
-        use=f"named: {use.words}",
+        use=f"named: {words}",
         level=level,
         why=why,
         value=value,

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
+from synth.evaluate import named_uses
 from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_quality import RelatedQuality, measure
-from synth.pipeline.uses import tables_of
+from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping, related_uses, tree
+from synth.schema import uses as named
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
@@ -73,14 +75,15 @@ class Across:
 
     ``rows``: kept real and synthetic rows by table. ``pairs``: by what they are about: number of children by columns
     above, columns of two tables, siblings or events that follow each other. ``named``: by the uses that the schema
-    names, those of their tables; of larger tables their pairs. ``quality``: SDMetrics' scores, None where it is not
-    installed.
+    names, those of their tables; of larger tables their pairs. ``regressions``: the named ones' coefficients.
+    ``quality``: SDMetrics' scores, None where it is not installed.
     """
 
     rows: Mapping[str, tuple[int, int]] = field(repr=False)
     numbers: list[ChildCounts]
     pairs: Mapping[str, list[PairDistance]]
     named: Mapping[str, list[PairDistance]] = field(default_factory=dict)
+    regressions: Mapping[str, list[named_uses.Coefficient]] = field(default_factory=dict, repr=False)
     quality: RelatedQuality | None = field(default=None, repr=False)
     marking: str = STEWARD_ONLY
 
@@ -104,11 +107,13 @@ class Across:
             )
             for about, pairs in self.pairs.items()
         ]
-        named = [
+        uses = [
             use_of("across", f"named: {words}", Scored(**dict(zip(PARTS, _mean(pairs), strict=True))))
             for words, pairs in self.named.items()
+            if words not in self.regressions
         ]
-        return Uses(uses=best_first([*named, *numbers, *relations]))
+        uses += [named_uses.judged_by(words, each) for words, each in self.regressions.items()]
+        return Uses(uses=best_first([*uses, *numbers, *relations]))
 
     def mean(self, about: str) -> tuple[float, float, float]:
         """Mean distance of pairs, that of a second real sample, and that of independence."""
@@ -151,6 +156,7 @@ def compare_related(real: Forest, synthetic: Forest, schema: Dataset, *, scored:
         numbers=[_number(both, schema, k.parent, k.child, k.most_children) for k in schema.keys],
         pairs={about: item for about, item in pairs.items() if item},
         named={words: item for words, item in _named(both, schema) if item},
+        regressions={u.words: _regression(both, schema, u) for u in schema.uses or () if u.kind == "regression"},
         quality=measure(real, synthetic, schema) if scored else None,
     )
 
@@ -164,6 +170,19 @@ def _named(both: Sequence[Forest], schema: Dataset) -> Iterator[tuple[str, list[
             at = [place(*tree.placed(n)) for n in names]
             item += _pairs(both, schema, str(table), "rows", [(at[0], at[1])], words)
         yield words, item
+
+
+def _regression(both: Sequence[Forest], schema: Dataset, use: named.RegressionUse) -> list[named_uses.Coefficient]:
+    """A regression's coefficients in the real and in the synthetic rows of the lowest table that it names."""
+    try:
+        question = named_uses.asked(*alone(schema, use))
+        places = {n: at(schema, n) for n in question.score.columns}
+        table = str(related_uses.lowest(schema, places.values()))
+        own = {n: place(*tree.placed(p)) for n, p in places.items()}
+        real, synthetic = (f.rows(table, own) for f in both)
+        return named_uses.coefficients(question, real, synthetic, unit=both[0].roots(table))
+    except named_uses.CANNOT:
+        return []
 
 
 def _asked(schema: Dataset, table: str) -> Iterator[tuple[str, View, list[tuple[str, str]]]]:

@@ -67,6 +67,24 @@ class Workload:
             if frozenset((a, b)) in self._pairs or {a, b} & {*self.targets} or {a, b} <= matter
         ]
 
+    @cached_property
+    def held(self) -> frozenset[str]:
+        """The columns of named tables."""
+        return frozenset(n for t in self.tables for n in t.columns)
+
+    @cached_property
+    def groups(self) -> Mapping[str, Bins]:
+        """The groups of their own that uses have of a column, where they have some: of several the first."""
+        return {n: b for t in reversed(self.tables) for n, b in t.bins.items()}
+
+    def holds(self, pair: tuple[str, ...]) -> bool:
+        """Whether a named table is this pair, or has it inside.
+
+        >>> Workload(tables=(NamedTable(columns=("a", "b", "c")),)).holds(("c", "a"))
+        True
+        """
+        return frozenset(pair) in self._pairs
+
     def pair_weight(self, pair: tuple[str, ...]) -> float:
         """By how much a table of two columns matters more than one that no use needs, 1 or more."""
         return max(self._pairs.get(frozenset(pair), 1.0), *(1 + (COLUMN - 1) * self.columns.get(n, 0.0) for n in pair))

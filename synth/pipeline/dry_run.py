@@ -25,7 +25,7 @@ from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import adjacency_of, with_target
-from synth.pipeline.uses import with_related_uses, with_uses
+from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
@@ -95,7 +95,7 @@ def dry_run(
         epsilon=epsilon, delta=delta, method=method, relation=relation, num_rows=WRITTEN, seed=0, options=options
     )
     facts = with_target(schema, target)
-    facts = with_uses(facts, uses) if isinstance(facts, Schema) else with_related_uses(facts, uses)
+    facts = with_uses(facts, uses)
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
             _through(_plan(taken(facts), many, request, Path(folder)), Path(folder), watch)

@@ -5,8 +5,9 @@ independent. Questions that adapt to answers (merged bins) may therefore differ 
 and costs are close, and exact where nothing adapts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import prod, sqrt
 from os import PathLike
@@ -24,11 +25,11 @@ from synth.pipeline.plan_result import LearningForecast, Plan, PlannedQuestion
 from synth.pipeline.prior_worth import worth
 from synth.pipeline.priors import encoded, stated
 from synth.pipeline.rehearsal import rehearse
-from synth.pipeline.related_forecast import forecast
+from synth.pipeline.related_forecast import RelatedForecast, forecast
 from synth.pipeline.request import check_num_rows
 from synth.pipeline.schema_approval import adjacency_of, with_target
-from synth.pipeline.uses import with_related_uses, with_uses
-from synth.pipeline.uses_forecast import Forecaster, averaged, noise_error
+from synth.pipeline.uses import with_uses
+from synth.pipeline.uses_forecast import Forecaster, averaged, least, noise_error
 from synth.pipeline.uses_forecast import forecast as forecast_of
 from synth.privacy.accounting import composition
 from synth.privacy.accounting.division import division
@@ -101,16 +102,23 @@ def plan(
     adjacency = adjacency_of(facts, link)
     grant, learning = granted(epsilon, delta, adjacency, learning=share > 0), None
     before: tuple[Event, ...] = ()
-    facts = with_uses(facts, uses) if isinstance(facts, Schema) else with_related_uses(facts, uses)
+    facts = with_uses(facts, uses)
     _check_error(facts, error)
     if share:
         if prior:
             raise UsageError("`prior=`: its worth is rehearsed under a complete schema; learn what is missing first")
         facts, learning, before, grant = rehearsed(generator, facts, grant, share)
     if isinstance(facts, Dataset):
-        priors = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
-        result = forecast(facts, generator, grant, roots=rows, priors=priors, before=before)  # type: ignore[arg-type]
-        return replace(result, delta=delta, learning=learning)
+        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
+        return _of_tree(
+            partial(forecast, facts, generator, roots=rows, priors=priors, before=before),
+            lambda e: granted(e, delta, adjacency, learning=False),
+            grant,
+            delta=delta,
+            learning=learning,
+            epsilons=epsilons if facts.uses else (),
+            error=error,
+        )
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
     asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
@@ -118,10 +126,32 @@ def plan(
     alone = _of_one(named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning)
     return replace(
         alone,
-        least_epsilon={} if error is None else dict(named.least(error)),
+        least_epsilon={} if error is None else least(named.at, error),
         prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
         if prior
         else None,
+    )
+
+
+def _of_tree(
+    forecast_of: Callable[[Grant], RelatedForecast],
+    at: Callable[[float], Grant],
+    grant: Grant,
+    *,
+    delta: float,
+    learning: LearningForecast | None,
+    epsilons: Sequence[float],
+    error: float | None,
+) -> RelatedForecast:
+    """The forecast of related tables, and what their uses get at other epsilons."""
+    result = forecast_of(grant)
+    others = [one for e in {*epsilons} - {grant.epsilon} for one in forecast_of(at(e)).uses]
+    return replace(
+        result,
+        delta=delta,
+        learning=learning,
+        uses=sorted([*result.uses, *others], key=lambda u: u.epsilon),
+        least_epsilon={} if error is None else least(lambda e: forecast_of(at(e)).uses, error),
     )
 
 
@@ -170,9 +200,7 @@ def _by_use(
 
 
 def _check_error(facts: Schema | Dataset, error: float | None) -> None:
-    if isinstance(facts, Dataset) and error:
-        raise UsageError("`error=`: related tables have no such option yet; leave it out")
-    if isinstance(facts, Schema) and error is not None and not facts.uses:
+    if error is not None and not facts.uses:
         raise UsageError("`error=`: the least epsilon is looked for use by use; name what the table is for (`uses=`)")
 
 

@@ -104,8 +104,9 @@ class UseForecast:
     """One use at one epsilon.
 
     ``error``: mean share of rows in the wrong place in its tables by noise, at most; None where they are too many to
-    be counted for certain, and are chosen from. ``second``: what a second sample of as many rows would show in as many
-    cells. ``tables``: that it needs; ``cells``: of one of them, on average.
+    be counted for certain, and are chosen from, or, ``faint``, where noise leaves nothing of a column. ``second``: what
+    a second sample of as many rows would show in as many cells. ``tables``: that it needs; ``cells``: of one of them,
+    on average.
 
     Privacy: public only.
     """
@@ -116,6 +117,7 @@ class UseForecast:
     second: float
     tables: int
     cells: float
+    faint: bool = False
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
@@ -128,6 +130,8 @@ class UseForecast:
         age by sex: up to 2.1 % of the rows in the wrong place by noise, ...
         """
         many = f"{self.tables:,} table{'s' if self.tables > 1 else ''} of about {self.cells:,.0f} cells"
+        if self.faint:
+            return f"{self.use}: not counted, since noise leaves nothing of one of its columns; choose a larger epsilon"
         if self.error is None:
             return f"{self.use}: too many tables to count them all; those are counted that the model misses most"
         return (
@@ -191,14 +195,21 @@ class Plan:
         held = retention(self.method, epsilon=self.epsilon, rows=self.rows)
         lines.append(f"keeps, as measured on public tables: {held.in_words if held else 'not measured'}")
         lines += [self.prior.in_words()] if self.prior is not None else []
-        for epsilon in dict.fromkeys(u.epsilon for u in self.uses):
-            lines.append(f"at epsilon {epsilon:g}" + (" (this run)" if epsilon == self.epsilon else ""))
-            lines += [f"  {u.in_words()}" for u in self.uses if u.epsilon == epsilon]
-        for use, least in self.least_epsilon.items():
-            enough = "none up to 20 is enough" if least is None else f"{least:g}"
-            lines.append(f"least epsilon for the error asked for, {use}: {enough}")
+        lines += lines_of(self.uses, self.least_epsilon, epsilon=self.epsilon)
         lines.append(f"about {self.seconds:.0f} s and {self.peak_mib:.0f} MiB; nothing was read or spent")
         return "\n".join(lines)
+
+
+def lines_of(uses: list[UseForecast], least_epsilon: dict[str, float | None], *, epsilon: float) -> list[str]:
+    """What each use gets at several epsilons, that of this run among them, and the least for an error asked for."""
+    lines = []
+    for one in dict.fromkeys(u.epsilon for u in uses):
+        lines.append(f"at epsilon {one:g}" + (" (this run)" if one == epsilon else ""))
+        lines += [f"  {u.in_words()}" for u in uses if u.epsilon == one]
+    for use, least in least_epsilon.items():
+        enough = "none up to 20 is enough" if least is None else f"{least:g}"
+        lines.append(f"least epsilon for the error asked for, {use}: {enough}")
+    return lines
 
 
 def table(budget: list[BudgetPart]) -> list[str]:

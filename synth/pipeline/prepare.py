@@ -28,7 +28,7 @@ from synth.pipeline.schema_approval import (
     with_unit,
 )
 from synth.pipeline.statistics_questions import StatisticsQuestions
-from synth.pipeline.uses import NOT_BY, with_related_uses, with_uses
+from synth.pipeline.uses import NOT_BY, with_uses
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
@@ -46,7 +46,6 @@ from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 NO_POLICY = "no policy for {}: nothing is capped; {}"
-UNLINKED = ("ask", "uses")  # options of a table whose rows stand alone
 SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
 
@@ -182,10 +181,8 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
     if request.ask:
         return StatisticsQuestions.of(request.ask)
     linked = _linked(request, schema)
-    if linked:
-        for name in UNLINKED:
-            if getattr(request, name):
-                raise UsageError(f"`{name}=`: a table whose persons keep their rows has no such option yet; {ALONE}")
+    if linked and request.ask:
+        raise UsageError(f"`ask=`: a table whose persons keep their rows has no such option yet; {ALONE}")
     if linked and request.method in GENERATORS and request.method not in TREES:
         raise UsageError(
             f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "
@@ -218,7 +215,7 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
 def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
     if isinstance(schema, Dataset):
-        agreed = approved(with_related_uses(schema, request.uses), request, note=note)
+        agreed = approved(with_uses(schema, request.uses), request, note=note)
         return agreed, learning_share(agreed, request.learn_share)
     if request.learn_share is not None:
         schema = to_learn(schema, request.assume_public, note)

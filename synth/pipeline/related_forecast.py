@@ -16,7 +16,7 @@ from synth.generators.base import Questions, Setting
 from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
-from synth.pipeline.plan_result import LearningForecast, UseForecast, table
+from synth.pipeline.plan_result import LearningForecast, UseForecast, lines_of, table
 from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.related_priors import PriorTrees
 from synth.pipeline.uses import tables_of
@@ -61,7 +61,7 @@ class AskedTables:
 @dataclass(frozen=True, kw_only=True)
 class RelatedForecast:
     """The forecast of a run on about ``roots`` roots. ``like``: the prior from which rehearsed roots are drawn;
-    ``uses``: what each named use gets."""
+    ``uses``: what each named use gets at several epsilons; ``least_epsilon``: as of ``Plan``."""
 
     method: str
     relation: str
@@ -76,6 +76,7 @@ class RelatedForecast:
     budget: list[BudgetPart]
     like: str | None = None
     uses: list[UseForecast] = field(default_factory=list)
+    least_epsilon: dict[str, float | None] = field(default_factory=dict)
     learning: LearningForecast | None = None
 
     def plain(self) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class RelatedForecast:
             + ("" if a.beside is None else f", with the prior {a.beside:.3f}")
             for a in self.asked
         ]
-        lines += [f"  {u.in_words()}" for u in self.uses]
+        lines += lines_of(self.uses, self.least_epsilon, epsilon=self.epsilon)
         lines += [self.learning.in_words()] if self.learning is not None else []
         lines += table(self.budget)
         even = f"units are like those of {self.like}" if self.like else "numbers of children are even"
@@ -167,6 +168,7 @@ def _by_use(schema: Dataset, releases: Sequence[LinkedRelease], epsilon: float) 
                 second=min(1.0, 0.5 * sqrt(4 / pi / total * max(cells - 1, 0.0))),
                 tables=len(needed),
                 cells=cells,
+                faint=len(counted) < len(needed),
             )
         )
     return out

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -15,7 +15,7 @@ from synth.schema import related_uses
 from synth.schema import uses as named
 from synth.schema.column import CATEGORICAL
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
+from synth.schema.persons import PersonsTable, as_tables
 from synth.schema.table import Schema
 from synth.verified import formula
 
@@ -24,9 +24,13 @@ FEW = 12  # values of a term, up to which its column is counted in just these gr
 MOST_TOGETHER = 3  # predictors beside the outcome in one table
 
 
-def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
+Facts = TypeVar("Facts", bound=Schema | Dataset)
+
+
+def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     """The ``schema`` with further uses, ``lines`` of text or plain JSON. All of its uses are checked, formulas too.
 
+    Of related tables columns are named TABLE.COLUMN.
     Errors: UsageError for the lines, InputError for those of the schema itself, each naming the use and the rule.
 
     Privacy: public only.
@@ -37,44 +41,45 @@ def with_uses(schema: Schema, lines: str | Sequence[Any]) -> Schema:
     checked(schema)
     if not lines:
         return schema
-    try:
-        plain = schema.model_dump(exclude_none=True)
-        result = Schema.model_validate({**plain, "uses": [*plain.get("uses", ()), *lines]})
-    except InputError as error:
-        raise UsageError(f"`uses=`: {error}") from None
-    except ValueError:
-        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
-    for problem in named.problems(result.uses or (), result.columns, result.measured()):
-        raise UsageError(f"`uses=`: {problem}")
-    try:
-        checked(result)
-    except InputError as error:
-        raise UsageError(f"`uses=`: {str(error).removeprefix('schema: ')}") from None
-    return schema.model_copy(update={"uses": result.uses})
-
-
-def with_related_uses(schema: Dataset, lines: str | Sequence[Any]) -> Dataset:
-    """The same of related tables, columns as TABLE.COLUMN. Errors: UsageError naming the use and the rule.
-
-    Privacy: public only.
-    """
-    lines = (lines,) if isinstance(lines, str) else lines
-    if schema.uses or lines:
-        _complete(schema)
-    if not lines:
-        return schema
     if isinstance(schema, PersonsTable):
-        raise UsageError("`uses=`: a table whose persons keep their rows has no such option yet; leave it out")
+        return cast("Facts", as_tables(with_uses(schema.flat, lines)))
     try:
         more = TypeAdapter(tuple[named.Use, ...]).validate_python(named.read(list(lines)))
     except InputError as error:
         raise UsageError(f"`uses=`: {error}") from None
     except ValueError:
-        raise UsageError(f"`uses=`: each is a line of text or its JSON; {named.FORMS}") from None
-    result = schema.model_copy(update={"uses": (*(schema.uses or ()), *more)})
-    for problem in related_uses.problems(result):
+        raise UsageError(
+            f"`uses=`: each is a line of text or its JSON, a table of 2 to {named.MOST_COLUMNS} columns, with a weight "
+            f"of at most {named.MOST_WEIGHT:g}; {named.FORMS}"
+        ) from None
+    result: Any = schema.model_copy(update={"uses": (*(schema.uses or ()), *more)})
+    for problem in _problems(result):
         raise UsageError(f"`uses=`: {problem}")
-    return result
+    try:
+        checked(result)
+    except InputError as error:
+        raise UsageError(f"`uses=`: {str(error).removeprefix('schema: ')}") from None
+    return cast("Facts", result)
+
+
+def columns_of(schema: Schema | Dataset) -> list[str]:
+    """The columns of a ``schema`` that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
+    return list(related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured())
+
+
+def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[str]]:
+    """The uses in a research plan ``text`` about the tables of a ``schema``, and its lines that name none.
+
+    Privacy: public only.
+    """
+    read = related_uses.of_plan if isinstance(schema, Dataset) else named.of_plan
+    return read(text, columns_of(schema))
+
+
+def _problems(schema: Schema | Dataset) -> Iterator[str]:
+    if isinstance(schema, Dataset):
+        return related_uses.problems(schema)
+    return named.problems(schema.uses or (), schema.columns, schema.measured())
 
 
 def _complete(schema: Schema | Dataset) -> None:
@@ -86,7 +91,7 @@ def _complete(schema: Schema | Dataset) -> None:
         )
 
 
-def checked(schema: Schema) -> None:
+def checked(schema: Schema | Dataset) -> None:
     """Reads all formulas of the schema's uses. Errors: InputError."""
     try:
         workload(schema)
@@ -95,19 +100,23 @@ def checked(schema: Schema) -> None:
 
 
 def workload(schema: Schema | Dataset) -> Workload:
-    """The tables, targets and columns that the schema's uses need; of related tables by TABLE.COLUMN.
+    """The tables, targets and columns that the schema's uses need; of related tables, and of persons and their rows,
+    by TABLE.COLUMN.
 
     Errors: UsageError for a formula that is none.
 
     Privacy: public only.
     """
+    if isinstance(schema, PersonsTable):
+        return _of_persons(schema, workload(schema.flat))
     tables: list[NamedTable] = []
     targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
     for number, use in enumerate(schema.uses or ()):
         match use:
-            case named.RegressionUse() if isinstance(schema, Schema):
-                response, asked = _of_formula(schema, use, number)
-                outcomes += [response] if schema.columns[response].type in CATEGORICAL else []
+            case named.RegressionUse():
+                own, use = alone(schema, use)
+                response, asked = _of_formula(own, use, number)
+                outcomes += [response] if own.columns[response].type in CATEGORICAL else []
                 tables += asked
             case named.PredictionUse():
                 targets += use.columns
@@ -116,6 +125,32 @@ def workload(schema: Schema | Dataset) -> Workload:
             case _:
                 tables += [NamedTable(columns=t, weight=use.weight, use=number) for t in use.tables]
     return Workload(tables=tuple(tables), targets=_once(targets), outcomes=_once(outcomes), columns=columns)
+
+
+def alone(schema: Schema | Dataset, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:
+    """The schema of a regression's columns as of one table, and the regression on it. Privacy: public only."""
+    if isinstance(schema, PersonsTable):
+        return schema.flat, use
+    return related_uses.of_formula(schema, use) if isinstance(schema, Dataset) else (schema, use)
+
+
+def at(schema: Schema | Dataset, name: str) -> str:
+    """A column that a use names, of persons and their rows as TABLE.COLUMN. Privacy: public only."""
+    return f"{schema.table_of(name)}.{name}" if isinstance(schema, PersonsTable) else name
+
+
+def _of_persons(schema: PersonsTable, made: Workload) -> Workload:
+    tables = (NamedTable(columns=_at(schema, t.columns), weight=t.weight, use=t.use) for t in made.tables)
+    return Workload(
+        tables=tuple(tables),
+        targets=_at(schema, made.targets),
+        outcomes=_at(schema, made.outcomes),
+        columns={at(schema, n): weight for n, weight in made.columns.items()},
+    )
+
+
+def _at(schema: Schema | Dataset, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(at(schema, n) for n in names)
 
 
 def _once(names: Sequence[str]) -> tuple[str, ...]:
@@ -204,13 +239,14 @@ def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, .
     every = related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured()
     for number, use in enumerate(schema.uses or ()):
         tables = [t.columns for t in made.tables if t.use == number]
+        own = _at(schema, use.names)
         if isinstance(use, named.ColumnsUse):
-            tables = [(n,) for n in use.columns]
+            tables = [(n,) for n in own]
         elif isinstance(use, named.PredictionUse):
-            others = [n for n in every if n not in use.names]
+            others = [n for n in every if n not in own]
             tables = [
                 (n, other)
-                for n in use.columns
+                for n in own
                 for other in (related_uses.beside(schema, n, others) if isinstance(schema, Dataset) else others)
             ]
         yield use.words, tables

@@ -1,6 +1,6 @@
 """What each use that a schema names will get of a run, before anything is read; and the least epsilon for an error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log, pi, sqrt
 from typing import Any
@@ -85,27 +85,34 @@ class Forecaster:
         asked = averaged(rehearse(self.generator, self.schema, grant, rows=self.rows)[0])
         return forecast(self.schema, asked, rows=self.rows, epsilon=epsilon)
 
-    def least(self, error: float) -> Mapping[str, float | None]:
-        """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place.
 
-        None where none up to ``MOST`` does. Errors: UsageError for an error outside 0 to 1.
-        """
-        if not 0 < error < 1:
-            raise UsageError(f"`error={error}`: must lie between 0 and 1, a share of the rows; 0.05 is usual")
-        known: dict[float, list[UseForecast]] = {}
+def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[str, float | None]:
+    """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place.
 
-        def enough(epsilon: float, use: int) -> bool:
-            one = known.setdefault(epsilon, self.at(epsilon))[use]
-            return one.error is not None and one.error <= error
+    ``at``: what each use gets at an epsilon. None where none up to ``MOST`` does. Errors: UsageError for an error
+    outside 0 to 1.
 
-        result: dict[str, float | None] = {}
-        for i, one in enumerate(known.setdefault(MOST, self.at(MOST))):
-            low, high = log(LEAST), log(MOST)
-            if not enough(MOST, i):
-                result[one.use] = None
-                continue
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                low, high = (low, middle) if enough(exp(middle), i) else (middle, high)
-            result[one.use] = round(exp(high), 3)
-        return result
+    Privacy: public only.
+    """
+    if not 0 < error < 1:
+        raise UsageError(f"`error={error}`: must lie between 0 and 1, a share of the rows; 0.05 is usual")
+    known: dict[float, Sequence[UseForecast]] = {}
+
+    def enough(epsilon: float, use: int) -> bool:
+        if epsilon not in known:
+            known[epsilon] = at(epsilon)
+        one = known[epsilon][use]
+        return one.error is not None and one.error <= error
+
+    result: dict[str, float | None] = {}
+    known[MOST] = at(MOST)
+    for i, one in enumerate(known[MOST]):
+        low, high = log(LEAST), log(MOST)
+        if not enough(MOST, i):
+            result[one.use] = None
+            continue
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(exp(middle), i) else (middle, high)
+        result[one.use] = round(exp(high), 3)
+    return result

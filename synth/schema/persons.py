@@ -21,6 +21,8 @@ PERSONS, ROWS = "persons", "rows"
 class PersonsTable(Dataset):
     """The table ``flat`` as ``persons`` with the columns of a unit, and their ``rows`` with all others.
 
+    ``uses``: those of the one table, with its names.
+
     **Guarantee**: each column but the person's stands in one of both; each constraint holds in one, or across both.
 
     Privacy: public only.
@@ -123,6 +125,7 @@ def as_tables(schema: Schema) -> PersonsTable:
         keys=(key,),
         constraints=tuple(across) or None,
         learnt=schema.learnt,
+        uses=schema.uses,
         flat=schema,
     )
 

@@ -5,7 +5,7 @@ A schema asks for it by ``linked``, by a column that is ``of`` the unit (one val
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from synth.schema.column import UNREAD, Column
 from synth.schema.constraints import Constraint, columns_of
@@ -22,6 +22,7 @@ class Stated(Protocol):
     order: str | None
     max_rows: int | None
     weight: str | None
+    totals: tuple[Any, ...] | None
 
     @property
     def person(self) -> str | None:
@@ -92,9 +93,8 @@ def refused(schema: Stated) -> Iterator[str]:
         )
     if schema.weight is not None:
         yield f"weight {schema.weight!r}: rows of a person have no weights yet; leave weight out, or `linked=False`"
-    for name in ("totals", "uses"):
-        if getattr(schema, name):
-            yield f"{name}: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
+    if schema.totals:
+        yield "totals: a table whose persons keep their rows has none yet; leave them out, or `linked=False`"
     measured = [n for n in schema.measured() if schema.columns[n].of is None]
     if not measured:
         yield 'every column is "of": "unit"; keep one row of each person (max_rows 1), or take "of" from a column'

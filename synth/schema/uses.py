@@ -32,7 +32,6 @@ FORMS = (
     "write `age by sex by district`, `income ~ age + sex*education`, `compare income across sex`, `predict income`, "
     "`columns age, income` or `correlations of age, income`"
 )
-NAME = r"`[^`]+`|[^`,]+?"
 WEIGHT = re.compile(r"\s*\(\s*weight\s+([0-9.]+)\s*\)\s*$", re.I)
 LISTED = re.compile(r"\s*(?:,|\band\b)\s*")
 QUOTE = re.compile(r"`([^`]*)`")
@@ -211,7 +210,7 @@ def of_text(text: str) -> Use:
         line, weight = line[: match.start()], _number(match[1], text)
     if not line or len(line) > MOST_TEXT:
         raise InputError(f"use {shown(text)}: must be 1 to {MOST_TEXT} characters; {FORMS}")
-    plain, names = _without_quotes(line)
+    plain, names = without_quotes(line)
     try:
         return _read(plain, line, names, weight)
     except ValueError:  # pydantic's own, of lists that are too short or too long
@@ -223,7 +222,7 @@ def of_text(text: str) -> Use:
 
 def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
     def listed(text: str, mark: re.Pattern[str] = LISTED) -> Named:
-        return tuple(_restored(part.strip(), quotes) for part in mark.split(text) if part.strip())
+        return tuple(restored(part.strip(), quotes) for part in mark.split(text) if part.strip())
 
     if "~" in plain:
         return RegressionUse(formula=line, weight=weight)
@@ -238,7 +237,7 @@ def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
             return kind(columns=listed(match[1]), weight=weight)
     parts = re.split(r" by | x | × ", plain, flags=re.I)
     if len(parts) > 1:
-        return TableUse(columns=tuple(_restored(p.strip(), quotes) for p in parts), weight=weight)
+        return TableUse(columns=tuple(restored(p.strip(), quotes) for p in parts), weight=weight)
     raise InputError(f"use {shown(line)}: is none that is understood; {FORMS}")
 
 
@@ -249,7 +248,7 @@ def _number(text: str, line: str) -> float:
         raise InputError(f"use {shown(line)}: the weight must be a number; {FORMS}") from None
 
 
-def _without_quotes(line: str) -> tuple[str, list[str]]:
+def without_quotes(line: str) -> tuple[str, list[str]]:
     """The line with a mark for each quoted name, and these names."""
     names: list[str] = []
 
@@ -260,7 +259,8 @@ def _without_quotes(line: str) -> tuple[str, list[str]]:
     return QUOTE.sub(mark, line), names
 
 
-def _restored(text: str, quotes: Sequence[str]) -> str:
+def restored(text: str, quotes: Sequence[str]) -> str:
+    """The text with these names in place of the marks of ``without_quotes``."""
     return re.sub("\x00(\\d+)\x00", lambda m: quotes[int(m[1])], text)
 
 

@@ -39,11 +39,15 @@ def test_a_person_s_columns_and_the_order_of_rows_are_said_on_describe(start):
 @pytest.mark.slow
 def test_from_describe_to_release(start):
     columns = {**COLUMNS, "sex": {**COLUMNS["sex"], "of": "unit"}}
-    at = to_run(upload(start(), VISITS, {**SCHEMA, "order": "day", "columns": columns}, rows=80))
+    uses = ["ward by sex", "day ~ sex"]
+    at = to_run(
+        upload(start(), VISITS, {**SCHEMA, "order": "day", "columns": columns, "uses": uses}, rows=80), method="mixture"
+    )
     assert "mixture, with the rows of one person together" in said(at)
     assert "each made-up person has several rows" in said(at)
     at.button(key="spend").click().run()
     at = ended(at, seconds=300)
+    assert [u["kind"] for u in at.session_state["wizard"].plain["uses"]] == ["table", "regression"]
     at.switch_page(view("release")).run()
     assert "one person, named by pid, with all rows" in said(at)
     assert "each made-up person has several rows" in said(at)
@@ -51,3 +55,6 @@ def test_from_describe_to_release(start):
     at.switch_page(view("review")).run()
     assert not at.exception
     assert "refit" in keys(at), "another method on the same answers"
+    at.button(key="compare").click().run()
+    assert "named: ward by sex" in said(at)
+    assert "named: day ~ sex" in said(at)

@@ -69,10 +69,14 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     next(n for n in at.number_input if n.key.startswith("most_")).set_value(MOST).run()
     at.text_input(key="dataset").set_value("clinic").run()
     vouched(at)
+    _uses(at)
     at.button(key="onward").click().run()
     assert "“Row” means one key of patients" in said(at)
     at.button(key="rows_of_file").click().run()
     assert at.session_state["wizard"].rows == PATIENTS, "the root's rows"
+    forecast = said(at.run())
+    assert "stays.ward by patients.sex: up to" in forecast
+    assert "stays.ward ~ patients.sex: epsilon" in forecast
     at.button(key="onward").click().run()
     assert set(at.table[0].value["Table"]) == {"patients", "stays"}
     at.button(key="onward").click().run()
@@ -88,12 +92,32 @@ def test_two_tables_go_from_upload_to_release_with_one_spend(start, clinic):
     _result_again(start, at)
 
 
+def _uses(at) -> None:
+    """From a plan in plain words and from a list; what cannot be is refused with what to do instead."""
+    at.text_area(key="uses_0").set_value("Do wards differ?\nWard by patients.sex\nward ~ sex\nFunded by X").run()
+    assert "It will say: the table of stays.ward, patients.sex" in said(at).replace("**", "")
+    assert "Not understood, and left out: Funded by X" in said(at)
+    at.multiselect(key="use_columns_0").set_value(["stays.ward", "patients.times"]).run()
+    at.number_input(key="use_weight_0").set_value(2.0).run()
+    at.button(key="add_uses").click().run()
+    uses = at.session_state["wizard"].plain["uses"]
+    assert [u["kind"] for u in uses] == ["table", "regression", "table"]
+    assert uses[2] == {"kind": "table", "columns": ["stays.ward", "patients.times"], "weight": 2.0}
+    at.text_area(key="uses_3").set_value("patients.sex ~ stays.wrad").run()
+    at.button(key="add_uses").click().run()
+    assert any("'stays.wrad' is not among the columns; did you mean stays.ward" in e.value for e in at.error)
+    assert len(at.session_state["wizard"].plain["uses"]) == 3
+    all_helped(at)
+
+
 def _reviewed(at) -> None:
     at.button(key="to_result").click().run()
     assert "synthetic rows:" in said(at)
     at.button(key="compare").click().run()
     assert not at.exception
     assert not at.error
+    assert "named: stays.ward by patients.sex" in said(at)
+    assert "named: stays.ward ~ patients.sex" in said(at)
     assert "Rows of stays of one row of patients" in said(at)
     assert "stays with tables above" in set(at.table[1].value["About"])
     at.selectbox(key="across_table").set_value("stays").run()

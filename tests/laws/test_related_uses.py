@@ -14,7 +14,7 @@ from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
 from synth.pipeline.rehearsal import made_up
-from synth.pipeline.uses import tables_of, with_related_uses, workload
+from synth.pipeline.uses import tables_of, with_uses, workload
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
@@ -22,17 +22,29 @@ from synth.questions.linked import placed
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
 from synth.report import related_publish
+from synth.schema.persons import taken
 from tests.laws.related_trees import SCHEMA
 from tests.unit.reporting.related_homes import PLAIN, homes
 
+PERSONS = {
+    "dataset": "visits",
+    "unit": "pid",
+    "max_rows": 3,
+    "columns": {
+        "pid": {"type": "identifier"},
+        "sex": {"type": "categorical", "categories": ["f", "m"], "of": "unit"},
+        "ward": {"type": "categorical", "categories": ["a", "b", "c"]},
+        "day": {"type": "integer", "min": 0, "max": 9},
+    },
+}
 WITHIN, ABOVE, NUMBER = "events.n by events.day", "parts.f by roots.x", "events.n by `events.number of parts`"
 GRANT = granted(1.0, 1e-6, Adjacency(relation=Relation.ADD_REMOVE), learning=False)
 
 
-def asked(*lines, seed=0):
-    """The questions on made-up trees, and the deviation of the tables of two columns about rows, by columns."""
-    facts = with_related_uses(SCHEMA, lines)
-    forest, noise, made = made_up(facts, 4000), SeededNoise(seed), []
+def asked(*lines, seed=0, roots=4000):
+    """The questions on made-up trees, and the least deviation of the tables of two columns about rows, by columns."""
+    facts = with_uses(SCHEMA, lines)
+    forest, noise, made = made_up(facts, roots), SeededNoise(seed), []
 
     def ask(question):
         made.append(question)
@@ -57,8 +69,48 @@ def test_what_is_named_is_told_better_for_the_same_price(line):
     assert 0.99 < epsilon_of(events, GRANT.left_delta) <= 1.0
 
 
+REGRESSION = "parts.f ~ roots.x + log1p(events.n)"
+
+
+def test_a_regression_asks_for_its_outcome_with_each_term_and_for_terms_together():
+    """Of rows and of those above, for the price of any run; outcome by term before terms by each other."""
+    questions, sigma = asked(REGRESSION)
+    _, before = asked()
+    outcome, other, terms = (
+        sigma[names(line)] / before[names(line)] for line in (ABOVE, "parts.f by events.n", "events.n by roots.x")
+    )
+    assert max(outcome, other) < terms < 1.0
+    events = [e for q in questions for e in linked.events(q, GRANT.adjacency)]
+    assert 0.99 < epsilon_of(events, GRANT.left_delta) <= 1.0
+
+
+def test_a_named_table_is_counted_though_nothing_is_seen_of_it():
+    """Of few units a first question finds no relation in even rows; tables that nobody named are then left out."""
+    line = "parts.f by roots.x"
+    named, plain = (asked(*lines, roots=400) for lines in ((line,), ()))
+    assert [names(line) in sigma for _, sigma in (named, plain)] == [True, False]
+    shapes = {m.shape for q in named[0] for m in q.marginals if {*m.columns} == {"parts/f", "roots/x"}}
+    assert shapes == {(12, 4)}, "value by value, however few units there are"
+
+
+@pytest.mark.parametrize("line", ["ward by sex", "day ~ sex + ward", "predict ward", "columns sex, day"])
+def test_where_persons_repeat_uses_have_the_names_of_the_one_table(line):
+    """They are counted across persons and rows, and said as they were written."""
+    facts = taken(with_uses(synth.Schema.parse(PERSONS), [line]))
+    ((words, tables),) = tables_of(facts)
+    assert words == line
+    known = {"persons.sex", "rows.ward", "rows.day", "persons.number of rows"}
+    assert tables
+    assert {n for t in tables for n in t} <= known
+    plan = synth.plan(synth.Schema.parse(PERSONS), rows=5000, epsilon=1.0, delta=1e-6, uses=[line], error=0.1)
+    (one,) = plan.uses
+    assert one.use == line
+    assert 0 < one.error < 1
+    assert 0.01 < plan.least_epsilon[line] < 20
+
+
 def test_uses_are_tables_on_one_way_up_the_tree():
-    facts = with_related_uses(SCHEMA, [ABOVE, "predict parts.f", "columns events.n"])
+    facts = with_uses(SCHEMA, [ABOVE, "predict parts.f", "columns events.n"])
     assert workload(facts).tables[0].columns == ("parts.f", "roots.x")
     tables = dict(tables_of(facts))
     assert ("parts.f", "roots.x") in tables["predict parts.f"]
@@ -66,11 +118,14 @@ def test_uses_are_tables_on_one_way_up_the_tree():
     for wrong, said in {
         "roots.x by roots.id": "is an identifier",
         "roots.x by n": "'n' is not among the columns",
-        "events.n ~ roots.x": "no regression",
+        "events.n ~ roots.y": "'roots.y' is not among the columns",
+        "events.n ~ x": "'x' is not among the columns",
+        "events.n ~ roots.id": "must be of one measured column",
+        "events.n ~ events.n": "on both sides",
         "nothing": "is none that is understood",
     }.items():
         with pytest.raises(UsageError, match=said):
-            with_related_uses(SCHEMA, [wrong])
+            with_uses(SCHEMA, [wrong])
     stored = synth.app_api.parse_related(json.loads(facts.to_json()))
     assert stored.uses == facts.uses
 

@@ -217,7 +217,6 @@ def test_reports_and_bundle_speak_of_the_one_table(place):
             {"columns": {**COLUMNS, "number of rows": COLUMNS["born"]}},
             "column 'number of rows' has a name that stands for",
         ),
-        ({"uses": ["sex by ward"]}, "uses: a table whose persons keep their rows has none yet"),
         (
             {"columns": {**COLUMNS, "sex": {**COLUMNS["sex"], "role": "public", "reason": "a register"}}},
             "public columns of table persons",

@@ -9,11 +9,12 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.marginals import histogram
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.merging import merge, merge_bins
+from synth.generators.marginals.merging import merge, merge_bins, split
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicCounts, PublicLinked
 from synth.questions.linked import place, placed
 from synth.schema.dataset import Dataset, number_of
 
+FEW = 12  # leaves of a column that a use names, up to which each is a bin
 SINGLY = 51  # cells of a number of children up to which each number is a bin
 
 
@@ -110,7 +111,9 @@ def known(
         total, histograms = histogram.estimate(asked, own)
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {
-            n: np.arange(len(h.mass)) if n in numbers and h.cells <= SINGLY else _groups(h, own, total, noise, grain)
+            n: np.arange(len(h.mass))
+            if n in numbers and h.cells <= SINGLY
+            else _groups(h, own, total, noise, grain, f"{table}.{n}")
             for n, h in histograms.items()
         }
         gaps = {n for n in groups if n not in schema.as_measured(table).columns and own.schema.columns[n].is_numeric}
@@ -126,6 +129,17 @@ def _alone(groups: np.ndarray, first: int) -> np.ndarray:
     return np.append(np.arange(first), rest)[: len(groups)]
 
 
-def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain) -> np.ndarray:
-    most = grain.ordered if setting.schema.columns[result.column].is_numeric else grain.most
-    return merge(result.mass, least=max(grain.least * noise * grain.other_bins, total / most))
+def _groups(result: Histogram, setting: Setting, total: float, noise: float, grain: Grain, name: str) -> np.ndarray:
+    """Bin of each leaf (L,); of a column that a use names more, however much noise there is: each of few values is one,
+    none has more than one of the groups that a named formula has of it, and there are two at least."""
+    most, named = grain.ordered if setting.schema.columns[result.column].is_numeric else grain.most, setting.workload
+    least = max(grain.least * noise * grain.other_bins, total / most)
+    if name not in named.held:
+        return merge(result.mass, least=least)
+    bins = merge(result.mass, least=min(least, (1 - 1e-9) * result.mass.sum() / 2))
+    if len(bins) <= FEW:
+        return np.arange(len(bins))
+    own = named.groups.get(name)
+    return (
+        bins if own is None else split(bins, own.groups[np.searchsorted(own.starts, result.starts, side="right") - 1])
+    )

@@ -86,7 +86,7 @@ def measure(
         first, then = parted(asked, scout.SCOUT), parted(asked, 1 - scout.SCOUT)
         scouted = [ask(q) for q in first]
         seen = scout.evidence(scouted, schema, result, part=scout.SCOUT)
-        asked = scout.second(then, schema, seen, clear=clear)
+        asked = scout.second(then, schema, seen, clear=clear, workload=setting.workload)
         releases += scouted
     releases += [ask(q) for q in asked]
     left = _left(releases, setting)

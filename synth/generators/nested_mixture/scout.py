@@ -11,6 +11,7 @@ import numpy as np
 from synth.generators.base import Setting
 from synth.generators.nested_mixture.evidence import Apart, apart
 from synth.generators.nested_mixture.known import Known
+from synth.generators.workload import Workload
 from synth.questions import Linked, LinkedRelease
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset, number_of
@@ -78,24 +79,35 @@ def _together(tables: Sequence[Apart], part: float) -> Evidence:
 
 
 def second(
-    questions: Sequence[Linked], schema: Dataset, result: Mapping[Family, Evidence], *, clear: float
+    questions: Sequence[Linked],
+    schema: Dataset,
+    result: Mapping[Family, Evidence],
+    *,
+    clear: float,
+    workload: Workload,
 ) -> list[Linked]:
     """The questions without the tables of relations that cannot be seen, and with more noise where less tells enough.
 
     What that leaves of their budget is for single columns, on which all rests that is not seen. ``clear``: the part of
-    its budget that every table has at least.
+    its budget that every table has at least; tables that ``workload`` names have all of it, whatever can be seen.
     """
     out = []
     for question in questions:
         marginals = []
         for marginal in question.marginals:
-            worth = _worth(question, marginal.columns, schema, result)
+            certain = question.view == "rows" and workload.holds(named(marginal.columns))
+            worth = 1.0 if certain else _worth(question, marginal.columns, schema, result)
             if worth > 0:
                 part = min(1.0, max(clear, worth))
                 marginals.append(replace(marginal, sigma=marginal.sigma / np.sqrt(part)))
         if marginals:
             out.append(replace(question, marginals=tuple(marginals)))
     return out
+
+
+def named(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a table as uses name them, TABLE.COLUMN."""
+    return tuple(".".join(placed(c)[:2]) for c in columns)
 
 
 def _worth(question: Linked, columns: Sequence[str], schema: Dataset, result: Mapping[Family, Evidence]) -> float:

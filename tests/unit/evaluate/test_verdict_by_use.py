@@ -71,7 +71,10 @@ def test_coefficients_are_those_of_least_squares():
     real, made = rows(1), rows(2)
     rng = np.random.default_rng(0)
     samples = [read(f, SCHEMA, limit=10_000, rng=rng) for f in (real, made)]
-    own = {c.name: c for c in named_uses.coefficients(SCHEMA, SCHEMA.uses[1], *samples)}
+    own = {
+        c.name: c
+        for c in named_uses.coefficients(named_uses.asked(SCHEMA, SCHEMA.uses[1]), *(s.positions for s in samples))
+    }
     x = np.column_stack([np.ones(len(real)), real["age"], real["sex"] == "m"]).astype(float)
     assert set(own) >= {"Intercept", "age"}
     assert own["age"].real == pytest.approx(np.linalg.lstsq(x, real["pay"], rcond=None)[0][1], abs=0.1)
