@@ -50,6 +50,13 @@ class Workload:
                 best[key] = table
         return tuple(best.values())
 
+    @property
+    def named_together(self) -> frozenset[frozenset[str]]:
+        """Columns of larger tables that a logit of one of them may follow: not of ``MANY``, of which noise leaves
+        little, nor with an outcome of a regression, whose slopes follow from its pairs."""
+        own = [t for t in self.larger if not {*self.outcomes} & {*t.columns}]
+        return frozenset(frozenset(t.columns) for t in own) if len(own) <= MANY else frozenset()
+
     def target(self, declared: str | None) -> str | None:
         """The column that a model draws last, from all others: the schema's own target, else the first named."""
         return declared or next(iter((*self.targets, *self.outcomes)), None)

@@ -271,7 +271,7 @@ class Mixture(Method):
             return made
         believed = strongest or (prior.believed(tables, targets) if tables else tables)
         first = areas.of(setting.schema)
-        named = {frozenset(t.columns) for t in setting.workload.larger}
+        named = setting.workload.named_together
         made = with_conditionals(made, groups, believed, target, rng=rng, limits=limits, first=first, named=named)
         return replace(made, strata=areas.strata(histograms, setting.schema, total))
 
