@@ -7,7 +7,7 @@ from itertools import combinations
 
 from synth.questions.tables import Bins
 
-PAIR, COLUMN, INSIDE = 8.0, 2.0, 4.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
+PAIR, COLUMN, INSIDE = 8.0, 2.0, 3.0  # weight of a named pair, of a named column's pairs, of pairs inside larger tables
 MANY = 50  # larger tables
 
 

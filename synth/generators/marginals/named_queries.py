@@ -28,8 +28,8 @@ class NamedPlan:
     ``others``: of hundreds of columns the part of the tables' budget that counts single ones again.
     """
 
-    share: float = 0.1
-    least: float = 0.035
+    share: float = 0.2
+    least: float = 0.07
     bears: float = 0.2
     cells: int = 1 << 16
     coarse: float = 2.0
