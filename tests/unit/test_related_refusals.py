@@ -56,10 +56,7 @@ TREES = {
     "statistics": "statistics {tables} --schema {schema} --epsilon 1 --ask count:ward",
     "a database for more rows": "sample {release} --source sqlite:///{new}.db --out-table more",
 }
-PERSONS = {"for": RUN + " --for columns,sex"}
-LINES = {("two", n): line for n, line in {**BOTH, **TREES}.items()} | {
-    ("one", n): line for n, line in {**BOTH, **PERSONS}.items()
-}
+LINES = {("two", n): line for n, line in {**BOTH, **TREES}.items()} | {("one", n): line for n, line in BOTH.items()}
 
 
 @pytest.mark.parametrize(("kind", "what"), LINES)

@@ -68,7 +68,7 @@ WRONG = {
     "a table's unit": ({"tables__stays__unit": "patient", "tables__stays__max_rows": 3}, "leave out unit"),
     "a table's uses": ({"tables__stays__uses": ["predict days"]}, "table stays: uses of related tables stand beside"),
     "a use of no column": ({"uses": ["stays.ward by acts.kind"]}, "use 1 ('stays.ward by acts.kind'): "),
-    "a use that is a regression": ({"uses": ["stays.days ~ patients.sex"]}, "no regression is named yet"),
+    "a regression of no column": ({"uses": ["stays.days ~ acts.kind"]}, "use 1 ('stays.days ~ acts.kind'): "),
     "a table's order": ({"tables__stays__order": "days"}, "order is for one table in which persons repeat"),
     "a person's column": (
         {"tables__stays__columns__days__of": "unit"},
