@@ -121,16 +121,14 @@ def plan(
         )
     if not facts.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
-    asked_of: dict[str, Any] = {"rows": rows, "delta": delta, "relation": relation, "options": options}
     named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
-    alone = _of_one(named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning)
-    return replace(
-        alone,
-        least_epsilon={} if error is None else least(named.at, error),
-        prior=worth(facts, prior, epsilons=(epsilon,), prior_reason=prior_reason, method=method, **asked_of)[0]
-        if prior
-        else None,
+    alone = _of_one(
+        named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning, error=error
     )
+    if not prior:
+        return alone
+    how: dict[str, Any] = {"method": method, "relation": relation, "options": options, "prior_reason": prior_reason}
+    return replace(alone, prior=worth(facts, prior, epsilons=(epsilon,), rows=rows, delta=delta, **how)[0])
 
 
 def _of_tree(
@@ -164,6 +162,7 @@ def _of_one(
     relation: str,
     epsilons: Sequence[float],
     learning: LearningForecast | None,
+    error: float | None,
 ) -> Plan:
     """The forecast of a single table, rehearsed once. ``before``: what learning takes of the budget."""
     facts, rows, epsilon, adjacency = named.schema, named.rows, grant.epsilon, named.adjacency
@@ -187,6 +186,7 @@ def _of_one(
         seconds=_time(asked, marginals, facts, rows, int(getattr(named.generator, "rounds", 0))),
         peak_mib=(BYTES_START + BYTES_PER_CELL_READ * rows * len(facts.measured())) / 2**20,
         uses=_by_use(named, asked, epsilon, epsilons),
+        least_epsilon={} if error is None else least(named.at, error),
     )
 
 

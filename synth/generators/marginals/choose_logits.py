@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -100,24 +100,13 @@ def with_conditionals(
         together = list(
             _seen_together(column, groups, [a for a in asked if not waiting & {*a[0].columns}], model.total)
         )
-        own, learnt = probs[component].astype(float), ROUNDS if final else 0
+        own = probs[component].astype(float)
         # a start that has met tables of several columns is kept, one of pairs alone may be tempered
         bases = (1.0,) if together or not final else (conditionals.BASE, 1.0) if larger else (conditionals.BASE,)
-        fitted = partial(
-            fit_logit.fit,
-            column,
-            [*seen, *together],
-            codes,
-            own,
-            sizes,
-            total=model.total,
-            learnt=learnt,
-            strength=fit_logit.FIRM if together else fit_logit.PRIOR,
-        )
-        tried = [fitted(base=b) for b in bases]
-        conditional = (
-            min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total)) if final else tried[0]
-        )
+        how: dict[str, Any] = {"total": model.total, "learnt": ROUNDS if final else 0}
+        how["strength"] = fit_logit.FIRM if together else fit_logit.PRIOR
+        tried = [fit_logit.fit(column, [*seen, *together], codes, own, sizes, base=b, **how) for b in bases]
+        conditional = min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total) if final else 0.0)
         conditionals.draw_in_turn([conditional], model.probs, component, codes, rng=rng)
         model = replace(model, conditionals=(*model.conditionals, conditional))
     return model
