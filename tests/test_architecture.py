@@ -354,15 +354,10 @@ def test_files_are_written_in_one_place():
     assert result == set(WRITERS)
 
 
-# All Python here, in pieces of a size to read.
-SMALL = ["app", "benchmarks", "container", "docs", "synth", "tests"]
-
-
-@pytest.mark.parametrize("folder", SMALL)
-def test_files_are_small_enough_to_read(folder):
-    """How much one function decides is limited by the linter (C901); how code is laid out, by the formatter alone."""
+@pytest.mark.parametrize("folder", ["app", "benchmarks", "container", "docs", "synth", "tests"])
+def test_code_is_laid_out_by_the_formatter_alone(folder):
+    """How much one function decides is limited by the linter (C901); a file is as long as its one idea."""
     for path in (ROOT / folder).rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 500, path
         if path.name != "test_architecture.py":
             assert "fmt: skip" not in path.read_text(), path
 
