@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs Facsimile into a virtual environment: the steps of the image, of `make run`, and of any machine.
 #
-#   container/install.sh TARGET [--extras databases,spark,delta,mbi,gpu,dev | all] [--without report,fetch,pdf]
+#   container/install.sh TARGET [--extras databases,spark,delta,mbi,gpu,dev | all] [--without app,papers,report,fetch,pdf]
 #                        [--editable] [--wheel FILE]
 #
-# SDMetrics' report and the census tables are in, unless they are left out: the former needs copulas, whose licence
+# The application, methods that train networks on rows, SDMetrics' report, the census tables and PDFs are in, unless they
+# are left out: all of them, and the library and the command line remain. SDMetrics' report needs copulas, whose licence
 # (BUSL-1.1) allows no commercial synthetic-data service for third parties. What is left out is also removed where an
 # earlier call installed it.
 #

@@ -2,8 +2,8 @@
 
     make lock
 
-Each package stands under the parts that need it: ``app`` is what the application and the command line cannot do
-without, the others are pyproject.toml's extras; pick.py says which are usual, though they can be left out. Versions are
+Each package stands under the parts that need it: ``base`` is what the library and the command line cannot do without,
+the others are pyproject.toml's extras; pick.py says which are usual, though they can be left out. Versions are
 kept where they fit; strike a line out to have it renewed.
 
 torch has two builds under one version: the Python package index's, which on Linux needs NVIDIA's libraries, and
@@ -63,24 +63,27 @@ def resolved(requirements: list[str]) -> Locked:
 def parts(project: dict[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
     """What is needed whatever is left out, and what each extra needs besides; gpu has lines of its own.
 
-    >>> parts({"dependencies": ["a", "b"], "optional-dependencies": {"report": ["b"], "gpu": ["a"], "dev": ["c"]}})
-    (['a'], {'report': ['b'], 'dev': ['c']})
+    What an extra of pyproject.toml takes from a usual one stands under that one alone, which can be left out.
+
+    >>> extras = {"app": ["own[report]", "c"], "report": ["b"], "gpu": ["a"], "x": ["own[y]"], "y": ["d"]}
+    >>> parts({"name": "own", "dependencies": ["a"], "optional-dependencies": extras})
+    (['a'], {'app': ['c'], 'report': ['b'], 'x': ['d'], 'y': ['d']})
     """
     extras = {n: list(needs) for n, needs in project["optional-dependencies"].items() if n != "gpu"}
     for needs in extras.values():
-        for other in [n for n in needs if n.startswith("facsimile-synth[")]:
-            needs[:] = [n for n in needs if n != other] + extras[other.split("[")[1].rstrip("]")]
-    usual = {need for name in USUAL & extras.keys() for need in extras[name]}
-    return [need for need in project["dependencies"] if need not in usual], extras
+        for other in [n for n in needs if n.startswith(f"{project['name']}[")]:
+            named = set(other.split("[")[1].rstrip("]").split(",")) - USUAL
+            needs[:] = [n for n in needs if n != other] + [n for name in sorted(named) for n in extras[name]]
+    return project["dependencies"], extras
 
 
 def main() -> None:
     needs, extras = parts(tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"])
-    app = resolved(needs)
-    found, needed = dict(app), {name: ["app"] for name in app}
+    base = resolved(needs)
+    found, needed = dict(base), {name: ["base"] for name in base}
     for extra, more in extras.items():
         for name, lines in resolved([*needs, *more]).items():
-            if name not in app:
+            if name not in base:
                 found[name] = lines
                 needed.setdefault(name, []).append(extra)
     version = found["torch"].split("==")[1].split()[0]
@@ -92,7 +95,7 @@ def main() -> None:
         if GPU.match(name):
             text += re.sub("^", "#gpu ", f"# for: gpu\n{found[name]}".rstrip(), flags=re.MULTILINE) + "\n"
             hashes = "".join(f" \\\n    --hash=sha256:{h}" for h in TORCH_CPU[version])
-            lines = f"# for: app\ntorch=={version}{hashes}\n" if name == "torch" else ""
+            lines = f"# for: base\ntorch=={version}{hashes}\n" if name == "torch" else ""
         text += lines
     LOCK.write_text(text, encoding="utf-8")
 

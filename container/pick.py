@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-USUAL = {"app", "report", "fetch", "pdf"}  # what is installed where nothing else is said
+USUAL = {"base", "app", "papers", "report", "fetch", "pdf"}  # what is installed where nothing else is said
 LOCK = Path(__file__).resolve().parent.parent / "requirements.txt"
 BLOCK = re.compile(r"^# for: (.*)\n((?:(?!# for: ).*\n?)*)", re.MULTILINE)
 
@@ -25,7 +25,7 @@ def picked(text: str, parts: Collection[str], *, linux: bool = True) -> str:
 
     Not on Linux for x86-64 (``linux`` false), that build is one for CPUs, and needs no libraries of NVIDIA's.
     """
-    wanted = {"app", *parts}
+    wanted = {"base", *parts}
     chosen = [(needed, lines) for needed, lines in blocks(text) if needed & (wanted | (set() if linux else {"gpu"}))]
     other = "gpu" in wanted or not linux
     kept = [lines for needed, lines in chosen if not (other and lines.startswith("torch==") and "gpu" not in needed)]
@@ -42,17 +42,17 @@ def known(text: str) -> set[str]:
 def chosen(words: Collection[str], *, there: Collection[str]) -> set[str]:
     """The parts that some words ask for beside the usual ones; ``-part`` leaves one out, ``all`` are all but gpu.
 
-    >>> sorted(chosen(["databases", "-report"], there={"app", "databases", "fetch", "pdf", "report"}))
-    ['app', 'databases', 'fetch', 'pdf']
+    >>> sorted(chosen(["databases", "-report"], there={"base", "app", "papers", "databases", "fetch", "pdf", "report"}))
+    ['app', 'base', 'databases', 'fetch', 'papers', 'pdf']
 
     Errors: SystemExit for a part that is not there, or cannot be left out.
     """
     out = {word[1:] for word in words if word.startswith("-")}
     more = {*there} - {"gpu"} if "all" in words else {word for word in words if not word.startswith("-")}
     if strange := sorted((more | out) - {*there}):
-        sys.exit(f"{', '.join(strange)}: no such part; choose of {', '.join(sorted({*there} - {'app'}))}")
-    if "app" in out:
-        sys.exit("app: cannot be left out")
+        sys.exit(f"{', '.join(strange)}: no such part; choose of {', '.join(sorted({*there} - {'base'}))}")
+    if "base" in out:
+        sys.exit("base: cannot be left out")
     return (USUAL | more) - out
 
 

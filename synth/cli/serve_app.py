@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, remedy
 from synth.jobs import roles as roles_file
 
 UPLOAD_MIB = 500
@@ -39,7 +39,7 @@ def start(
         raise UsageError(f"--port {port}: choose a port from 1 to 65535")
     entry = Path(__file__).resolve().parent.parent.parent / "app" / "server.py"
     if find_spec("streamlit") is None:
-        raise InputError("the application needs Streamlit, which is not installed: pip install facsimile-synth")
+        raise InputError(f"the application needs Streamlit, which is not installed; {remedy('app')}")
     if not entry.exists():
         raise InputError("the application's files are not installed; run it from the project's folder")
     settle({"--address": address, "--tables": tables, "--sources": sources, "--roles": roles, "--secrets": secrets})
@@ -90,7 +90,7 @@ def check_roles() -> None:
         return
     roles_file.load(place)
     if find_spec("authlib") is None or not (find_spec("httpx") or find_spec("httpx2")):
-        raise InputError("signing in needs the packages Authlib and httpx: pip install facsimile-synth")
+        raise InputError(f"signing in needs the packages Authlib and httpx; {remedy('app')}")
 
 
 def check_secrets(place: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.errors import BudgetError, UsageError
+from synth.errors import BudgetError, UsageError, need
 from synth.lazy import Lazy
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
@@ -155,6 +155,7 @@ class PerExampleGradients:
         self.module = self.network if self.mapped or self.field else self._hooked()
 
     def _hooked(self) -> Any:
+        need("gradients of this method's network", "papers", "opacus")
         from opacus import GradSampleModule  # which takes longer to load than torch
 
         return GradSampleModule(self.network, loss_reduction="sum")

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from synth.errors import need
 from synth.numeric.no_weights import SLOPE, zeroed
 from synth.questions.gradients import DENOISER, FLOW, TRANSFORMS, TRANSPORT, Descent
 
@@ -33,6 +34,7 @@ def spline(features: int, *, hidden: int, knots: int, transforms: int) -> nn.Mod
 
     Privacy: public only.
     """
+    need("a flow of splines", "papers", "zuko")
     import zuko
 
     with undrawn():

@@ -105,15 +105,13 @@ def picked(*parts: str, **where: bool) -> dict[str, str]:
 def test_the_lock_holds_what_the_project_names(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "container")  # as a script has it
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    app, extras = importlib.import_module("lock").parts(project)
-    parts = {"app": app, **extras, "gpu": project["optional-dependencies"]["gpu"]}
+    base, extras = importlib.import_module("lock").parts(project)
+    parts = {"base": base, **extras, "gpu": project["optional-dependencies"]["gpu"]}
     assert pick.known(LOCK) == set(parts), "run `make lock`"
-    assert set(project["dependencies"]) == {*app, *extras["report"], *extras["fetch"], *extras["pdf"]}
-    assert not {*app} & {*extras["report"], *extras["fetch"], *extras["pdf"]}
     for part, needs in parts.items():
         named = {re.split(r"[<>=\[! ]", need)[0].lower() for need in needs} - {"facsimile-synth"}
         assert named <= set(picked(part)), f"{part}: run `make lock`"
-        assert set(picked("app")) <= set(picked(part))
+        assert set(picked("base")) <= set(picked(part))
     assert set(picked("databases")) < set(picked("spark"))
 
 
@@ -142,14 +140,14 @@ def test_the_usual_set_is_what_the_card_names_and_can_be_had_without_what_is_und
     assert "copulas" not in picked(*pick.chosen(["all", "-report"], there=pick.known(LOCK)))
 
 
-def test_what_is_usual_is_among_the_dependencies_and_in_a_part_that_can_be_left_out():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for part in pick.USUAL - {"app"}:
-        assert set(project["optional-dependencies"][part]) <= set(project["dependencies"]), part
+def test_the_library_alone_brings_no_page_no_report_and_no_gradients():
+    alone = set(picked(*pick.chosen(["-app", "-papers", "-report", "-fetch", "-pdf"], there=pick.known(LOCK))))
+    assert not {"streamlit", "altair", "sdmetrics", "copulas", "weasyprint", "opacus", "zuko", "folktables"} & alone
+    assert {"torch", "numpy", "pandas", "duckdb", "typer"} <= alone
     with pytest.raises(SystemExit, match="no such part"):
         pick.chosen(["-reports"], there=pick.known(LOCK))
     with pytest.raises(SystemExit, match="cannot be left out"):
-        pick.chosen(["-app"], there=pick.known(LOCK))
+        pick.chosen(["-base"], there=pick.known(LOCK))
 
 
 def test_the_terms_of_copulas_are_said_where_it_comes_in():
@@ -170,7 +168,7 @@ def _made(*words: str) -> str:
 
 def test_streamlit_is_the_minor_version_whose_private_names_were_tested():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (pin,) = [need for need in project["dependencies"] if need.startswith("streamlit")]
+    (pin,) = [need for need in project["optional-dependencies"]["app"] if need.startswith("streamlit")]
     least, most = re.fullmatch(r"streamlit>=(\d+\.\d+),<(\d+\.\d+)", pin).groups()
     assert least.split(".")[0] == most.split(".")[0]
     assert int(most.split(".")[1]) == int(least.split(".")[1]) + 1
