@@ -14,6 +14,7 @@ from synth.errors import UsageError
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
 LONGEST = 4096  # a path may be a name
+ONE_NAME = "differ in capitals or in how a character is written at most, which engines take for one name"
 # Blank or ignored when drawn, though Unicode counts them among letters, marks and symbols.
 UNSEEN = {
     0x034F,
@@ -51,6 +52,20 @@ def canonical(text: str) -> str:
     for _ in range(2):  # folding may undo composition, and composing may bring out a letter to fold
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(text.split())
+
+
+def twins(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first two names that are one in canonical form, None where none are: engines take PID for pid.
+
+    >>> twins(["pid", "age", "PID"]), twins(["pid", "pid2"])
+    (('pid', 'PID'), None)
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        if (form := canonical(name)) in first:
+            return first[form], name
+        first[form] = name
+    return None
 
 
 def checked(text: str, what: str) -> str:

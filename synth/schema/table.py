@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from synth.errors import InputError, UsageError
 from synth.files import regular_files, whole_files
-from synth.schema import areas, persons_rules, survey_weight
+from synth.schema import areas, names, persons_rules, survey_weight
 from synth.schema import uses as uses_of
 from synth.schema.column import (
     CATEGORICAL,
@@ -311,6 +311,8 @@ def _problems(schema: Schema, complete: bool):
     """Yields a sentence for each rule that the schema breaks."""
     if not schema.columns:
         yield "it names no column; add at least one"
+    if pair := names.twins(schema.columns):
+        yield f"columns {pair[0]!r} and {pair[1]!r} {names.ONE_NAME}; rename one, in the table too"
     yield from _half_characters(schema)
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):

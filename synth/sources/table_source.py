@@ -22,7 +22,7 @@ from synth.sources.formats.arrow_text import check_type
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.csv_records import open_bytes
 from synth.sources.formats.table_versions import parquet_files
-from synth.sources.formats.text_table import Digest, Table, from_frame
+from synth.sources.formats.text_table import Digest, Table, check_names, from_frame
 from synth.sources.formats.valid_text import one_text
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
 from synth.sources.rows.persons import Persons
@@ -112,6 +112,7 @@ class FramePlace(Place):
         absent = [c for c in columns if c not in held]
         if absent:
             raise InputError(f"the frame has no column {', '.join(absent)}, which the schema names; rename or drop it")
+        check_names([str(n) for n in self.frame.columns], thing="data frame")
         from_frame(self.frame[list(columns)])
 
     def read(self, columns: Sequence[str]) -> Table:

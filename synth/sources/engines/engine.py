@@ -21,7 +21,7 @@ from synth.errors import InputError, UsageError, need
 from synth.sources.engines import addresses, duckdb_closed, spark_session
 from synth.sources.engines.duckdb import MEMORY, present
 from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
-from synth.sources.formats import valid_text
+from synth.sources.formats import files, valid_text
 from synth.sources.formats.table_versions import parquet_files
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
@@ -149,7 +149,12 @@ class Engine:
         return replace(self, files=tuple(parquet_files(path)))
 
     def parquet(self, path: Path, *, view: str) -> Any:
-        """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves."""
+        """A Parquet file, or those of a folder, as an Ibis table; signs in the name stand for themselves.
+
+        Errors: InputError, also where a file has two columns that are one to an engine.
+        """
+        for part in parquet_files(path):
+            files.header(part)
         if self.dialect.name == "duckdb":
             present(self.backend.con, parquet_files(path), view=view)
             return self.backend.table(view)

@@ -19,7 +19,7 @@ from synth.schema.related_names import Reference
 from synth.schema.table import Schema
 from synth.sources.engines import addresses
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.text_table import Table, check_width
+from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.encoding import Batch, plain
 from synth.sources.rows.encoding import tables as as_text
 from synth.sources.table_source import Place
@@ -70,7 +70,7 @@ class SqlitePlace(Place):
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names alone. Errors: InputError."""
         result = self.columns()
-        check_width(len(result), thing=f"source {self.shown}: table {self.table!r}")
+        check_names(result, thing=f"source {self.shown}: table {self.table!r}")
         for name in columns:
             if name not in result:
                 raise InputError(f"source {self.shown}: table {self.table!r} has no column {name!r}")

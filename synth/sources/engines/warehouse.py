@@ -25,9 +25,9 @@ from synth.sources.engines.warehouse_rows import WarehouseRows
 from synth.sources.formats.arrow_text import BEYOND
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.table_versions import parquet_files
-from synth.sources.formats.text_table import Table, check_width
+from synth.sources.formats.text_table import Table, check_names
 from synth.sources.rows.encoding import Batch, plain, tables
-from synth.sources.table_source import Opened, Place
+from synth.sources.table_source import Opened, ParquetPlace, Place
 
 OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
 PARQUET = (".parquet", ".pq")
@@ -106,13 +106,15 @@ class WarehousePlace(Place):
 
     def check_form(self, columns: Sequence[str]) -> None:
         """Looks at names and types alone. Errors: InputError."""
+        if self._file is not None:  # an engine would look at the first file, and take PID for pid
+            ParquetPlace(self._file).types(columns)
         types = self.expression.schema()
         if self._file is not None and self.engine == "spark" and overflows(parquet_files(self._file)):
             raise InputError(
                 f"source {self.source.shown}: {self.table!r} keeps times in milliseconds, which the engine cannot "
                 "always read; write them in microseconds, or leave `source=` out"
             )
-        check_width(len(types.names), thing=f"source {self.source.shown}: table {self.table!r}")
+        check_names(types.names, thing=f"source {self.source.shown}: table {self.table!r}")
         for name in columns:
             if name not in types:
                 raise InputError(f"source {self.source.shown}: table {self.table!r} has no column {name!r}")

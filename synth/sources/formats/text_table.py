@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.dialect import Dialect
+from synth.schema.names import ONE_NAME, twins
 from synth.schema.table import MOST_COLUMNS, canonical
 from synth.sources.formats import scalars, valid_text
 from synth.sources.formats.arrow_text import check_type, encode
@@ -161,24 +162,23 @@ def from_frame(frame: pd.DataFrame) -> Table:
     return Table(columns, num_rows=len(frame))
 
 
-def check_width(columns: int, *, thing: str) -> None:
-    """Errors: InputError for more columns than a schema can have."""
-    if columns > MOST_COLUMNS:
-        raise InputError(f"{thing}: it has {columns:,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
+def check_names(names: Sequence[str], *, thing: str) -> None:
+    """Errors: InputError when there is no name, an empty one, or two that are one in canonical form.
 
-
-def check_names(names: list[str], *, thing: str) -> None:
-    """Errors: InputError when there is no name, an empty one, or one that stands twice."""
+    Every reader asks this of all columns that are there, also those that the schema does not name.
+    """
     if not names:
         raise InputError(f"{thing}: it has no columns; at least one is needed")
-    check_width(len(names), thing=thing)
-    seen: set[str] = set()
+    if len(names) > MOST_COLUMNS:
+        raise InputError(f"{thing}: it has {len(names):,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
     for i, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{thing}: column {i} has no name; name it, or leave it out (a saved row index?)")
-        if name in seen:
-            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one{_first_line(name)}")
-        seen.add(name)
+    if pair := twins(names):
+        one, other = pair
+        if one == other:
+            raise InputError(f"{thing}: two columns are named {one!r}; rename or drop one{_first_line(one)}")
+        raise InputError(f"{thing}: columns {one!r} and {other!r} {ONE_NAME}; rename or drop one")
 
 
 def _first_line(name: str) -> str:
