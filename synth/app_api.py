@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from synth.pipeline.retention import retention
     from synth.pipeline.retention import warning as retention_warning
     from synth.pipeline.rough_rows import rough_rows
+    from synth.pipeline.same_rows import audience_of
     from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
     from synth.pipeline.series import changes as series_changes
@@ -114,6 +115,7 @@ _HOME = {
     "beyond": "pipeline.combining",
     "card_html": "report.card_page:render_html",
     "canonical": "schema.names",
+    "audience_of": "pipeline.same_rows",
     "charged_before": "pipeline.prepare",
     "choice_columns": "report.private_selection:shared",
     "choice_distances": "report.private_selection:distances",

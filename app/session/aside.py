@@ -186,10 +186,10 @@ def decidable(releases: list[str], columns: list[str] | None = None) -> tuple[li
     return names, app_api.choice_questions(schema, [n for n in columns or names[:3] if n in names])
 
 
-def charged_before(table: str | None, text: str, names: list[str], **asked: Any) -> list[str]:
-    """``app_api.charged_before``, among the datasets of these names."""
+def charged_before(table: str | None, text: str, person: str, **asked: Any) -> list[str]:
+    """``app_api.charged_before``, as far as this person may know."""
     facts = app_api.parse_schema(json.loads(text))
-    return app_api.charged_before(table, schema=facts, may_spend=names.__contains__, **asked)
+    return app_api.charged_before(table, schema=facts, audience=app_api.audience_of(person), **asked)
 
 
 def rough_rows(table: str, text: str, source: str | None) -> int:

@@ -25,7 +25,7 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
-from synth.cli.rights import SeparateOpt, may_spend
+from synth.cli.rights import SeparateOpt, audience
 from synth.errors import UsageError
 
 
@@ -94,7 +94,7 @@ def ask(
         approved_by=approved_by,
         run=run_id(),
         separate=separate,
-        may_spend=may_spend(),
+        audience=audience(),
     )
     with written(language):
         write_text(place.with_suffix(".html"), str(answer_page.render(result.plain())))

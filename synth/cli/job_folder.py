@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from synth.cli import job_report
 from synth.cli.answer import write_text
 from synth.cli.job_status import reported
-from synth.cli.rights import may_spend
+from synth.cli.rights import audience
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
             schema=facts,
             reporter=report,
             steward_log=folder / "steward.json",
-            may_spend=may_spend(folder),
+            audience=audience(folder),
         ), folder
 
 
@@ -92,7 +92,7 @@ def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:
 
     with reported(job, {}) as (report, folder):
         known = load_any(str(request.schema_file), complete=False)
-        result = carry_out_learning(request, schema=known, reporter=report, may_spend=may_spend(folder))
+        result = carry_out_learning(request, schema=known, reporter=report, audience=audience(folder))
         write_text(folder / jobs.LEARNT, result.to_json())
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": {"schema": str(folder / jobs.LEARNT)}}
 
@@ -104,7 +104,7 @@ def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
 
     with reported(job, {}) as (report, folder):
         known = schemas.load(str(request.schema_file))
-        result = carried_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
+        result = carried_out(request, schema=known, reporter=report, audience=audience(folder)).plain()
         write_text(folder / jobs.COUNTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     paths = {"statistics": str(folder / jobs.COUNTS)}
     return {"epsilon_spent": request.epsilon, "delta": request.delta, **result, "paths": paths}
@@ -118,7 +118,7 @@ def _answers(request: "VerifiedRequest", job: Path) -> dict[str, Any]:
     with reported(job, {}) as (report, folder):
         known = load_any(str(request.schema_file))
         asked = Questions(request.release, request.questions)
-        answer = asked.carry_out(request, schema=known, reporter=report, may_spend=may_spend(folder)).plain()
+        answer = asked.carry_out(request, schema=known, reporter=report, audience=audience(folder)).plain()
         paths = answer_page.write(answer, folder / answer_page.ANSWER)
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": paths}
 

@@ -1,36 +1,27 @@
-"""Whose datasets a command may compare with: all in the ledger, or those that a file of roles gives its owner."""
+"""Whose tables a command may compare with: all in the ledger, or with a file of roles those that its owner may open."""
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from synth.jobs.job import FOLDER
+
+if TYPE_CHECKING:
+    from synth.privacy.ledger.row_marks import Audience
 
 SeparateOpt = Annotated[
     bool, typer.Option("--separate", help="No person of this table is in another dataset, though rows look alike.")
 ]
 
 
-def may_spend(job: Path | None = None) -> Callable[[str], bool]:
-    """On which datasets whoever runs this may spend.
+def audience(job: Path | None = None) -> "Audience":
+    """What the owner of the ``job`` may know, by default of the one that this process works for."""
+    from synth.pipeline.same_rows import audience_of
 
-    Who may open the ledger's file is the steward of all of it. With a file of roles it is the owner of the ``job``, by
-    default the one that this process works for, and without an owner nobody: then nothing is compared, rather than
-    told to somebody who may not know it.
-    """
-    from synth.jobs import roles
-
-    place = roles.place()
-    if place is None:
-        return lambda _: True
-    rules = roles.load(place)
-    owner = _owner(job)
-    visitor = rules.visitor(owner) if owner else None
-    return lambda name: visitor is not None and rules.may_spend(visitor, name)
+    return audience_of(_owner(job))
 
 
 def _owner(job: Path | None) -> str:

@@ -37,7 +37,7 @@ from synth.cli.options import (
     run_id,
 )
 from synth.cli.related_schema import check_related, init_related
-from synth.cli.rights import SeparateOpt, may_spend
+from synth.cli.rights import SeparateOpt, audience
 from synth.cli.vouching import formed, vouch
 from synth.errors import UsageError
 
@@ -247,7 +247,7 @@ def schema_learn(
         run=run_id(),
         reporter=_Notes(),
         separate=separate,
-        may_spend=may_spend(),
+        audience=audience(),
     )
     write_text(out, facts.to_json())
     columns = facts.all_columns if isinstance(facts, Dataset) else facts.columns

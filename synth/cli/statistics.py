@@ -24,7 +24,7 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
-from synth.cli.rights import SeparateOpt, may_spend
+from synth.cli.rights import SeparateOpt, audience
 
 
 def statistics(
@@ -72,7 +72,7 @@ def statistics(
         approved_by=approved_by,
         run=run_id(),
         separate=separate,
-        may_spend=may_spend(),
+        audience=audience(),
     )
     lines, spent = map(_line, result.answers), {"epsilon": epsilon, "delta": delta}
     charged(out, "statistics", result.plain(), lines, spent=spent, as_json=as_json)

@@ -23,11 +23,11 @@ from synth.pipeline.read_rows import RowReader
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run_plan import RunPlan
-from synth.pipeline.same_rows import MaySpend
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator
 from synth.privacy.ledger.ledger import ANSWERED, Entry
+from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.release import folder
@@ -46,8 +46,10 @@ class ChargedRun:
     that is asked afterwards composes to no more.
     """
 
-    def __init__(self, plan: RunPlan, noise: SystemNoise, reporter: Reporter, log: str | Path | None) -> None:
-        self.plan, self.noise, self.reporter, self.log = plan, noise, reporter, log
+    def __init__(
+        self, plan: RunPlan, noise: SystemNoise, reporter: Reporter, log: str | Path | None, audience: Audience
+    ) -> None:
+        self.plan, self.noise, self.reporter, self.log, self.audience = plan, noise, reporter, log, audience
         spend = plan.spend(noise_source=noise.name)
         self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
         self.schema = plan.schema
@@ -200,7 +202,7 @@ class ChargedRun:
         """Who reads the rows, now that the spend is recorded."""
         assert self.line is not None
         self.reporter.stage("read")
-        return RowReader(plan=self.plan, noise=self.noise, run=self.line.run, log=self.log)
+        return RowReader(plan=self.plan, noise=self.noise, run=self.line.run, log=self.log, audience=self.audience)
 
     def _tell(self) -> None:
         """Whatever follows, the command's exit code will not deny the spend."""
@@ -252,7 +254,7 @@ def checked_and_charged(
     rows: Any,
     noise: SystemNoise | None,
     reporter: Reporter | None,
-    may_spend: MaySpend,
+    audience: Audience,
     questions: Questions | None = None,
     preview: Preview | None = None,
     steward_log: str | Path | None = None,
@@ -267,10 +269,10 @@ def checked_and_charged(
         rows=rows,
         note=reporter.note,
         noise=noise,
-        may_spend=may_spend,
+        audience=audience,
         questions=questions,
         preview=preview,
     )
-    run = ChargedRun(plan, noise, reporter, steward_log)
+    run = ChargedRun(plan, noise, reporter, steward_log, audience)
     with run.charged():
         yield run

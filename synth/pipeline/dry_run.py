@@ -27,6 +27,7 @@ from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.schema import codec, persons
@@ -195,7 +196,7 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
     """The run from its spend to its files. Errors: SpentError."""
-    charged_run = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json")
+    charged_run = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json", NOBODY)
     with charged_run.charged():
         releases, setting = charged_run.measure()
         made = fit_and_sample(

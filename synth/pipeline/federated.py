@@ -25,7 +25,7 @@ from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.run import about_release, requested
-from synth.pipeline.same_rows import anybody
+from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
 from synth.release.card.sites import of_sites
@@ -109,7 +109,9 @@ def federated(
                 num_rows=num_rows,
                 **options,
             )
-            checked = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody)
+            checked = checked_and_charged(
+                request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY
+            )
             runs[name] = stack.enter_context(checked)  # not charged yet
         doors = [run.opened() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])

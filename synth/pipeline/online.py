@@ -17,7 +17,7 @@ from synth.pipeline.condition import allowed_by
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.run import requested
-from synth.pipeline.same_rows import anybody
+from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.table import Schema
@@ -104,7 +104,7 @@ def online(
     Privacy: reads rows, under noise.
     """
     request, rows = requested(table, epsilon=epsilon, delta=delta, method="online_weights", **options)
-    with checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=anybody) as run:
+    with checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY) as run:
         ask, setting = run.opened()
         try:
             method = run.plan.generator

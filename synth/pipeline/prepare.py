@@ -16,7 +16,6 @@ from synth.pipeline.private_rows import Source, charged_to, check_named, located
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
-from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import (
     adjacency_of,
     approved,
@@ -32,6 +31,7 @@ from synth.pipeline.uses import NOT_BY, with_uses
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
@@ -56,7 +56,7 @@ def prepare(
     rows: Source | Mapping[str, Source] | None = None,
     note: Note,
     noise: SystemNoise,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
     questions: Questions | None = None,
     preview: Preview | None = None,
 ) -> RunPlan:
@@ -64,7 +64,7 @@ def prepare(
 
     ``rows``: the table or tables, where the request names none. ``questions``: in place of the method's usual ones.
     ``preview``: that the rows are public, and what stands in for the priors that the request names.
-    Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
+    Rows like those of another dataset in the ledger, as far as the ``audience`` may know, are refused
     unless the request says that they are ``separate``.
 
     **Guarantee**: nothing is spent, and nothing that depends on a row's cells is kept or told. Errors: UsageError,
@@ -79,7 +79,7 @@ def prepare(
     for one in plan.priors:
         if isinstance(one, priors.Encoded) and one.lost:
             note(priors.LOST.format(one.name, one.lost))
-    plan.book.check(plan.spend(noise_source=noise.name))
+    plan = replace(plan, checked_at=plan.book.check(plan.spend(noise_source=noise.name)))
     plan.check()
     totals.check(plan.schema, request.num_rows)
     if said := caution(request.delta):
@@ -91,12 +91,12 @@ def prepare(
     for name, table in plan.rows.items():
         with allowed_empty(plan.schema, name):
             table.check_form()
-    if known and may_spend(plan.dataset):
+    if known and audience.spends(plan.dataset):
         priors.check_apart(known, plan.rows, plan.schema, plan.book.row_key())
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):
-                same_rows.check(table, plan.book, dataset=plan.dataset, may_spend=may_spend)
+                same_rows.check(table, plan.book, dataset=plan.dataset, audience=audience)
     give_back()  # what the pass over the file used
     return plan
 
@@ -151,12 +151,12 @@ def charged_before(
     dataset: str | None = None,
     source: str | None = None,
     ledger: str | Path | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
 ) -> list[str]:
     """Other datasets to which rows of the table, or of one of several, were charged, with or without their keys.
 
     Of a table that nobody has begun to charge. One pass over the rows, none without other datasets.
-    ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``may_spend``: as of ``run``.
+    ``table``, ``schema``, ``dataset``, ``source``, ``ledger``, ``audience``: as of ``run``.
 
     Errors: UsageError, InputError for a table that has no place.
 
@@ -168,7 +168,7 @@ def charged_before(
     names: dict[str, None] = {}
     for name, rows in marked(wanted(result, schema), schema):
         with allowed_empty(schema, name):
-            names |= dict.fromkeys(same_rows.others(rows, book, dataset=charged, may_spend=may_spend))
+            names |= dict.fromkeys(same_rows.others(rows, book, dataset=charged, audience=audience))
     return list(names)
 
 

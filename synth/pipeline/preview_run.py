@@ -26,6 +26,7 @@ from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run import carry_out
+from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.relation import relation_named
 from synth.release import folder
 from synth.release.card.statements import PREVIEW
@@ -112,7 +113,7 @@ def run_preview(
                 schema=schema,
                 rows=frame,
                 reporter=reporter or Quiet(),
-                may_spend=lambda _: False,
+                audience=NOBODY,
                 preview=stands,
             )
         except SpentError as error:

@@ -10,6 +10,7 @@ import numpy as np
 from synth.pipeline import learning_rows, same_rows
 from synth.pipeline.private_rows import PrivateRows, marked
 from synth.pipeline.run_plan import RunPlan
+from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
 from synth.schema import codec
@@ -27,9 +28,13 @@ from synth.sources.rows.spill import Spill
 
 @dataclass(frozen=True, kw_only=True)
 class RowReader:
-    """Reads the rows of a charged run. ``run``: the id of its charge; ``log``: the steward's file of lost cells."""
+    """Reads the rows of a charged run. ``run``: the id of its charge; ``log``: the steward's file of lost cells.
+
+    ``audience``: whom a mark like another's is told.
+    """
 
     plan: RunPlan
+    audience: Audience
     noise: SystemNoise
     run: str
     log: str | Path | None
@@ -111,10 +116,18 @@ class RowReader:
         """Keeps a mark of rows, by which they are known again before a later spend (same_rows.py).
 
         One that no other is like where they cannot be compared: the number of rows must not decide about a line.
+        Nothing was answered by then. Errors: UsageError where the same rows were charged elsewhere meanwhile.
         """
-        digest = same_rows.unlike(rows) if digest is None else digest
-        apart = self.plan.request.separate
-        self.plan.book.fingerprint(self.run, dataset=self.plan.dataset, digest=digest, apart=apart)
+        marked = self.plan.book.fingerprint(
+            self.run,
+            dataset=self.plan.dataset,
+            digest=same_rows.unlike(rows) if digest is None else digest,
+            apart=self.plan.request.separate,
+            audience=self.audience,
+            alike=same_rows.are_alike,
+            since=self.plan.checked_at,
+        )
+        same_rows.refuse(marked)
 
     @property
     def _rows(self) -> PrivateRows:
@@ -123,7 +136,6 @@ class RowReader:
 
     def wide(self, schema: Schema | Dataset) -> Mapping[str, Any]:
         """Rows as learning sees them (learning_rows.py)."""
-        if self.plan.learn_share == 1:  # else the rows are read again, and marked then
-            for _, form in marked(self.plan.rows, schema):
-                self._keep(same_rows.mark(form, self.plan.book.row_key()), form)
+        for _, form in marked(self.plan.rows, schema):
+            self._keep(same_rows.mark(form, self.plan.book.row_key()), form)
         return learning_rows.read(schema, self.plan.rows, self.plan.grant.adjacency, self.noise)

@@ -23,8 +23,8 @@ from synth.pipeline.reporting import Quiet, Reporter, watched
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run_options import RunOptions
-from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import AnySchema, to_learn
+from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
 from synth.questions.kinds import kinds_of
@@ -43,7 +43,7 @@ def run(
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
     **options: Unpack[RunOptions],
 ) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
@@ -55,7 +55,7 @@ def run(
     progress. ``steward_log``: a private file for the counts of cells outside the schema.
     Several tables that belong together are a folder with a file for each, or frames and paths by table; their schema
     is of ``parse_related``, the unit one key of the root with everything below it.
-    Rows like those of another dataset in the ledger, on which ``may_spend`` says that the caller may spend, are refused
+    Rows like those of another dataset in the ledger, as far as the ``audience`` may know, are refused
     before the spend unless ``separate`` says that no person is in both.
 
     **Guarantee**: the result is (epsilon, delta)-DP for the relation on that unit, all that touched the rows
@@ -74,7 +74,7 @@ def run(
             noise=noise,
             reporter=watcher,
             steward_log=steward_log,
-            may_spend=may_spend,
+            audience=audience,
         )
 
 
@@ -92,7 +92,7 @@ def carry_out(
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
     questions: Questions | None = None,
     preview: Preview | None = None,
 ) -> Result:
@@ -109,7 +109,7 @@ def carry_out(
             rows=rows,
             noise=noise,
             reporter=reporter,
-            may_spend=may_spend,
+            audience=audience,
             questions=questions,
             steward_log=steward_log,
             preview=preview,
@@ -186,14 +186,14 @@ def learn_schema(
     delta: float,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
     **options: Any,
 ) -> AnySchema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
 
     Facts that the schema states are kept, but for those of a draft that nobody has confirmed. The learnt ones are
     marked ``private``; the schema carries their price, which the card of every release made with it adds to its own.
-    ``table``, ``may_spend``, ``options``: as of ``run``, as far as they concern rows, guarantee and ledger.
+    ``table``, ``audience``, ``options``: as of ``run``, as far as they concern rows, guarantee and ledger.
     ``reporter``: is told of progress. Of related tables, and of persons with several rows, one row of each unit is seen
     in each table.
 
@@ -204,7 +204,7 @@ def learn_schema(
     """
     check_schema(schema, tree=True)
     request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
-    return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
 
 
 def carry_out_learning(
@@ -214,14 +214,14 @@ def carry_out_learning(
     rows: Source | Mapping[str, Source] | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
 ) -> AnySchema:
     """As ``learn_schema``, of a request that stands already."""
     reporter = reporter or Quiet()
     schema = to_learn(schema, False, reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
-    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
     with paying as charged_run:
         result: AnySchema = charged_run.learn()
         return result

@@ -26,6 +26,7 @@ class RunPlan:
 
     ``rows``: by table; ``public``: tables to which private rows refer. ``priors``: public tables like the private one,
     encoded where the schema was complete before the run. ``preview``: what the card says of a run on public rows.
+    ``checked_at``: the number of the ledger's last line by then.
     """
 
     request: RunRequest
@@ -40,6 +41,7 @@ class RunPlan:
     public: Mapping[str, Table] = field(default_factory=dict)
     priors: tuple[AnyPrior | Encoded, ...] = ()
     preview: Mapping[str, Any] | None = None
+    checked_at: int = 0
 
     @property
     def generator(self) -> Generator:
@@ -73,7 +75,8 @@ class RunPlan:
             "sensitivity": counts.sensitivity(adjacency),
             "max_rows": adjacency.max_rows,
         }
-        named = {"actor": request.actor} if request.actor else {}
+        actor = request.actor or request.owner
+        named = {"actor": actor} if actor else {}
         return Spend(
             dataset=self.dataset,
             epsilon=self.grant.epsilon,

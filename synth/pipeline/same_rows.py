@@ -1,48 +1,93 @@
 """Whether the rows about to be charged were charged under another name: asked before the spend, by who may know it.
 
-**Guarantee**: the answer is exact, so it is worked out only for datasets on which whoever asks may spend, and which he
-may therefore look into. For anybody else nothing is read, said, recorded or timed that depends on it.
+**Guarantee**: the answer is exact, so it is about tables that whoever asks may open himself, charged to datasets on
+which he may spend. Of any other nothing is said or recorded that depends on it.
 """
 
+import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from synth.errors import UsageError
+from synth.errors import SynthError, UsageError
+from synth.jobs import listing, roles
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import EVERYBODY, NOBODY, Audience
 from synth.schema.table import Schema
+from synth.sources import named_databases
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.rows.sketch import NOTHING, RETAINED, RowSketch, Sketch
 from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
-MaySpend = Callable[[str], bool]
 SAME = (
     "these rows, or nearly all of them, were charged to {} before, and one person has one budget: charge it with "
     "`dataset={}`, or say with `separate=` that no person is in both"
 )
 
 
-def anybody(name: str) -> bool:  # noqa: ARG001
-    """Whoever may open the ledger's file may spend on all that it holds, where no file of roles says otherwise."""
-    return True
+def audience_of(person: str | None) -> Audience:
+    """Whoever may open the ledger's file may know all of it; with a file of roles a ``person`` of a role there.
+
+    He may open the tables of his own runs, and those that the installation offers him. Without a person nothing is
+    compared, rather than told to somebody who may not know it. Errors: InputError for a faulty file of roles.
+    """
+    place = roles.place()
+    if place is None:
+        return EVERYBODY
+    rules = roles.load(place)
+    visitor = rules.visitor(person) if person else None
+    if visitor is None:
+        return NOBODY
+    known: dict[str, dict[str, Any]] = {}
+
+    def opens(run: str, actor: str) -> bool:
+        if not known:
+            known[""] = {}  # looked up once, and only where marks are compared
+            known.update({str(job.run): _about(job) for job in listing()})
+        about = known.get(run, {})
+        own = visitor.name in (actor.lower(), str(about.get("owner") or "").lower())
+        return own or _offered(visitor.name, about.get("table"), about.get("source"))
+
+    return Audience(spends=lambda name: rules.may_spend(visitor, name), opens=opens)
 
 
-def check(rows: PrivateRows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> None:
+def _about(job: Any) -> dict[str, Any]:
+    try:
+        about: dict[str, Any] = job.request()
+    except SynthError:
+        return {}
+    return about
+
+
+def _offered(person: str, table: str | None, source: str | None) -> bool:
+    """Whether the installation lets everybody, or this person among others, read a table."""
+    if source is not None:
+        return any(f"@{one.name}" == source and one.open_to(person) for one in named_databases.databases())
+    places = [Path(p).expanduser().absolute() for p in os.environ.get("SYNTH_TABLES", "").split(os.pathsep) if p]
+    return table is not None and any(Path(table).is_relative_to(place) for place in places)
+
+
+def check(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience) -> None:
     """Errors: UsageError, naming the other datasets, where rows like these were charged to one of them."""
-    if result := others(rows, book, dataset=dataset, may_spend=may_spend):
-        names = [repr(name) for name in result]
-        raise UsageError(SAME.format(" and ".join(names), names[0]))
+    refuse(others(rows, book, dataset=dataset, audience=audience))
 
 
-def others(rows: PrivateRows, book: Ledger, *, dataset: str, may_spend: MaySpend) -> list[str]:
-    """The datasets, among those that ``may_spend`` allows, to which rows like these were charged before the charge."""
-    among = [name for name in book.marked() if name != dataset and may_spend(name)]
-    if not among or not may_spend(dataset):
+def refuse(names: Sequence[str]) -> None:
+    """Errors: UsageError, naming the datasets to which the same rows were charged, where there are any."""
+    if names:
+        raise UsageError(SAME.format(" and ".join(map(repr, names)), repr(names[0])))
+
+
+def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience) -> list[str]:
+    """The datasets, as far as the ``audience`` may know, to which rows like these were charged before the charge."""
+    if not audience.spends(dataset) or not any(n != dataset and audience.spends(n) for n in book.marked()):
         return []
     result = mark(rows, book.row_key())
-    return [] if result is None else book.twins(result, dataset=dataset, among=among, alike=_alike)
+    return [] if result is None else book.twins(result, dataset=dataset, audience=audience, alike=are_alike)
 
 
 def mark(rows: PrivateRows, key: bytes) -> bytes | None:
@@ -69,7 +114,7 @@ def alike(rows: PrivateRows, other: PrivateRows, key: bytes) -> bool:
     Privacy: reads rows, exact: the answer is for who may see both.
     """
     marks = mark(rows, key), mark(other, key)
-    return None not in marks and _alike(*marks)  # type: ignore[arg-type]
+    return None not in marks and are_alike(*marks)  # type: ignore[arg-type]
 
 
 def unlike(rows: PrivateRows) -> bytes:
@@ -96,7 +141,8 @@ def _fill(sketches: Sequence[Sketch], rows: PrivateRows) -> None:
             return
 
 
-def _alike(one: bytes, other: bytes) -> bool:
+def are_alike(one: bytes, other: bytes) -> bool:
+    """Whether two marks are of the same rows, or nearly all of them."""
     try:
         return RowSketch.read(one).like(RowSketch.read(other))
     except ValueError:

@@ -14,8 +14,8 @@ from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
-from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.statistics_questions import FORMS, HERE, LEVELS, VALUE, Asked, StatisticsQuestions, parts
+from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.questions import CountsRelease, EmbeddingRelease, Marginal, Release, WeightedCountsRelease
 from synth.questions.weighted_counts import BOUND
@@ -50,14 +50,14 @@ def statistics(
     delta: float,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
     **options: Any,
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
     ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL``, ``count:COL*COL`` or, where the schema names the
     weight of a row, ``weight:COL``; each takes an equal share of the noise budget. Intervals are for the privacy
-    noise alone. ``reporter``, ``may_spend``, ``options``: as of ``synth.run``, as far as they concern rows, guarantee
+    noise alone. ``reporter``, ``audience``, ``options``: as of ``synth.run``, as far as they concern rows, guarantee
     and ledger.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
@@ -67,7 +67,7 @@ def statistics(
     """
     check_schema(schema)
     request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
-    return carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    return carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
 
 
 def carry_out(
@@ -77,14 +77,14 @@ def carry_out(
     rows: Source | None = None,
     noise: SystemNoise | None = None,
     reporter: Reporter | None = None,
-    may_spend: MaySpend = anybody,
+    audience: Audience = EVERYBODY,
 ) -> Statistics:
     """As ``statistics``, of a request that stands already."""
     ask = request.ask
     if not ask:
         raise UsageError(f"`ask=` is missing: {FORMS}")
     StatisticsQuestions.of(ask).check_schema(schema)
-    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
     with paying as charged_run:
         releases, setting = charged_run.measure()
         asked = StatisticsQuestions.of(ask).asked

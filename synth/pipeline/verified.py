@@ -17,8 +17,8 @@ from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
-from synth.pipeline.same_rows import MaySpend, anybody
 from synth.pipeline.schema_approval import adjacency_of, with_unit
+from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease
@@ -179,7 +179,7 @@ class Questions:
         schema: Schema | Dataset | None = None,
         noise: SystemNoise | None = None,
         reporter: Reporter | None = None,
-        may_spend: MaySpend = anybody,
+        audience: Audience = EVERYBODY,
         **options: Any,
     ) -> Answer:
         """Answers from the private table, for epsilon and delta in all; the ledger is charged before a row is read.
@@ -194,7 +194,7 @@ class Questions:
         schema = self.schema if schema is None else schema
         check_schema(schema, tree=isinstance(self.schema, Dataset))
         request, rows = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
-        return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend)
+        return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
 
     def carry_out(
         self,
@@ -204,7 +204,7 @@ class Questions:
         rows: Source | Mapping[str, Source] | None = None,
         noise: SystemNoise | None = None,
         reporter: Reporter | None = None,
-        may_spend: MaySpend = anybody,
+        audience: Audience = EVERYBODY,
     ) -> Answer:
         """As ``answer``, of a request that stands already."""
         clock = time.perf_counter()
@@ -214,7 +214,7 @@ class Questions:
         planned, synthetic = self.planned, self.synthetic
         questions = VerifiedQuestions(planned=planned)
         with checked_and_charged(
-            request, schema, rows=rows, noise=noise, reporter=reporter, may_spend=may_spend, questions=questions
+            request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience, questions=questions
         ) as charged_run:
             releases, setting = charged_run.measure()
             if setting.public_rows is not None:

@@ -1,16 +1,23 @@
-"""Rows charged under another name: whoever may spend on both is told before the spend, nobody else at all."""
+"""Rows charged under another name: whoever may open both tables is told before the spend, nobody else at all."""
 
 import gzip
 import json
+import operator
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import synth
+from synth.app_api import jobs
+from synth.errors import SpentError
 from synth.pipeline import same_rows
+from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.prepare import charged_before
-from synth.privacy.ledger.ledger import Ledger
+from synth.pipeline.run import requested
+from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.schema import table as schemas
 from synth.sources.formats.text_table import from_frame
 from synth.sources.rows.sketch import RETAINED, RowSketch, Sketch
@@ -24,6 +31,7 @@ may_spend = ["ann@x.org"]
 [datasets.second]
 may_spend = ["ann@x.org", "bob@x.org"]
 """
+OPEN = ROLES[: ROLES.index("[datasets.first]")]  # both spend on all datasets, and neither may open the other's table
 
 
 @pytest.fixture
@@ -55,10 +63,11 @@ def run(command, place, dataset, *more, table="t.csv", out="out"):
     )
 
 
-def job(place, name, owner):
-    folder = place / name
-    folder.mkdir()
-    (folder / "request.json").write_text(json.dumps({"owner": owner, "dataset": "second"}))
+def job(name, owner, table=None):
+    folder = jobs.home() / name
+    folder.mkdir(parents=True)
+    (folder / "run").write_text(f"id of {name}")
+    (folder / "request.json").write_text(json.dumps({"owner": owner, "dataset": "second", "table": str(table)}))
     (folder / "status.json").write_text(json.dumps({"state": "queued"}))
     return folder
 
@@ -117,9 +126,10 @@ def seen(command, place, monkeypatch, *, before):
     """All that bob can see of a run on ``second`` after somebody charged the table ``before`` to ``first``."""
     monkeypatch.setenv("SYNTH_LEDGER", str(place / f"{before}.sqlite"))
     monkeypatch.delenv("SYNTH_ROLES", raising=False)
-    assert run(command, place, "first", table=before, out=f"{before}-first")[0] == 0
+    of_ann = job(f"{before}-of-ann", "ann@x.org")
+    assert run(command, place, "first", "--job", of_ann, table=before, out=f"{before}-first")[0] == 0
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
-    folder = job(place, f"{before}-job", "bob@x.org")
+    folder = job(f"{before}-job", "bob@x.org")
     read = []
     old = Sketch.__init__
     with monkeypatch.context() as within:
@@ -141,31 +151,98 @@ def seen(command, place, monkeypatch, *, before):
     }
 
 
-def test_who_may_spend_on_one_alone_sees_no_difference(command, place, monkeypatch):
+@pytest.mark.parametrize(("rules", "passes"), [(ROLES, 1), (OPEN, 2)], ids=["spends on one", "spends on both"])
+def test_who_may_open_one_table_alone_sees_no_difference(command, place, monkeypatch, rules, passes):
     """Exit code, messages, ledger lines, sizes, and how often the rows are read: the same whether rows are there."""
-    (place / "roles.toml").write_text(ROLES)
+    (place / "roles.toml").write_text(rules)
     results = [seen(command, place, monkeypatch, before=name) for name in ("t.csv", "other.csv")]
     assert results[0]["code"] == 0
     assert results[0] == results[1]
-    assert results[0]["passes"] == 1
+    assert results[0]["passes"] == passes
 
 
+@pytest.mark.parametrize("rules", [ROLES, OPEN], ids=["spends on one", "spends on both"])
 @pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0), ("eve@y.org", 0), ("", 0)])
-def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, owner, code):
-    assert run(command, place, "first")[0] == 0
-    (place / "roles.toml").write_text(ROLES)
+def test_a_file_of_roles_says_who_is_told(command, place, monkeypatch, rules, owner, code):
+    assert run(command, place, "first", "--job", job("first", "ann@x.org"))[0] == 0
+    (place / "roles.toml").write_text(rules)
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
-    result, _, stderr = run(command, place, "second", "--job", job(place, "job", owner))
+    result, _, stderr = run(command, place, "second", "--job", job("job", owner))
     assert (result, "first" in stderr) == (code, code == 2)
+
+
+def audience(place, monkeypatch, person, *, tables=""):
+    (place / "roles.toml").write_text(OPEN)
+    monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
+    monkeypatch.setenv("SYNTH_TABLES", str(tables))
+    return same_rows.audience_of(person)
+
+
+def test_an_offered_table_is_one_that_every_steward_may_open(command, place, monkeypatch):
+    offered = place / "offered" / "t.csv"
+    offered.parent.mkdir()
+    offered.write_bytes((place / "t.csv").read_bytes())
+    folder = job("first", "ann@x.org", table=offered)
+    assert run(command, place, "first", "--job", folder, table="offered/t.csv")[0] == 0
+    asked = {"schema": schemas.parse(SMALL), "dataset": "second"}
+    for tables, told in ((place / "offered", ["first"]), (place / "elsewhere", [])):
+        who = audience(place, monkeypatch, "bob@x.org", tables=tables)
+        assert charged_before(place / "t.csv", audience=who, **asked) == told
+
+
+def test_equal_rows_of_a_colleague_hide_no_rows_of_ones_own(place, monkeypatch):
+    """Equal marks are passed over, so that looking is quick: never an own one behind another's."""
+    book, digest = Ledger(), b"rows"
+    facts = {"delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
+    for run_id, person in (("1", "bob@x.org"), ("2", "ann@x.org"), ("3", "ann@x.org")):
+        book.spend(Spend(dataset="first", epsilon=0.1, question={}, run=run_id, actor=person, **facts))
+        book.fingerprint(run_id, dataset="first", digest=digest)
+    for person, told in (("bob@x.org", ["first"]), ("ann@x.org", ["first"]), ("eve@x.org", [])):
+        who = audience(place, monkeypatch, person)
+        assert book.twins(digest, dataset="second", audience=who, alike=operator.eq) == told
+
+
+def test_what_a_colleague_said_of_rows_like_these_settles_nothing(place, monkeypatch):
+    """Else a warning that stays away would tell that his table holds them."""
+    book, digest = Ledger(), b"rows"
+    facts = {"delta": 1e-5, "relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
+    for run_id, person, dataset in (("1", "bob@x.org", "first"), ("2", "ann@x.org", "second")):
+        book.spend(Spend(dataset=dataset, epsilon=0.1, question={}, run=run_id, actor=person, **facts))
+        book.fingerprint(run_id, dataset=dataset, digest=digest, apart=person == "ann@x.org")
+    who = audience(place, monkeypatch, "bob@x.org")
+    assert book.twins(digest, dataset="second", audience=who, alike=operator.eq) == ["first"]
+
+
+@pytest.mark.parametrize("lacks", [False, True], ids=["described", "learns first"])
+def test_of_two_runs_that_begin_together_the_second_is_refused_before_any_answer(place, lacks):
+    """Neither was marked when the other was checked: the mark is compared once more in the step that records it."""
+    bare = {"columns": {n: {"type": f["type"]} for n, f in SMALL["columns"].items()}}
+    facts = schemas.parse(bare if lacks else SMALL, complete=not lacks)
+    share = {"learn_share": 0.2} if lacks else {}
+    options = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "num_rows": 5} | share
+    request, _ = requested(place / "t.csv", dataset="second", **options)
+    asked = {"rows": None, "noise": None, "reporter": None, "audience": EVERYBODY}
+
+    def overtaken():
+        with checked_and_charged(request, facts, **asked) as second:  # checked: nothing was charged so far
+            synth.run(place / "t.csv", schema=facts, dataset="first", **options)
+            second.learn()
+            second.measure()
+
+    with pytest.raises(SpentError, match="'first' before"):
+        overtaken()
+    lines = Ledger().entries("second")
+    assert [e.kind for e in lines] == ["spend", "outcome"]
+    assert lines[1].question == {"state": "failed", "detail": {"answered": False}}
 
 
 @pytest.mark.parametrize(("owner", "code"), [("ann@x.org", 2), ("bob@x.org", 0)])
 def test_learning_and_deciding_for_somebody_ask_as_a_run_does(command, place, monkeypatch, owner, code):
     """The application starts both as jobs, which have an owner; without one nothing was compared."""
-    assert run(command, place, "first")[0] == 0
+    assert run(command, place, "first", "--job", job("first", "ann@x.org"))[0] == 0
     (place / "roles.toml").write_text(ROLES)
     monkeypatch.setenv("SYNTH_ROLES", str(place / "roles.toml"))
-    monkeypatch.setenv("SYNTH_JOB", str(job(place, "job", owner)))
+    monkeypatch.setenv("SYNTH_JOB", str(job("job", owner)))
     ask = (
         "statistics",
         place / "t.csv",

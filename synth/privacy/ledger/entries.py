@@ -155,14 +155,16 @@ def newest(db: Connection, *, up_to: int | None = None, **where: Where) -> Entry
     return None if line is None else entry(line)
 
 
-def newest_question(db: Connection, *, up_to: int | None = None, **where: Where) -> tuple[int, dict[str, Any]] | None:
-    """Number and question of the line that ``newest`` finds, where thousands are looked through.
+def newest_question(
+    db: Connection, *, up_to: int | None = None, **where: Where
+) -> tuple[int, dict[str, Any], str, str] | None:
+    """Number, question, run and actor of the line that ``newest`` finds, where thousands are looked through.
 
     Errors: InputError for a line that was damaged or altered.
     """
     test, values = _test(where, up_to)
     line = db.execute(
-        f"SELECT number, question FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values
+        f"SELECT number, question, run, actor FROM ledger WHERE {test} ORDER BY number DESC LIMIT 1", values
     ).fetchone()
     if line is None:
         return None
@@ -172,7 +174,7 @@ def newest_question(db: Connection, *, up_to: int | None = None, **where: Where)
         question = None
     if not isinstance(question, dict) or not isinstance(line["number"], int):
         raise InputError(DAMAGED)
-    return line["number"], question
+    return line["number"], question, str(line["run"]), str(line["actor"])
 
 
 def page(db: Connection, where: Mapping[str, Where], *, size: int, skip: int) -> list[Entry]:

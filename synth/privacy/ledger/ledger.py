@@ -5,6 +5,7 @@ epsilons and deltas bounds any later composition, adaptively chosen or not, and 
 """
 
 import hmac
+import operator
 import uuid
 from collections.abc import Collection
 from pathlib import Path
@@ -135,8 +136,11 @@ class Ledger:
         with reading(self.store) as db:
             return accounts.of(db, name(dataset, "dataset")).known
 
-    def check(self, spend: Spend) -> None:
-        """Raises the error that ``spend`` would raise now; records nothing. Errors: as ``spend``."""
+    def check(self, spend: Spend) -> int:
+        """Raises the error that ``spend`` would raise now; records nothing. The last line's number by then.
+
+        Errors: as ``spend``.
+        """
         required = config.cap_required()
         with reading(self.store) as db:
             db.check_writable()
@@ -144,8 +148,10 @@ class Ledger:
             account = accounts.of(db, spend.dataset)
             _first(db, account, spend)
             reason = ledger_policy.refusal(db, account, spend, required=required)
+            last = db.execute("SELECT MAX(number) AS number FROM ledger").fetchone()
         if reason:
             raise BudgetError(reason)
+        return int(last["number"] or 0)
 
     def spend(self, spend: Spend) -> Entry:
         """Charges the dataset. On return the line is on the disk; only then may rows be read.
@@ -197,20 +203,36 @@ class Ledger:
         with reading(self.store) as db:
             return entries.newest(db, run=name(run, "run"), kind="spend")
 
-    def fingerprint(self, run: str, *, dataset: str, digest: bytes, apart: bool = False) -> Entry:
+    def fingerprint(
+        self,
+        run: str,
+        *,
+        dataset: str,
+        digest: bytes,
+        apart: bool = False,
+        audience: row_marks.Audience = row_marks.NOBODY,
+        alike: row_marks.Alike = operator.eq,
+        since: int = 0,
+    ) -> list[str]:
         """Records the mark of the rows that a run read, encrypted under the key beside the ledger.
 
         Equal rows leave unlike lines (row_marks.py). ``apart``: whoever spends says that these persons are in no
-        other dataset, although rows like theirs may be.
+        other dataset, although rows like theirs may be. Else it is compared, in the same step, with the marks that the
+        ``audience`` may know and that came after the line ``since`` (``check``): of two runs that began together the
+        second is told of the first. The answer: as of ``twins``; where it names a dataset, nothing was recorded.
         """
         dataset, run = name(dataset, "dataset"), name(run, "run")
         key = secret_key.key(self.store)
         with writing(self.store) as db:
-            account = accounts.of(db, dataset)
-            dataset = next(iter(account.spellings), dataset)
-            mark = row_marks.sealed(db, key, digest, dataset=dataset, apart=apart)
-            line = {"run": run, "dataset": dataset, "actor": user()}
-            return entries.append(db, kind=row_marks.KIND, question=mark, **line)
+            asked: dict[str, Any] = {"dataset": dataset, "audience": audience, "alike": alike, "since": since}
+            if not apart and (result := _twins(db, key, digest, **asked)):
+                return result
+            dataset = next(iter(accounts.of(db, dataset).spellings), dataset)
+            charged = entries.newest(db, run=run, kind="spend")
+            actor = user() if charged is None or charged.actor is None else charged.actor
+            mark = row_marks.sealed(db, key, digest, dataset=dataset, apart=apart, actor=actor)
+            entries.append(db, kind=row_marks.KIND, question=mark, run=run, dataset=dataset, actor=actor)
+            return []
 
     def marked(self) -> list[str]:
         """The datasets of which a mark of rows is kept."""
@@ -218,18 +240,16 @@ class Ledger:
             result = db.execute("SELECT DISTINCT dataset FROM ledger WHERE kind = 'fingerprint'")
             return sorted(str(line["dataset"]) for line in result)
 
-    def twins(self, digest: bytes, *, dataset: str, among: Collection[str], alike: row_marks.Alike) -> list[str]:
-        """Datasets ``among`` these to which rows like ``digest``'s were charged, unless that was settled before.
+    def twins(
+        self, digest: bytes, *, dataset: str, alike: row_marks.Alike, audience: row_marks.Audience = row_marks.EVERYBODY
+    ) -> list[str]:
+        """Datasets to which rows like ``digest``'s were charged, unless that was settled before.
 
-        The answer tells exactly whether rows are there: it is for whoever may spend on ``dataset`` and on all of
-        ``among``, and for nobody else.
+        The answer tells exactly whether rows are there: it is about those that the ``audience`` may know.
         """
-        key, form = secret_key.key(self.store), names.canonical(dataset)
+        key = secret_key.key(self.store)
         with reading(self.store) as db:
-            known = {account.name: account.spellings for account in accounts.every(db)}
-            others = known.keys() & {names.canonical(one) for one in among} - {form}
-            reported = [known[one] for one in sorted(others)]
-            return row_marks.twins(db, key, digest, own=known.get(form, ()), among=reported, alike=alike)
+            return _twins(db, key, digest, dataset=dataset, audience=audience, alike=alike)
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
@@ -308,6 +328,12 @@ class Ledger:
         with reading(self.store) as db:
             last = db.execute("SELECT hash FROM ledger ORDER BY number DESC LIMIT 1").fetchone()
             return str(last["hash"]) if last else entries.START
+
+
+def _twins(db: Connection, key: bytes, digest: bytes, *, dataset: str, **asked: Any) -> list[str]:
+    known, form = {account.name: account.spellings for account in accounts.every(db)}, names.canonical(dataset)
+    others = [known[one] for one in sorted(known) if one != form]
+    return row_marks.twins(db, key, digest, own=known.get(form, ()), others=others, **asked)
 
 
 def _named(**texts: str | None) -> dict[str, str | None]:

@@ -2,11 +2,11 @@
 
 A message that two datasets hold the same rows is an exact answer about membership, and so would be two equal marks:
 also two of one dataset, which tell whether anybody joined or left between two runs. Each mark is therefore encrypted
-under the ledger's key with bytes of its own: equal rows leave unlike lines. Whether marks are alike can be asked only
-by whoever may spend on both datasets; the callers see to that.
+under the ledger's key with bytes of its own: equal rows leave unlike lines. And whoever asks is told of those marks
+alone whose table he may open himself (``Audience``): of others nothing is compared.
 
-Within its encryption each line says which earlier one of its dataset had another mark, so that looking through a
-dataset's marks takes as many lines as its rows have changed, not as many as it has had runs.
+Within its encryption each line says which earlier one of its dataset had another mark, or another actor's, so that
+looking through a dataset's marks takes as many lines as its rows have changed, not as many as it has had runs.
 """
 
 import hmac
@@ -30,6 +30,21 @@ KIND = "fingerprint"
 
 
 @dataclass(frozen=True)
+class Audience:
+    """Who asks about rows: on which datasets he may spend, and of which runs, by id and actor, he may open the table.
+
+    Privacy: public only.
+    """
+
+    spends: Callable[[str], bool] = lambda _dataset: True
+    opens: Callable[[str, str], bool] = lambda _run, _actor: True
+
+
+EVERYBODY = Audience()  # whoever may open the ledger's file, where no file of roles says otherwise
+NOBODY = Audience(spends=lambda _: False, opens=lambda _run, _actor: False)
+
+
+@dataclass(frozen=True)
 class OpenedMark:
     """A mark as its line keeps it; ``before``: the line of the dataset's next older mark, 0 for none."""
 
@@ -38,13 +53,14 @@ class OpenedMark:
     before: int
 
 
-def sealed(db: Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool) -> dict[str, Any]:
-    """What a line keeps of a mark. ``apart``: somebody said that its persons are in no other dataset."""
+def sealed(db: Connection, key: bytes, mark: bytes, *, dataset: str, apart: bool, actor: str = "") -> dict[str, Any]:
+    """What a line of this ``actor`` keeps of a mark. ``apart``: he said that its persons are in no other dataset."""
     before = 0
     if (last := entries.newest_question(db, dataset=dataset, kind=KIND)) is not None:
-        result = opened(key, *last)
-        same = result is not None and (result.mark, result.apart) == (mark, apart)
-        before = result.before if result is not None and same else last[0]
+        number, question, _, whose = last
+        result = opened(key, number, question)
+        same = result is not None and (result.mark, result.apart, whose) == (mark, apart, actor)
+        before = result.before if result is not None and same else number
     salt = secrets.token_bytes(SALT)
     plain = bytes([apart]) + before.to_bytes(NUMBER, "big") + mark
     return {"form": FORM, "fingerprint": b64encode(salt + _hidden(key, salt, plain)).decode()}
@@ -71,30 +87,43 @@ def opened(key: bytes, number: int, question: dict[str, Any]) -> OpenedMark | No
 
 
 def twins(
-    db: Connection, key: bytes, mark: bytes, *, own: Sequence[str], among: Sequence[Sequence[str]], alike: Alike
+    db: Connection,
+    key: bytes,
+    mark: bytes,
+    *,
+    own: Sequence[str],
+    others: Sequence[Sequence[str]],
+    audience: Audience,
+    alike: Alike,
+    since: int = 0,
 ) -> list[str]:
-    """Of ``among``, those datasets that hold rows like ``mark``'s, by their first spelling; none where it is settled.
+    """Of ``others``, those datasets that hold rows like ``mark``'s, by their first spelling; none where it is settled.
 
-    ``own``: the spellings of the dataset that is about to be charged; ``among``: those of every other one.
+    ``own``: the spellings of the dataset that is charged; ``others``: those of every other one, of which the
+    ``audience`` is told what it may know, of lines after the one of the number ``since``.
     """
-    if any(o.apart and alike(o.mark, mark) for _, o in _marks(db, key, own) if o is not None):
+    if any(o.apart and alike(o.mark, mark) for _, o in _marks(db, key, own, audience) if o is not None):
         return []
+    among = [one for one in others if any(audience.spends(name) for name in one)]
     old = hmac.new(key, mark[:32], "sha256").hexdigest()
 
     def like(question: dict[str, Any], result: OpenedMark | None) -> bool:
         return question.get("fingerprint") == old if result is None else alike(result.mark, mark)
 
-    return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one)))
+    return sorted(one[0] for one in among if any(like(*retained) for retained in _marks(db, key, one, audience, since)))
 
 
-def _marks(db: Connection, key: bytes, spellings: Sequence[str]) -> Iterator[tuple[dict[str, Any], OpenedMark | None]]:
-    """The marks of a dataset, newest first, without those that repeat the next older one."""
+def _marks(
+    db: Connection, key: bytes, spellings: Sequence[str], audience: Audience, since: int = 0
+) -> Iterator[tuple[dict[str, Any], OpenedMark | None]]:
+    """The marks of a dataset that the audience may know, newest first, without those that repeat the next older one."""
     for dataset in spellings:
         line = entries.newest_question(db, dataset=dataset, kind=KIND)
-        while line is not None:
-            number, question = line
+        while line is not None and line[0] > since:
+            number, question, run, actor = line
             result = opened(key, number, question)
-            yield question, result
+            if audience.opens(run, actor):
+                yield question, result
             before = number - 1 if result is None else result.before
             line = entries.newest_question(db, dataset=dataset, kind=KIND, up_to=before) if before else None
 

@@ -11,6 +11,7 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.pipeline.refit import refit
 from synth.pipeline.reporting import Quiet
+from synth.privacy.ledger.row_marks import NOBODY
 from synth.questions import PublicCounts
 from synth.release import folder
 
@@ -151,7 +152,7 @@ def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path)
     private = tmp_path / "private.csv"
     people(500, 0).to_csv(private, index=False)
     options = {**FACTS, "prior": private, "prior_reason": WHY}
-    synth.run(private, **options, may_spend=lambda _: False)
+    synth.run(private, **options, audience=NOBODY)
     assert len(spends()) == 1
 
 

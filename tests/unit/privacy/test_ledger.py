@@ -11,6 +11,7 @@ import pytest
 from synth.errors import BudgetError, InputError, UsageError
 from synth.privacy.ledger import entries, secret_key, transactions
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.ledger.transactions import reading
 from tests.unit.privacy.charges import charge
 
@@ -220,11 +221,11 @@ def test_the_same_rows_under_another_name_are_found_among_the_datasets_that_are_
         ledger.fingerprint(f"run-{run}", dataset=dataset, digest=rows)
     asked = {"dataset": "copy", "alike": same}
     assert ledger.marked() == ["census", "more", "other"]
-    assert ledger.twins(b"rows", among=ledger.marked(), **asked) == ["census", "more"]
-    assert ledger.twins(b"rows", among=["more", "other"], **asked) == ["more"]
-    assert ledger.twins(b"rows", among=["other"], **asked) == []
+    assert ledger.twins(b"rows", **asked) == ["census", "more"]
+    assert ledger.twins(b"rows", audience=Audience(spends=["more", "other"].__contains__), **asked) == ["more"]
+    assert ledger.twins(b"rows", audience=Audience(spends=["other"].__contains__), **asked) == []
     ledger.fingerprint("run-4", dataset="copy", digest=b"rows", apart=True)
-    assert ledger.twins(b"rows", among=ledger.marked(), **asked) == []
+    assert ledger.twins(b"rows", **asked) == []
 
 
 def other_key(ledger, secret: bytes) -> None:
@@ -241,7 +242,7 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
     for i, mark in enumerate(rows):
         ledger.fingerprint(f"run-{i}", dataset="census", digest=mark)
     met: list[bytes] = []
-    asked = {"dataset": "copy", "among": ["census"]}
+    asked = {"dataset": "copy", "audience": Audience(spends=["census"].__contains__)}
     assert ledger.twins(b"none", alike=lambda one, _: met.append(one), **asked) == []
     assert met == [b"later", b"first", b"other", b"first"]
     assert ledger.twins(b"other", alike=same, **asked) == ["census"]
@@ -264,7 +265,7 @@ def test_marks_of_the_second_form_are_still_compared(ledger):
         entries.append(db, kind="fingerprint", question={"form": 2, "fingerprint": reported}, run="r", dataset="old")
     ledger.fingerprint("next", dataset="old", digest=b"rows of today")
     for rows in (b"old rows", b"rows of today"):
-        assert ledger.twins(rows, dataset="copy", among=["old"], alike=same) == ["old"]
+        assert ledger.twins(rows, dataset="copy", audience=Audience(spends=["old"].__contains__), alike=same) == ["old"]
 
 
 def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_another(ledger):
@@ -273,7 +274,7 @@ def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_anoth
     marks = [e.question["fingerprint"] for e in ledger.entries()]
     assert marks[0] != marks[1]
     other_key(ledger, b"x" * 32)
-    assert ledger.twins(b"rows", dataset="copy", among=["census"], alike=same) == []
+    assert ledger.twins(b"rows", dataset="copy", audience=Audience(spends=["census"].__contains__), alike=same) == []
 
 
 def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger):

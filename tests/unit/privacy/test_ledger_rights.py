@@ -271,7 +271,7 @@ def test_two_machines_with_unlike_keys_are_told_so_before_they_mark_rows(address
     (tmp_path / "ledger.key").write_bytes(b"x" * 32)
     assert "another key" in refused(other.row_key)
     shutil.copy(key, tmp_path / "ledger.key")
-    asked = {"dataset": "copy", "among": ["census"], "alike": lambda a, b: a == b}
+    asked = {"dataset": "copy", "alike": lambda a, b: a == b}
     assert other.twins(b"rows", **asked) == ["census"]
 
 
@@ -307,7 +307,7 @@ def test_a_file_is_taken_over_whole_and_takes_no_spend_afterwards(old, address, 
     book = Ledger(address)
     assert (book.entries(), book.head(), book.summary()) == (lines, head, totals)
     assert book.verify(head).ok
-    assert book.twins(b"rows", dataset="copy", among=["census"], alike=lambda a, b: a == b) == ["census"]
+    assert book.twins(b"rows", dataset="copy", alike=lambda a, b: a == b) == ["census"]
     assert len(comparison_notes.notes(book.store)) == 1
     assert json.loads(out) == {"lines": len(lines), "aside": f"{old.path}.moved"}
     assert "older copy" in refused(lambda: Ledger(old.path).spend(charge(0.1)), LedgerLostError)
