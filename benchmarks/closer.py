@@ -22,7 +22,7 @@ from markdown_tables import means
 from public_tables import laid, ran
 from runner import Row, grid, measured, pictures, start
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals.mixture import Mixture
 from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Marginal, Search, SearchRelease
@@ -102,8 +102,8 @@ def modelled(rows: int, seed: int, search_rounds: int, schema: str) -> dict[str,
     codes, rng = drawn(rows, seed)[0], np.random.default_rng([rows, seed, 1])
     setting = Setting(schema=Schema.model_validate_json(schema), mu=NOISELESS, sensitivity=1.0, signed=1.0)
     method, ask = Mixture(rounds=search_rounds), Exact(dict(zip(SIZES, codes.T, strict=True)))
-    answers = method.measure(ask, setting, progress=lambda _: None)
-    model = method.fit(answers, setting, rng=rng, device="cpu", progress=lambda _: None)
+    answers = method.measure(Run(ask, setting))
+    model = method.fit(answers, setting, Fit(rng))
     made = model.sample(len(codes), rng=rng)
     return errors(np.stack([made[n] for n in SIZES], axis=1), "model")
 

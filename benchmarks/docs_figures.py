@@ -26,7 +26,7 @@ from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
 from synth.generators import GENERATORS
-from synth.generators.options import options_of
+from synth.generators.method import options_of
 
 BETWEEN = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.S)
 SHOWN = re.compile(r"--show\s+(?!NAME|all)([a-z][\w-]*)")  # what a page says can be printed

@@ -11,7 +11,7 @@ from public_tables import prepared, ran_and_scored
 from runner import Row, grid, measured, start
 
 from synth.generators import GENERATORS
-from synth.generators.options import options_of
+from synth.generators.method import options_of
 from synth.questions import CountsRelease
 
 METHODS = [

@@ -17,6 +17,7 @@ from markdown_tables import filled
 from public_tables import prepared
 from runner import Row, grid, measured, start
 
+from synth.generators.base import Run
 from synth.generators.query_based import query_errors
 from synth.generators.query_based.online_weights import Online, OnlineWeights, boxes
 from synth.generators.query_based.small_db import SmallDb, cut
@@ -102,7 +103,7 @@ class Case:
             online = Online(self.door().ask, setting, method)
             asked = list(boxes(online.bins))[-len(self.truth) :]
             return np.array([online.answer(b) if online.left else online.weights.count(b) for b in asked])
-        (release,) = SmallDb().measure(self.door().ask, setting, progress=lambda _: None)
+        (release,) = SmallDb().measure(Run(self.door().ask, setting))
         return np.asarray(release.question.expected[0][release.index])
 
     def promised(self, way: str) -> float:

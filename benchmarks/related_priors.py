@@ -25,6 +25,7 @@ from related_scores import Coder, coded, scores
 from runner import Row, grid, measured, start
 
 import synth
+from synth.generators.base import Run
 from synth.generators.nested_mixture.generator import Nested
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
@@ -82,7 +83,7 @@ def believed(case: Case, cell: Row) -> Row:
     forest, noise = trees(private.tables, schema).trees, SeededNoise(cell["seed"])
     grant = granted(cell["epsilon"], DELTA, adjacency_of(schema, Relation.ADD_REMOVE), learning=False)
     given = replace(setting(schema, grant, public_rows=None), priors=(known,))
-    answers = Nested().measure(lambda q: linked.answer(q, forest, noise), given, progress=lambda _: None)
+    answers = Nested().measure(Run(lambda q: linked.answer(q, forest, noise), given))
     parts_left = Nested().noise_left(answers, given).values()
     return {"believed": float(np.mean([np.ndim(part) > 0 for part in parts_left]))}
 

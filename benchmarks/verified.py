@@ -31,7 +31,7 @@ from public_tables import prepared, public
 from runner import ROOT, Row, answer_of, environment, grid, measured, spent, start
 
 import synth
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.mechanisms import embeddings
 from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
@@ -154,9 +154,7 @@ def answered(planned: Planned, rows: Positions, epsilon: float, count: int = 1) 
     """The estimate of a question that has its share of epsilon, by the questions and the mechanism of a run."""
     setting = Setting(schema=None, mu=calibrate(epsilon, DELTA), sensitivity=1.0, signed=1.0)  # type: ignore[arg-type]
     asked = VerifiedQuestions(planned=(planned,) * count)
-    first = asked.measure(lambda q: embeddings.answer(q, rows, SystemNoise()), setting, progress=lambda _: None)[
-        : len(planned.shares())
-    ]
+    first = asked.measure(Run(lambda q: embeddings.answer(q, rows, SystemNoise()), setting))[: len(planned.shares())]
     return solved(planned.law, [of_release(r) for r in first])
 
 

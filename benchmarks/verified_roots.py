@@ -27,7 +27,7 @@ from related_cases import Case, bank, hospital, persons
 from runner import Row, grid, measured, start
 
 import synth
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.mechanisms import embeddings
 from synth.pipeline import verified_trees as trees
 from synth.pipeline.verified import Questions
@@ -158,9 +158,7 @@ def covered(place: Sample, epsilon: float, answers: int) -> list[Row]:
             line = {"way": way, "kind": str(plan.question.plain["kind"]), "settled": 0, "hits": 0, "table_hits": 0}
             widths: list[float] = []
             for _ in range(answers):
-                releases = asked.measure(
-                    lambda q: embeddings.answer(q, rows, SystemNoise()), setting, progress=lambda _: None
-                )
+                releases = asked.measure(Run(lambda q: embeddings.answer(q, rows, SystemNoise()), setting))
                 for name, term in answer(plan, releases, {})["terms"].items():
                     if term["estimate"] is None:
                         continue

@@ -1,80 +1,72 @@
-"""Generators: one algorithm a file, found by name."""
+"""Generators: methods by name, each loaded when it is first asked for."""
 
+from collections import UserDict
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Generator
-from synth.generators.embeddings.dp_hp import DPHP
-from synth.generators.embeddings.dp_kernel import DPKernel
-from synth.generators.embeddings.dp_merf import DPMerf
-from synth.generators.embeddings.dp_ntk import DPNTK
-from synth.generators.embeddings.pearl import Pearl
-from synth.generators.gradients.datalens import DataLens
-from synth.generators.gradients.dp_autogan import DPAutoGan
-from synth.generators.gradients.dp_ctgan import DPCtgan
-from synth.generators.gradients.dp_diffusion import DPDiffusion
-from synth.generators.gradients.dp_flow import DPFlow
-from synth.generators.gradients.dp_sinkhorn import DPSinkhorn
-from synth.generators.gradients.dp_vae import DPVae
-from synth.generators.gradients.g_pate import GPate
-from synth.generators.gradients.gs_wgan import GSWgan
-from synth.generators.gradients.pate_gan import PateGan
-from synth.generators.gradients.private_set import PrivateSet
-from synth.generators.marginals.independent import Independent
-from synth.generators.marginals.mixture import Mixture
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.independent import IndependentChildren
-from synth.generators.nested_mixture.model import NestedMixture
-from synth.generators.opendp_mbi.aim import Aim
-from synth.generators.opendp_mbi.mst import Mst
-from synth.generators.product_mixture.model import Product
-from synth.generators.query_based.mwem import Mwem
-from synth.generators.query_based.online_weights import OnlineWeights
-from synth.generators.query_based.private_evolution import PrivateEvolution
-from synth.generators.query_based.small_db import SmallDb
-from synth.generators.slices.network_model import NetworkModel
-from synth.generators.slices.slice_wasserstein import SliceWasserstein
-from synth.generators.slices.slicing import Slicing
+from synth.generators.method import Method
 from synth.schema.dataset import Dataset
 
-ALL: tuple[type[Any], ...] = (
-    Mixture,
-    Independent,
-    Slicing,
-    SliceWasserstein,
-    DPKernel,
-    DPMerf,
-    DPHP,
-    Pearl,
-    DPNTK,
-    DPCtgan,
-    DPAutoGan,
-    PateGan,
-    DPVae,
-    DPFlow,
-    DPDiffusion,
-    DPSinkhorn,
-    PrivateSet,
-    GSWgan,
-    DataLens,
-    GPate,
-    PrivateEvolution,
-    Aim,
-    Mst,
-    Mwem,
-    SmallDb,
-    OnlineWeights,
-    Nested,
-    IndependentChildren,
+
+class Methods(UserDict[str, Any]):
+    """Methods by name, from ``module:Class`` within this room.
+
+    >>> GENERATORS["mwem"].name, "aim" in GENERATORS
+    ('mwem', True)
+    """
+
+    def __getitem__(self, name: str) -> Method:
+        if isinstance(home := self.data[name], str):
+            self.data[name] = _at(home)()
+        return self.data[name]
+
+
+def _at(home: str) -> Any:
+    module, _, name = home.partition(":")
+    return getattr(import_module(f"synth.generators.{module}"), name)
+
+
+GENERATORS = Methods(
+    {
+        "mixture": "marginals.mixture:Mixture",
+        "independent": "marginals.independent:Independent",
+        "slicing": "slices.slicing:Slicing",
+        "slice_wasserstein": "slices.slice_wasserstein:SliceWasserstein",
+        "dp_kernel": "embeddings.dp_kernel:DPKernel",
+        "dp_merf": "embeddings.dp_merf:DPMerf",
+        "dp_hp": "embeddings.dp_hp:DPHP",
+        "pearl": "embeddings.pearl:Pearl",
+        "dp_ntk": "embeddings.dp_ntk:DPNTK",
+        "dp_ctgan": "gradients.dp_ctgan:DPCtgan",
+        "dp_autogan": "gradients.dp_autogan:DPAutoGan",
+        "pate_gan": "gradients.pate_gan:PateGan",
+        "dp_vae": "gradients.dp_vae:DPVae",
+        "dp_flow": "gradients.dp_flow:DPFlow",
+        "dp_diffusion": "gradients.dp_diffusion:DPDiffusion",
+        "dp_sinkhorn": "gradients.dp_sinkhorn:DPSinkhorn",
+        "private_set": "gradients.private_set:PrivateSet",
+        "gs_wgan": "gradients.gs_wgan:GSWgan",
+        "datalens": "gradients.datalens:DataLens",
+        "g_pate": "gradients.g_pate:GPate",
+        "private_evolution": "query_based.private_evolution:PrivateEvolution",
+        "aim": "opendp_mbi.aim:Aim",
+        "mst": "opendp_mbi.mst:Mst",
+        "mwem": "query_based.mwem:Mwem",
+        "small_db": "query_based.small_db:SmallDb",
+        "online_weights": "query_based.online_weights:OnlineWeights",
+    }
 )
-GENERATORS: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "one"}
-TREES: dict[str, Generator] = {g.name: g for g in (kind() for kind in ALL) if g.tables == "tree"}
+TREES = Methods(
+    {"mixture": "nested_mixture.generator:Nested", "independent": "nested_mixture.independent:IndependentChildren"}
+)
 
 
 def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset | None = None) -> Any:
     """The model whose ``state`` is given; ``tree``: of these related tables."""
     if tree is not None:
-        return NestedMixture.from_state(tree, about, arrays)
-    return (NetworkModel if "network" in about else Product).from_state(about, arrays)
+        return _at("nested_mixture.model:NestedMixture").from_state(tree, about, arrays)
+    home = "slices.network_model:NetworkModel" if "network" in about else "product_mixture.model:Product"
+    return _at(home).from_state(about, arrays)

@@ -12,7 +12,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from synth.generators.ranges import Range
 from synth.generators.workload import Workload
 from synth.questions.linked import Linked
 from synth.questions.tables import Bins, Marginal
@@ -156,6 +155,30 @@ class Setting:
         return (self.sensitivity / (sigma * self.mu)) ** 2
 
 
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a method measures with: ``ask`` answers questions, under noise, in this ``setting``.
+
+    Privacy: released answers only: rows are reached by ``ask`` alone.
+    """
+
+    ask: Ask
+    setting: Setting
+    progress: Progress = lambda _: None
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a method fits with: ``rng`` drives initialisation and is never a source of privacy; the torch ``device``.
+
+    Privacy: public only.
+    """
+
+    rng: np.random.Generator
+    device: str = "cpu"
+    progress: Progress = lambda _: None
+
+
 class Model(Protocol):
     """A fitted generator: safe to share, since it derives from releases only.
 
@@ -188,91 +211,4 @@ class Model(Protocol):
 
     def state(self) -> tuple[dict, dict[str, np.ndarray]]:
         """A JSON-able description and the arrays, of any shapes, by name; together they rebuild the model."""
-        ...
-
-
-class Questions(Protocol):
-    """What one run asks: a method's questions, or those of statistics.
-
-    Errors: UsageError by the checks, before the spend.
-    Privacy: released answers only: rows are reached by ``ask`` alone.
-    """
-
-    @property
-    def name(self) -> str:
-        """The word that users choose it by."""
-        ...
-
-    @property
-    def tables(self) -> str:
-        """``one``, or ``tree`` where it makes related tables."""
-        ...
-
-    @property
-    def reads(self) -> tuple[type, ...]:
-        """The kinds of release that answer, and that a fit understands."""
-        ...
-
-    @property
-    def by_torch(self) -> bool:
-        """Whether a fit to the answers is torch's work, on a device."""
-        ...
-
-    def check(self, ask: Ask, setting: Setting) -> None:
-        """All that it has to say against a run, before the spend (method.py)."""
-        ...
-
-    def check_schema(self, schema: Schema) -> None:
-        """The part of ``check`` that needs the schema alone."""
-        ...
-
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
-        """Asks all questions of a run, within the setting's budget; returns their releases."""
-        ...
-
-
-class Generator(Questions, Protocol):
-    """One algorithm: public options as fields, no state. It asks, and makes a model of the answers.
-
-    Errors: UsageError by the checks, before the spend.
-    Privacy: released answers only: rows are reached by ``ask`` alone.
-    """
-
-    @property
-    def barrier(self) -> str:
-        """Where noise stands between rows and model, in words; "before the fit" where the fit is free."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """One line for a list of methods."""
-        ...
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations under which it has a guarantee."""
-        ...
-
-    @property
-    def ranges(self) -> Mapping[str, Range]:
-        """What each option may be, by name."""
-        ...
-
-    def check_options(self) -> None:
-        """The part of ``check`` that needs no setting."""
-        ...
-
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Any:
-        """A ``Model`` from releases alone, of related tables a ``NestedMixture``.
-
-        ``rng`` drives initialisation; it is never a source of privacy.
-        """
         ...

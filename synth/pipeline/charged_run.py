@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UnsettledError, UsageError
-from synth.generators.base import Ask, Questions, Setting
+from synth.generators.base import Ask, Run, Setting
+from synth.generators.method import Method
 from synth.jobs import Cancelled, uninterrupted
 from synth.pipeline import rehearsal
 from synth.pipeline.budget import mechanisms, setting
@@ -90,7 +91,7 @@ class ChargedRun:
         self.reporter.stage("measure")
         self.priors = encoded(self.plan.priors, self.schema)
         asked = replace(circumstances, priors=self.priors)
-        releases = self.plan.questions.measure(session.ask, asked, progress=self.reporter.progress)
+        releases = self.plan.questions.measure(Run(session.ask, asked, self.reporter.progress))
         if isinstance(self.schema, Schema):
             self.given = session.public_values(self.schema.public_columns)
         session.close()
@@ -255,7 +256,7 @@ def checked_and_charged(
     noise: SystemNoise | None,
     reporter: Reporter | None,
     audience: Audience,
-    questions: Questions | None = None,
+    questions: Method | None = None,
     preview: Preview | None = None,
     steward_log: str | Path | None = None,
 ) -> Iterator[ChargedRun]:

@@ -200,7 +200,7 @@ def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
     with charged_run.charged():
         releases, setting = charged_run.measure()
         made = fit_and_sample(
-            plan.generator, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
+            plan.questions, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
         )
         about = {**charged_run.card(num_rows=WRITTEN), "constraints": made.retained, "seed": made.seed}
         write(folder / "release", made, releases, setting, about, watch)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from synth.errors import UsageError
 from synth.generators import GENERATORS
-from synth.generators.base import Ask, Setting
+from synth.generators.base import Ask, Run, Setting
 from synth.generators.gradients.taught import Pulled
 from synth.pipeline.charged_run import ChargedRun, checked_and_charged
 from synth.pipeline.fit_and_draw import fit_and_sample, write
@@ -115,9 +115,9 @@ def federated(
             runs[name] = stack.enter_context(checked)  # not charged yet
         doors = [run.opened() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
-        generator = next(iter(runs.values())).plan.generator
+        generator = next(iter(runs.values())).plan.questions
         progress = (reporter or Quiet()).progress
-        releases = generator.measure(summed([ask for ask, _ in doors]), setting, progress=progress)
+        releases = generator.measure(Run(summed([ask for ask, _ in doors]), setting, progress))
         for run in runs.values():
             run.shut()
         made = fit_and_sample(generator, releases, setting, reporter or Quiet(), seed=seed, num_rows=num_rows)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from synth.generators.base import Generator, Setting
+from synth.generators.base import Fit, Setting
 from synth.generators.marginals.misfit import in_words
-from synth.generators.options import options_of
+from synth.generators.method import Method, options_of
 from synth.lazy import Lazy
 from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.reporting import Reporter
@@ -35,7 +35,7 @@ class Made:
     so far; ``num_rows``: of each table; ``several``: whether they are related ones.
     """
 
-    generator: Generator
+    generator: Method
     model: Any
     texts: Mapping[str, Mapping[str, pa.Array]]
     blocks: Mapping[str, Iterable[Mapping[str, pa.Array]]]
@@ -75,7 +75,7 @@ class Made:
 
 
 def fit_and_sample(
-    generator: Generator,
+    generator: Method,
     releases: Sequence[Release],
     setting: Setting,
     reporter: Reporter,
@@ -94,7 +94,7 @@ def fit_and_sample(
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
     with networks.one_thread() if generator.by_torch else nullcontext():
-        model = generator.fit(releases, setting, rng=rng, device=device, progress=reporter.progress)
+        model = generator.fit(releases, setting, Fit(rng, device=device, progress=reporter.progress))
     not_reached = in_words(getattr(model, "misfit", None))
     if not_reached is not None:
         reporter.note(not_reached)

@@ -3,7 +3,7 @@
 from math import sqrt
 
 from synth.errors import UsageError
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.mechanisms import values as stability
 from synth.pipeline import rehearsal
 from synth.pipeline.learn_schema import CLEAR, lacking, noise_of
@@ -29,7 +29,7 @@ def to_be_learnt(schema: AnySchema, asked: float | None) -> tuple[AnySchema, flo
 
 
 def rehearsed(
-    questions: Questions, schema: Schema | Dataset, grant: Grant, share: float
+    questions: Method, schema: Schema | Dataset, grant: Grant, share: float
 ) -> tuple[Schema | Dataset, LearningForecast, tuple[Event, ...], Grant]:
     """A schema with made-up facts, what is said of learning them, its price, and the grant that is left.
 

@@ -5,15 +5,12 @@ from typing import Any
 
 from synth.errors import UsageError, meant
 from synth.generators import GENERATORS, TREES
-from synth.generators.base import Generator, Questions
-from synth.generators.options import options_of, with_options
+from synth.generators.method import Method, options_of, with_options
 from synth.pipeline import retention
 from synth.privacy.accounting import composition
 from synth.privacy.curator import Grant
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions.kinds import kinds_of
-from synth.schema.dataset import Dataset
-from synth.schema.table import Schema
 
 PURE = {"choice", "laplace", "above"}  # kinds of release of pure privacy
 
@@ -46,7 +43,7 @@ def methods(*, tree: bool = False) -> list[dict[str, Any]]:
 STAGES = {"before": "B1", "at the data": "B1", "in the": "B2", "between": "B3", "at the generator": "B4"}
 
 
-def stage(generator: Generator) -> str:
+def stage(generator: Method) -> str:
     """The barrier's name in arXiv 2309.15696: noise to what is measured, in the measure, after it, in the generator.
 
     Privacy: public only.
@@ -57,7 +54,7 @@ def stage(generator: Generator) -> str:
     return next(name for start, name in STAGES.items() if generator.barrier.startswith(start))
 
 
-def guarantee(generator: Generator) -> str:
+def guarantee(generator: Method) -> str:
     """What a run of a method guarantees, and how its parts are added up.
 
     Privacy: public only.
@@ -75,12 +72,12 @@ def guarantee(generator: Generator) -> str:
 
 def generator_named(
     method: str, relation: Relation, options: Mapping[str, Any] | None = None, *, tree: bool = False
-) -> Generator:
+) -> Method:
     """The generator of that name with these options, if it supports the relation. Errors: UsageError.
 
     ``tree``: of related tables.
     """
-    known: dict[str, Generator] = {**TREES} if tree else GENERATORS
+    known = TREES if tree else GENERATORS
     if method not in known:
         if method in GENERATORS:
             raise UsageError(f"method {method}: related tables are made by the method {', '.join(TREES)} alone")
@@ -99,25 +96,18 @@ def granted(epsilon: float, delta: float, adjacency: Adjacency, *, learning: boo
     return Grant(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, failure_delta=failure)
 
 
-def check_schema(questions: Questions, schema: Schema | Dataset) -> None:
-    """What a method has to say against a table of this schema. Errors: UsageError."""
-    rule = getattr(questions, "check_schema", None)
-    if rule is not None:
-        rule(schema)
-
-
-def is_gaussian(questions: Questions) -> bool:
+def is_gaussian(questions: Method) -> bool:
     """Whether all of a run's questions are Gaussian: then it has a mu, by which runs compose exactly."""
     others = {"external", *PURE} & set(kinds_of(questions.reads))
-    return not others and getattr(questions, "gaussian", True)
+    return not others and questions.gaussian
 
 
-def is_pure(questions: Questions) -> bool:
+def is_pure(questions: Method) -> bool:
     """Whether all of a run's questions are purely private: then delta may be 0."""
     return set(kinds_of(questions.reads)) <= PURE
 
 
-def check_pure(questions: Questions) -> None:
+def check_pure(questions: Method) -> None:
     """Errors: UsageError where a run with delta 0 would ask for what has no pure privacy."""
     if not is_pure(questions):
         names = ", ".join(n for n, g in GENERATORS.items() if is_pure(g))

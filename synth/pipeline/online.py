@@ -107,7 +107,7 @@ def online(
     with checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY) as run:
         ask, setting = run.opened()
         try:
-            method = run.plan.generator
+            method = run.plan.questions
             assert isinstance(method, OnlineWeights)
             yield OnlineSession(Online(ask, setting, method), setting.schema)
         finally:

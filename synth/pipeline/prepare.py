@@ -7,11 +7,11 @@ from typing import Any
 
 from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS, TREES
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.jobs import give_back
 from synth.pipeline import priors, public_columns, same_rows, totals
 from synth.pipeline.learn_schema import is_bare
-from synth.pipeline.methods import check_pure, check_schema, generator_named, granted, resolve_device
+from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
 from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.request import Note, RunRequest
@@ -57,7 +57,7 @@ def prepare(
     note: Note,
     noise: SystemNoise,
     audience: Audience = EVERYBODY,
-    questions: Questions | None = None,
+    questions: Method | None = None,
     preview: Preview | None = None,
 ) -> RunPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
@@ -107,7 +107,7 @@ def planned(
     *,
     rows: Source | Mapping[str, Source] | None = None,
     note: Note,
-    questions: Questions | None = None,
+    questions: Method | None = None,
 ) -> RunPlan:
     """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
     relation = relation_named(request.relation)
@@ -124,7 +124,7 @@ def planned(
     _check_method(asked, schema, adjacency, share)
     public_columns.check(schema, asked, adjacency, request)
     _check_writing(request, schema)
-    if schema.uses and not getattr(asked, "takes_uses", False):
+    if schema.uses and not asked.takes_uses:
         note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
@@ -172,7 +172,7 @@ def charged_before(
     return list(names)
 
 
-def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset) -> Questions:
+def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset) -> Method:
     """Errors: UsageError for options that related tables do not have."""
     if isinstance(schema, Dataset):
         for name in SINGLE:
@@ -234,9 +234,9 @@ def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
     return schema, share
 
 
-def _check_method(questions: Questions, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
+def _check_method(questions: Method, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
     """What the method has to say against relation and schema. Errors: UsageError."""
-    if getattr(questions, "needs_public_rows", False) and not adjacency.rows_are_public:
+    if questions.needs_public_rows and not adjacency.rows_are_public:
         raise UsageError(
             f"method {questions.name} with these options reveals the number of rows; it needs `relation=zero_out` "
             "or replace_one, with single rows as units"
@@ -244,7 +244,7 @@ def _check_method(questions: Questions, schema: Schema | Dataset, adjacency: Adj
     for table in Dataset.of(schema).tables.values():
         Rules(table if share == 0 else _stated(table))
     if share == 0:
-        check_schema(questions, schema)
+        questions.check_schema(schema)
 
 
 def _stated(table: Schema) -> Schema:
@@ -255,7 +255,7 @@ def _stated(table: Schema) -> Schema:
     return table.model_copy(update={"columns": columns, "constraints": rules or None})
 
 
-def _check_pure(questions: Questions, share: float) -> None:
+def _check_pure(questions: Method, share: float) -> None:
     """Errors: UsageError where a run with delta 0 would ask for what has no pure privacy."""
     if share > 0:
         raise UsageError("delta 0: what a schema lacks is learnt with a threshold that may fail; give a delta of 1e-6")

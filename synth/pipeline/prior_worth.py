@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.fit_and_draw import fit_and_sample
 from synth.pipeline.methods import generator_named, granted
@@ -96,7 +96,7 @@ def _made(
     session.open()
     public = rows if grant.adjacency.rows_are_public else None
     circumstances: Setting = setting(schema, grant, public_rows=public)
-    releases = generator.measure(session.ask, replace(circumstances, priors=tuple(priors)), progress=Quiet().progress)
+    releases = generator.measure(Run(session.ask, replace(circumstances, priors=tuple(priors)), Quiet().progress))
     session.close()
     made = fit_and_sample(generator, releases, circumstances, Quiet(), seed=0, num_rows=1)
     drawn: dict[str, np.ndarray] = made.model.sample(rows, rng=np.random.default_rng(1))

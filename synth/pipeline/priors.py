@@ -11,7 +11,7 @@ import pandas as pd
 
 from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_folder
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.pipeline import related_priors, same_rows
 from synth.pipeline.prior_answers import PriorAnswers
 from synth.pipeline.private_rows import PrivateRows
@@ -167,17 +167,17 @@ def encoded(priors: Sequence[AnyPrior | Encoded], schema: Schema | Dataset) -> t
 
 @overload
 def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema, questions: Questions
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema, questions: Method
 ) -> tuple[Prior, ...]: ...
 @overload
 def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Questions
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Method
 ) -> tuple[AnyPrior, ...]: ...
 def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Questions
+    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Method
 ) -> tuple[AnyPrior, ...]:
     """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
-    if paths and not getattr(questions, "takes_priors", False):
+    if paths and not questions.takes_priors:
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
     return tuple(

@@ -7,7 +7,7 @@ through is the same in both, and each answer moves by no more than where a whole
 from typing import Any
 
 from synth.errors import InputError, UsageError
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.privacy.relation import Adjacency, Relation
 from synth.schema.constraints import columns_of
 from synth.schema.dataset import Dataset
@@ -20,7 +20,7 @@ IN_WORDS = (
 )
 
 
-def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, asked: Any) -> None:
+def check(schema: Schema | Dataset, questions: Method, adjacency: Adjacency, asked: Any) -> None:
     """Errors: UsageError, InputError for what a run with public columns cannot have. ``asked``: the run's request.
 
     Privacy: public only.
@@ -32,7 +32,7 @@ def check(schema: Schema | Dataset, questions: Questions, adjacency: Adjacency, 
     if not names:
         return
     named = ", ".join(names)
-    if not getattr(questions, "gives_rows", False):
+    if not questions.gives_rows:
         raise UsageError(f"method {questions.name} makes no rows given public columns ({named}); choose mixture")
     if adjacency.relation is not Relation.REPLACE_ONE or not adjacency.by_row:
         raise UsageError(

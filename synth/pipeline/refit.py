@@ -9,7 +9,7 @@ from typing import Any
 
 from synth.errors import UsageError, reading
 from synth.generators import GENERATORS, TREES
-from synth.generators.base import Generator
+from synth.generators.method import Method
 from synth.jobs import PeakMemory
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
 from synth.pipeline.methods import generator_named, resolve_device
@@ -95,7 +95,7 @@ def refit(
     )
 
 
-def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Generator:
+def _generator(stored: folder.StoredRelease, method: str | None, options: Mapping[str, Any] | None) -> Method:
     """The method asked for, by default the release's with its options. Errors: UsageError."""
     retained = stored.options if method in (None, stored.method) else {}
     relation = relation_named(str(stored.card["relation"]))
@@ -103,7 +103,7 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
     return generator_named(method or stored.method, relation, {**retained, **(options or {})}, tree=tree)
 
 
-def _card(stored: Mapping[str, Any], generator: Generator, schema: Any, made: Made) -> dict[str, Any]:
+def _card(stored: Mapping[str, Any], generator: Method, schema: Any, made: Made) -> dict[str, Any]:
     """The release's card with what another fit changes; the target, and so the schema, may differ."""
     return {
         **{k: v for k, v in stored.items() if k not in ("fit", "totals", "public_columns")},
@@ -117,7 +117,7 @@ def _card(stored: Mapping[str, Any], generator: Generator, schema: Any, made: Ma
     }
 
 
-def _read(generator: Generator, releases: Sequence[Release]) -> list[Release]:
+def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:
     """What the generator is fitted to. A search only says which tables were counted: who does not read it leaves it.
 
     Errors: UsageError when the generator cannot be fitted to such a release.

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, UsageError
-from synth.generators.base import Enough, Questions
+from synth.generators.base import Enough, Run
+from synth.generators.method import Method
 from synth.lazy import Lazy
 from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
@@ -65,7 +66,7 @@ Asked = list[tuple[Any, int]]
 
 
 def check(
-    generator: Questions | None,
+    generator: Method | None,
     schema: Schema | Dataset,
     grant: Grant,
     *,
@@ -84,7 +85,7 @@ def check(
 
 
 def rehearse(
-    generator: Questions,
+    generator: Method,
     schema: Schema | Dataset,
     grant: Grant,
     *,
@@ -103,7 +104,7 @@ def rehearse(
         public, what = rows if grant.adjacency.rows_are_public else None, f"{len(schema.measured())} columns"
         session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
     try:
-        generator.check(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors))
+        generator.check(Run(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors)))
     except BudgetError as error:
         raise UsageError(
             f"method {generator.name} on {what}: {error}; or choose fewer columns or other "
@@ -276,10 +277,10 @@ def _shares(bins: Bins) -> np.ndarray:
 
 
 def learning(
-    generator: Questions | None, schema: Schema | Dataset, grant: Grant, mu: float
+    generator: Method | None, schema: Schema | Dataset, grant: Grant, mu: float
 ) -> tuple[Schema | Dataset, tuple[Event, ...]]:
     """The schema with facts as learning might find them, and what its questions cost, rehearsed. Errors: UsageError."""
-    if generator is not None and getattr(generator, "small", False):
+    if generator is not None and generator.small:
         raise UsageError(
             f"method {generator.name} is for small tables, and the size is known only once the schema is complete: "
             f"learn it first with `synth.learn_schema`, or choose method mixture"

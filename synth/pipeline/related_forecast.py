@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Questions, Setting
+from synth.generators.base import Run, Setting
+from synth.generators.method import Method
 from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
@@ -106,7 +107,7 @@ class RelatedForecast:
 
 def forecast(
     schema: Dataset,
-    questions: Questions,
+    questions: Method,
     grant: Grant,
     *,
     roots: int,
@@ -125,7 +126,7 @@ def forecast(
     stand_in = _StandIn(schema, roots, twin, rng)
     beside = tuple(p.drawn_again(p.num_rows, rng=rng) if p is twin else p for p in priors)
     asked = replace(setting(schema, grant, public_rows=None), priors=beside)
-    released = questions.measure(stand_in.ask, asked, progress=lambda _: None)
+    released = questions.measure(Run(stand_in.ask, asked))
     releases = [r for r in released if isinstance(r, LinkedRelease)]
     measured = [e for r in releases for e in linked.events(r.question, adjacency)]
     return RelatedForecast(
@@ -204,7 +205,7 @@ def _complete(twin: PriorTrees, schema: Dataset, rng: np.random.Generator) -> Fo
     return forest
 
 
-def _left(questions: Questions, released: Sequence[Any], asked: Setting) -> dict[Place, np.ndarray | float]:
+def _left(questions: Method, released: Sequence[Any], asked: Setting) -> dict[Place, np.ndarray | float]:
     """The part of noise's deviation that is left in a cell of each table of two columns beside the priors."""
     parts = getattr(questions, "noise_left", None)
     return {} if parts is None else parts(released, asked)

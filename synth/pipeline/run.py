@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from synth.errors import InputError
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.jobs import PeakMemory, give_back
 from synth.pipeline.charged_run import ChargedRun, checked_and_charged
 from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
@@ -93,7 +93,7 @@ def carry_out(
     reporter: Reporter | None = None,
     steward_log: str | Path | None = None,
     audience: Audience = EVERYBODY,
-    questions: Questions | None = None,
+    questions: Method | None = None,
     preview: Preview | None = None,
 ) -> Result:
     """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over.
@@ -144,7 +144,7 @@ def _released(
     releases, setting = charged_run.measure()
     give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
     made = fit_and_sample(
-        plan.generator,
+        plan.questions,
         releases,
         setting,
         reporter,

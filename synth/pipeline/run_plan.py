@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, cast
+from typing import Any
 
-from synth.generators.base import Generator, Questions
+from synth.generators.method import Method
 from synth.mechanisms import counts
 from synth.pipeline import rehearsal
 from synth.pipeline.methods import is_gaussian
@@ -32,7 +32,7 @@ class RunPlan:
     request: RunRequest
     rows: Mapping[str, PrivateRows]
     schema: Schema | Dataset
-    questions: Questions
+    questions: Method
     grant: Grant
     learn_share: float = 0.0
     dataset: str
@@ -42,11 +42,6 @@ class RunPlan:
     priors: tuple[AnyPrior | Encoded, ...] = ()
     preview: Mapping[str, Any] | None = None
     checked_at: int = 0
-
-    @property
-    def generator(self) -> Generator:
-        """The questions' method, which also makes rows of their answers; only where a table is asked for."""
-        return cast("Generator", self.questions)
 
     @property
     def engine(self) -> str:

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
 from synth.errors import UsageError, meant
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.questions import (
     Bins,
@@ -84,10 +83,10 @@ class Asked:
 class StatisticsQuestions(Method):
     """The questions of several statistics, which share the budget evenly; nothing is fitted to their answers."""
 
-    by_torch: ClassVar[bool] = False
+    name = "statistics"
+    by_torch = False
     asked: tuple[Asked, ...]
-    name: str = "statistics"
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, WeightedCountsRelease)
+    reads = (CountsRelease, EmbeddingRelease, WeightedCountsRelease)
 
     @classmethod
     def of(cls, ask: Sequence[str]) -> "StatisticsQuestions":
@@ -99,12 +98,12 @@ class StatisticsQuestions(Method):
         for one in self.asked:
             one.check(schema)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One question a statistic."""
         share, releases = SAFE / len(self.asked), []
         for i, one in enumerate(self.asked):
-            releases.append(ask(_question(one, setting, share)))
-            progress((i + 1) / len(self.asked))
+            releases.append(run.ask(_question(one, run.setting, share)))
+            run.progress((i + 1) / len(self.asked))
         return releases
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Questions
+from synth.generators.method import Method
 from synth.pipeline.methods import granted
 from synth.pipeline.plan_result import UseForecast
 from synth.pipeline.rehearsal import rehearse
@@ -73,7 +73,7 @@ def forecast(schema: Schema, asked: Sequence[tuple[Any, int]], *, rows: int, eps
 class Forecaster:
     """Forecasts of a run at any epsilon; ``generator``, ``schema``, ``adjacency``, ``rows``, ``delta``: the run's."""
 
-    generator: Questions
+    generator: Method
     schema: Schema
     adjacency: Adjacency
     rows: int

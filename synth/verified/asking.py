@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.lazy import Lazy
 from synth.questions import EmbeddingRelease
@@ -33,37 +33,37 @@ class VerifiedQuestions(Method):
     Privacy: released answers only.
     """
 
-    by_torch: ClassVar[bool] = False
+    name = "verified"
+    reads = (EmbeddingRelease,)
+    by_torch = False
     planned: tuple[Planned, ...]
-    name: str = "verified"
-    reads: tuple[type, ...] = (EmbeddingRelease,)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[EmbeddingRelease]:
+    def measure(self, run: Run) -> list[EmbeddingRelease]:
         """All steps of the first question, then those of the next."""
         releases: list[EmbeddingRelease] = []
         for i, planned in enumerate(self.planned):
             own: list[EmbeddingRelease] = []
-            sigma = self._sigma(planned, setting)
+            sigma = self._sigma(planned, run.setting)
             first = planned.alikeness(sigma, f"question {i + 1}, likeness")
             if first is not None:
-                releases.append(ask(first))
+                releases.append(run.ask(first))
                 planned = planned.likened(releases[-1])
             for step in range(len(planned.shares())):
                 done = [measured(r) for r in own]
-                own.append(ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
+                own.append(run.ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
             releases += own
-            progress((i + 1) / len(self.planned))
+            run.progress((i + 1) / len(self.planned))
         return releases
 
-    def check(self, ask: Ask, setting: Setting) -> None:
+    def check(self, run: Run) -> None:
         """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
         for i, planned in enumerate(self.planned):
-            sigma = self._sigma(planned, setting)
+            sigma = self._sigma(planned, run.setting)
             first = planned.alikeness(sigma, f"question {i + 1}, likeness")
             if first is not None:
-                ask(first)
+                run.ask(first)
             for step in range(len(planned.shares())):
-                ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
+                run.ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
 
     def _sigma(self, planned: Planned, setting: Setting) -> float:
         """Noise of one sum that takes the whole of a question's share."""

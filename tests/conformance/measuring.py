@@ -6,7 +6,8 @@ import numpy as np
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.options import with_options
+from synth.generators.base import Run
+from synth.generators.method import with_options
 from synth.pipeline import budget
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
@@ -53,7 +54,7 @@ def measured(name, *, relation=Relation.ADD_REMOVE, epsilon=2.0, schema=SCHEMA, 
         grant=grant, commit=lambda: None, read=lambda: places, mechanisms=budget.mechanisms(), noise=SystemNoise()
     )
     setting = budget.setting(schema, grant, public_rows=rows if relation.rows_are_public else None)
-    releases = quick(name).measure(curator.ask, setting, progress=lambda _: None)
+    releases = quick(name).measure(Run(curator.ask, setting))
     curator.close()
     return releases, setting, curator
 

@@ -7,9 +7,9 @@ import numpy as np
 
 import synth
 from synth.generators import GENERATORS
+from synth.generators.base import Run
 from synth.generators.gradients.trained import Descending, Trained
-from synth.generators.options import options_of, with_options
-from synth.generators.ranges import OneOf
+from synth.generators.method import OneOf, options_of, with_options
 from synth.pipeline import budget
 from synth.pipeline.rehearsal import rehearse
 from synth.privacy.accounting.composition import calibrate
@@ -115,7 +115,7 @@ def measured(name, relation, options):
     )
     public = 40 if given.adjacency.rows_are_public else None
     with_options(GENERATORS[name], quick(name, options)).measure(
-        session.ask, budget.setting(SCHEMA, given, public_rows=public), progress=lambda _: None
+        Run(session.ask, budget.setting(SCHEMA, given, public_rows=public))
     )
     return 1
 

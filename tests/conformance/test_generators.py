@@ -9,6 +9,7 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
+from synth.generators.base import Fit
 from synth.generators.product_mixture.model import Product
 from synth.privacy.relation import Relation
 from synth.release import folder as bundle
@@ -73,7 +74,7 @@ def usual(name, relation="add_remove"):
 
 def fitted(name, releases, setting, seed=0):
     rng = np.random.default_rng(seed)
-    return quick(name).fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    return quick(name).fit(releases, setting, Fit(rng))
 
 
 @cache

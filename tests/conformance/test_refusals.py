@@ -9,8 +9,7 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.options import options_of
-from synth.generators.ranges import Between, OneOf
+from synth.generators.method import Between, OneOf, options_of
 from tests.conformance.refusing import (
     FRAME,
     FREE,

@@ -40,8 +40,8 @@ def test_the_rehearsals_curator_refuses_what_the_real_one_would():
     wide = replace(grant("add_remove"), mu=grant("add_remove").mu / 2)
 
     class Greedy(type(greedy)):
-        def measure(self, ask, setting, *, progress):
-            return super().measure(ask, replace(setting, mu=2 * setting.mu), progress=progress)
+        def measure(self, run):
+            return super().measure(replace(run, setting=replace(run.setting, mu=2 * run.setting.mu)))
 
     with pytest.raises(synth.UsageError, match="remaining"):
         rehearse(Greedy(), SCHEMA, wide)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.generators.opendp_mbi.workload import weighted
 from synth.generators.workload import PAIR
 from synth.mechanisms import counts, search
@@ -62,7 +62,7 @@ def asked(facts, answer):
         return made[-1][1]
 
     circumstances, _ = setting(facts)
-    GENERATORS["mixture"].measure(ask, circumstances, progress=lambda _: None)
+    GENERATORS["mixture"].measure(Run(ask, circumstances))
     return made
 
 
@@ -113,7 +113,7 @@ def test_what_is_asked_of_a_neighbour_costs_what_is_asked_of_the_table():
 def test_a_named_table_is_told_better_and_weights_say_how_much():
     circumstances, _ = setting(schema(["a by b by c (weight 9)", "b by c by d"]))
     made = []
-    GENERATORS["mixture"].check(lambda q: made.append(q) or uniform(q), replace(circumstances, public_rows=None))
+    GENERATORS["mixture"].check(Run(lambda q: made.append(q) or uniform(q), replace(circumstances, public_rows=None)))
     sigma = {frozenset(m.columns): m.sigma for q in made if isinstance(q, Counts) for m in q.marginals}
     assert sigma[frozenset("abc")] < sigma[frozenset("bcd")]
 

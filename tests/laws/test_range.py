@@ -13,7 +13,8 @@ from scipy.stats import chi2
 from synth.evaluate.audit import RunParts, worst_pair
 from synth.evaluate.audit.runs import measure
 from synth.generators import GENERATORS
-from synth.generators.options import with_options
+from synth.generators.base import Fit, Run
+from synth.generators.method import with_options
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.methods import granted
 from synth.privacy.curator import Curator
@@ -128,13 +129,13 @@ def test_closing_the_door_after_the_release_changes_nothing(name):
         grant=GRANT, commit=lambda: None, read=lambda: PAIR.one, mechanisms=mechanisms(), noise=SystemNoise()
     )
     circumstances, method = setting(PAIR.schema, GRANT, public_rows=None), generator(name)
-    releases = method.measure(session.ask, circumstances, progress=lambda _: None)
+    releases = method.measure(Run(session.ask, circumstances))
     before, states = len(asked), []
     for close in (False, True):
         if close:
             session.close()
         rng = np.random.default_rng(4)
-        model = method.fit(releases, circumstances, rng=rng, device="cpu", progress=lambda _: None)
+        model = method.fit(releases, circumstances, Fit(rng))
         states.append(model.sample(50, rng=rng))
     assert len(asked) == before
     assert all(np.array_equal(states[0][n], states[1][n]) for n in states[0])

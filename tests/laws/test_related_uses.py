@@ -8,6 +8,7 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators import TREES
+from synth.generators.base import Run
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.options import Options
 from synth.mechanisms import linked
@@ -50,7 +51,7 @@ def asked(*lines, seed=0, roots=4000):
         made.append(question)
         return linked.answer(question, forest, noise)
 
-    TREES["mixture"].measure(ask, setting(facts, GRANT, public_rows=None), progress=lambda _: None)
+    TREES["mixture"].measure(Run(ask, setting(facts, GRANT, public_rows=None)))
     rows = [m for q in made if q.view == "rows" and q.purpose == "tables" for m in q.marginals]
     return made, {frozenset(".".join(placed(c)[:2]) for c in m.columns): m.sigma for m in rows if len(m.bins) == 2}
 

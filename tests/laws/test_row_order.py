@@ -17,8 +17,8 @@ import pytest
 import synth
 from synth.errors import SynthError
 from synth.generators import GENERATORS
-from synth.generators.options import with_options
-from synth.generators.ranges import OneOf
+from synth.generators.base import Run
+from synth.generators.method import OneOf, with_options
 from synth.mechanisms import search, selection, slices, values, weighted
 from synth.pipeline import budget
 from synth.privacy.accounting.composition import calibrate
@@ -75,7 +75,7 @@ def questions(name, options, relation):
         short = STEPS if options.get("form") == "stepwise" else QUICK.get(name, {})
         method = with_options(GENERATORS[name], {**short, **{o: v for o, v in options.items() if o}})
         method.check_options()
-        method.measure(ask, budget.setting(schema, grant, public_rows=ROWS), progress=lambda _: None)
+        method.measure(Run(ask, budget.setting(schema, grant, public_rows=ROWS)))
     except SynthError:
         return []
     return asked

@@ -10,7 +10,7 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.generators.marginals import areas
 from synth.privacy.ledger.ledger import Ledger
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
@@ -83,7 +83,7 @@ def asked(frame: pd.DataFrame, method: str = "mixture", *, seed: int = 3):
         return CountsRelease(question=question, values=tuple(values))
 
     setting = Setting(schema=SCHEMA, mu=1.0, sensitivity=1.0)
-    answers = GENERATORS[method].measure(ask, setting, progress=lambda _: None)
+    answers = GENERATORS[method].measure(Run(ask, setting))
     return questions, answers, setting
 
 

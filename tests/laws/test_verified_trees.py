@@ -8,7 +8,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.mechanisms import embeddings
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SeededNoise
@@ -153,7 +153,7 @@ def covers(planned, private, own, noise):
     """Whether the interval for the table's own value has it, at epsilon 0.5."""
     setting = Setting(schema=None, mu=calibrate(0.5, 1e-5), sensitivity=1.0, signed=1.0)
     asked = VerifiedQuestions(planned=(planned,))
-    releases = asked.measure(lambda q: embeddings.answer(q, private, noise), setting, progress=lambda _: None)
+    releases = asked.measure(Run(lambda q: embeddings.answer(q, private, noise), setting))
     (term,) = answer(planned, releases, {})["terms"].values()
     return term["estimate"] is not None and term["table_low"] <= own <= term["table_high"]
 

@@ -17,6 +17,7 @@ from synth.evaluate.audit.neighbours import Positions, frame
 from synth.evaluate.audit.runs import Seen, measure, observed, outputs
 from synth.evaluate.audit.statistics import Claim
 from synth.generators import GENERATORS
+from synth.generators.base import Run
 from synth.mechanisms import counts, slices
 from synth.pipeline.methods import granted
 from synth.privacy.accounting.composition import Event, GaussianDpEvent, slice_sigma
@@ -148,8 +149,8 @@ class Asks:
 
     question: Any
 
-    def measure(self, ask: Callable[[Any], Any], setting: Any, *, progress: Any) -> list[Any]:  # noqa: ARG002
-        return [ask(self.question)]
+    def measure(self, run: Run) -> list[Any]:
+        return [run.ask(self.question)]
 
 
 def _sliced(pair: Pair, question: Slices, **more: Any) -> tuple[Claim, Callable[[Positions], Seen]]:
@@ -200,11 +201,11 @@ class Greedy:
 
     share: float
 
-    def measure(self, ask: Callable[[Any], Any], setting: Any, *, progress: Any) -> list[Any]:  # noqa: ARG002
-        sigma = setting.sigma(self.share)
+    def measure(self, run: Run) -> list[Any]:
+        sigma = run.setting.sigma(self.share)
         return [
-            ask(Counts(purpose=n, marginals=(Marginal(bins=(Bins.each(n, c.cells),), sigma=sigma),)))
-            for n, c in setting.schema.measured().items()
+            run.ask(Counts(purpose=n, marginals=(Marginal(bins=(Bins.each(n, c.cells),), sigma=sigma),)))
+            for n, c in run.setting.schema.measured().items()
         ]
 
 

@@ -39,8 +39,8 @@ def test_what_would_strike_a_run_after_its_spend_is_refused(stage, monkeypatch):
 
     @dataclass(frozen=True, kw_only=True)
     class Twin(usual):
-        def measure(self, ask, setting, *, progress):
-            releases = super().measure(ask, setting, progress=progress)
+        def measure(self, run):
+            releases = super().measure(run)
             if stage == "measure" and sum(v.sum() for v in releases[0].values) < 20_000:
                 raise ValueError("too few rows for it")
             return releases

@@ -21,7 +21,7 @@ def run(frame, columns, ledger, **options):
 
 
 def test_it_keeps_to_its_budget_and_to_the_schema(ledger):
-    GENERATORS["coarse"] = Coarse()  # what one more name in ALL does
+    GENERATORS["coarse"] = Coarse()  # what one more line there does
     result = run(PEOPLE, {"age": AGES, "sex": SEXES}, ledger, bins=10)
     assert result.epsilon_derived <= 1
     assert set(result.frame["sex"]) <= {"f", "m"}

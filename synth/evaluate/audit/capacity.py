@@ -12,7 +12,7 @@ from synth.evaluate.audit import bounded_attackers as closed
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.bounded_attackers import LearntBound, leakage
 from synth.evaluate.audit.neighbours import worst_pair
-from synth.pipeline.methods import check_schema, generator_named, granted
+from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent, calibrate
 from synth.privacy.relation import relation_named
 
@@ -137,7 +137,7 @@ def release_audit(
     started, link = time.perf_counter(), relation_named(relation)
     generator = generator_named(method, link, options)
     pair = worst_pair(link)
-    check_schema(generator, pair.schema)
+    generator.check_schema(pair.schema)
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.RunParts(generator=generator, grant=grant)
     if not all(isinstance(e, GaussianDpEvent) for e in runs.measure(pair, pair.one, parts).events):

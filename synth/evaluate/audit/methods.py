@@ -11,7 +11,7 @@ from synth.errors import UsageError
 from synth.evaluate.audit import runs
 from synth.evaluate.audit.neighbours import Pair, Positions, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, Guesses, examine
-from synth.pipeline.methods import check_schema, generator_named, granted
+from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.curator import Grant
@@ -130,8 +130,8 @@ def audit(
     link = relation_named(relation)
     generator = generator_named(method, link, options)
     pair = worst_pair(link, max_rows=max_rows)
-    check_schema(generator, pair.schema)
-    if getattr(generator, "needs_public_rows", False) and not pair.adjacency.rows_are_public:
+    generator.check_schema(pair.schema)
+    if generator.needs_public_rows and not pair.adjacency.rows_are_public:
         raise UsageError(f"method {method} with these options needs `relation=zero_out` or replace_one, a row a unit")
     grant = granted(epsilon, delta, pair.adjacency, learning=False)
     parts = runs.RunParts(generator=generator, grant=grant)

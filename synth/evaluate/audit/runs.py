@@ -9,7 +9,8 @@ import numpy as np
 
 from synth.evaluate.audit.likelihood_ratios import ratio
 from synth.evaluate.audit.neighbours import ODD, Pair, Positions
-from synth.generators.base import Generator, Setting
+from synth.generators.base import Run, Setting
+from synth.generators.method import Method
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.fit_and_draw import fit_and_sample
 from synth.pipeline.reporting import Quiet
@@ -27,7 +28,7 @@ Seen = dict[str, float]
 class RunParts:
     """The parts of a run that touch rows. An auditor of a suspect variant puts it in the place of ours."""
 
-    generator: Generator
+    generator: Method
     grant: Grant
     noise: SystemNoise = field(default_factory=SystemNoise)
     curator: type[Curator] = Curator
@@ -68,7 +69,7 @@ def measure(pair: Pair, rows: Positions, parts: RunParts) -> Transcript:
         return answers[-1]
 
     circumstances = parts.setting(pair, public)
-    releases = parts.generator.measure(ask, circumstances, progress=lambda _: None)
+    releases = parts.generator.measure(Run(ask, circumstances))
     session.close()
     return Transcript(answers=answers, releases=releases, setting=circumstances, events=session.events)
 

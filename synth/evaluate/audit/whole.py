@@ -22,7 +22,7 @@ from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.evaluate.audit.whole_trees import TreeCanary
 from synth.generators.nested_mixture.generator import Nested
-from synth.pipeline.methods import check_schema, generator_named, granted
+from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.schema import table as schemas
@@ -229,9 +229,9 @@ def _claim(
     if isinstance(canary, TreeCanary):
         return _claim_of_trees(method, epsilon, delta, link, canary, options)
     generator = generator_named(method, link, options)
-    check_schema(generator, schemas.parse(canary.facts))
+    generator.check_schema(schemas.parse(canary.facts))
     adjacency = Adjacency(relation=link, unit="row" if canary.max_rows == 1 else "person", max_rows=canary.max_rows)
-    if getattr(generator, "needs_public_rows", False) and not adjacency.rows_are_public:
+    if generator.needs_public_rows and not adjacency.rows_are_public:
         raise UsageError(
             f"method {method} with these options needs a public row count; `whole=` uses tables of persons"
         )

@@ -21,10 +21,10 @@ from synth.evaluate.audit.methods import FEWEST_DRAWS, claim_of
 from synth.evaluate.audit.neighbours import ROWS, Pair, Positions, frame, worst_pair
 from synth.evaluate.audit.statistics import DELTA, Claim, Finding, examine
 from synth.evaluate.risks.rates import Rate
-from synth.generators.base import Generator
 from synth.generators.marginals.independent import Independent
+from synth.generators.method import Method
 from synth.lazy import Lazy
-from synth.pipeline.methods import check_schema, generator_named, granted
+from synth.pipeline.methods import generator_named, granted
 from synth.privacy.curator import Grant
 from synth.privacy.relation import relation_named
 
@@ -129,9 +129,9 @@ def measure(
     return tuple(out)
 
 
-def _method(generator: Generator, pair: Pair, grant: Grant, draws: int) -> tuple[list[list[Views]], Claim]:
+def _method(generator: Method, pair: Pair, grant: Grant, draws: int) -> tuple[list[list[Views]], Claim]:
     """So many runs on either table: what all answers tell, and what the table made of them tells; what is claimed."""
-    check_schema(generator, pair.schema)
+    generator.check_schema(pair.schema)
     parts = runs.RunParts(generator=generator, grant=grant)
     claim = claim_of(runs.measure(pair, pair.one, parts).events, grant)
 

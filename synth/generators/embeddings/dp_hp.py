@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,10 +11,10 @@ from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Loss
-from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.embeddings.one_embedding import COMPONENTS, ENSEMBLES, OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, SHARE, STEPS, Between, OneOf, Range
+from synth.generators.method import SHARE, STEPS, option
 from synth.lazy import Lazy
 from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Tensors, Term
 
@@ -36,31 +35,18 @@ class DPHP(OneEmbedding):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "dp_hp"
-    barrier: str = "before the fit"
-    summary: str = "Hermite polynomial features, sum and product kernels, noised once"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
-    degree: int = 8
-    decay: float = 0.8
-    pairs: int = 400
-    sum_share: float = 0.3
-    oneway_share: float = 0.33
-    components: int = 64
-    ensembles: int = 4
-    steps: int = 300
-    back_end: str = "mixture"
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "degree": Between(1, 64),
-        "decay": Between(1e-3, 0.999),
-        "pairs": Between(1, 100_000),
-        "sum_share": SHARE,
-        "oneway_share": SHARE,
-        "components": COMPONENTS,
-        "ensembles": ENSEMBLES,
-        "steps": STEPS,
-        "back_end": OneOf(embedding.BACK_ENDS),
-    }
+    name = "dp_hp"
+    summary = "Hermite polynomial features, sum and product kernels, noised once"
+    reads = (CountsRelease, EmbeddingRelease)
+    degree: int = option(8, 1, 64)
+    decay: float = option(0.8, 1e-3, 0.999)
+    pairs: int = option(400, 1, 100_000)
+    sum_share: float = option(0.3, *SHARE)
+    oneway_share: float = option(0.33, *SHARE)
+    components: int = option(64, *COMPONENTS)
+    ensembles: int = option(4, *ENSEMBLES)
+    steps: int = option(300, *STEPS)
+    back_end: str = option("mixture", *embedding.BACK_ENDS)
 
     def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Tensors | None:
         """Features of the sum kernel and of the product kernel."""

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Fit, Progress, Run, Setting
 from synth.generators.embeddings import anova, embedding, gaussian, path, stepwise
 from synth.generators.embeddings.fit import Loss, Options
-from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.embeddings.one_embedding import COMPONENTS, ENSEMBLES, OneEmbedding
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.fit_mixture import Options as TableOptions
 from synth.generators.marginals.histogram import Histogram, estimate
+from synth.generators.method import RATE, SHARE, STEPS, option
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, RATE, SHARE, STEPS, Between, OneOf, Range
 from synth.questions import (
     Bins,
     CountsRelease,
@@ -52,48 +50,30 @@ class DPKernel(OneEmbedding):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "dp_kernel"
-    barrier: str = "before the fit"
-    summary: str = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease, FunctionalRelease, DescentRelease)
-    form: str = "anova"
-    variant: str = "joint"
-    back_end: str = "mixture"
-    oneway_share: float = 0.33
-    compared: float = 2.5
-    lengthscale: float = 0.5
-    widths: int = 1
-    gradients: str = "none"
-    anchors: int = 4000
-    components: int = 100
-    ensembles: int = 1
-    steps: int = 300
-    rate: float = 0.05
-    points: int = 60
-    learning_rate: float = 1e-3
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "form": OneOf(FORMS),
-        "variant": OneOf(VARIANTS),
-        "back_end": OneOf(embedding.BACK_ENDS),
-        "oneway_share": SHARE,
-        "compared": Between(0.01, 100_000),
-        "lengthscale": Between(0.05, 100),
-        "widths": Between(1, 8),
-        "gradients": OneOf(GRADIENTS),
-        "anchors": Between(1, MOST_ANCHORS),
-        "components": COMPONENTS,
-        "ensembles": ENSEMBLES,
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "points": Between(1, 4096),
-        "learning_rate": RATE,
-    }
+    name = "dp_kernel"
+    summary = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
+    reads = (CountsRelease, EmbeddingRelease, FunctionalRelease, DescentRelease)
+    form: str = option("anova", *FORMS)
+    variant: str = option("joint", *VARIANTS)
+    back_end: str = option("mixture", *embedding.BACK_ENDS)
+    oneway_share: float = option(0.33, *SHARE)
+    compared: float = option(2.5, 0.01, 100_000)
+    lengthscale: float = option(0.5, 0.05, 100)
+    widths: int = option(1, 1, 8)
+    gradients: str = option("none", *GRADIENTS)
+    anchors: int = option(4000, 1, MOST_ANCHORS)
+    components: int = option(100, *COMPONENTS)
+    ensembles: int = option(1, *ENSEMBLES)
+    steps: int = option(300, *STEPS)
+    rate: float = option(0.05, 1e-6, 1)
+    points: int = option(60, 1, 4096)
+    learning_rate: float = option(1e-3, *RATE)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         if self.form == "anova":
-            return super().measure(ask, setting, progress=progress)
+            return super().measure(Run(ask, setting, progress))
         self.check_options()
         if self.form == "stepwise":
             return self._stepwise.measure(ask, setting, progress)
@@ -165,36 +145,29 @@ class DPKernel(OneEmbedding):
         rho = max(1 - self.compared / len(made.names), LABEL_RHO)
         return path.kernel(made, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
         """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
+        rng, device, progress = how.rng, how.device, how.progress
         trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
         if trained is not None:
             return stepwise.fit(trained, releases, setting, rng=rng)
         counts, asked = embedding.split(releases)
         paths = [r for r in releases if isinstance(r, FunctionalRelease)]
-        how: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
+        threads: dict[str, Any] = {"rng": rng, "device": device, "progress": progress}
         if paths:
             asked_of = paths[0].question.kernel
             made = embedding.regrouped(*estimate(counts, setting), setting, asked_of.bins)
             if self.variant == "parallel" and isinstance(asked_of, GaussianKernel) and asked_of.label is not None:
-                return gaussian.fit_parallel(made, paths, self.fitting, back_end=self.back_end, **how)
+                return gaussian.fit_parallel(made, paths, self.fitting, back_end=self.back_end, **threads)
             distance = path.distance(made, paths, device=device)
-            return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, **how)
+            return embedding.fitted(made, distance, self.fitting, back_end=self.back_end, **threads)
         label = _label(embedding.features_of(asked[0], Tensors), setting) if asked else None
         if self.variant == "parallel" and label is not None:
             tables = anova.tables(asked[0])
-            return anova.fit_parallel(*estimate(counts, setting), tables, label, TableOptions(), **how)
+            return anova.fit_parallel(*estimate(counts, setting), tables, label, TableOptions(), **threads)
         if asked and self.back_end == "mixture":
-            return anova.fit_tables(*estimate(counts, setting), [anova.tables(asked[0])], TableOptions(), **how)
-        return super().fit(releases, setting, **how)
+            return anova.fit_tables(*estimate(counts, setting), [anova.tables(asked[0])], TableOptions(), **threads)
+        return super().fit(releases, setting, how)
 
 
 def _label(features: Tensors, setting: Setting) -> str | None:

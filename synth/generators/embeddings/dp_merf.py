@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fit import Loss
 from synth.generators.embeddings.fourier import bins, fourier, loss
-from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.embeddings.one_embedding import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, OneEmbedding
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, OneOf, Range
+from synth.generators.method import SHARE, STEPS, option
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
 
 BIN_NOISE = 25.0  # a bin holds at least this many deviations of the embedding's noise
@@ -26,27 +25,16 @@ class DPMerf(OneEmbedding):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only; features are public or follow releases.
     """
 
-    name: str = "dp_merf"
-    barrier: str = "before the fit"
-    summary: str = "random Fourier features of rows, class by class, noised once"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
-    frequencies: int = 2000
-    order: int = 3
-    oneway_share: float = 0.3
-    components: int = 100
-    ensembles: int = 2
-    steps: int = 300
-    back_end: str = "mixture"
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "frequencies": FREQUENCIES,
-        "order": ORDER,
-        "oneway_share": SHARE,
-        "components": COMPONENTS,
-        "ensembles": ENSEMBLES,
-        "steps": STEPS,
-        "back_end": OneOf(embedding.BACK_ENDS),
-    }
+    name = "dp_merf"
+    summary = "random Fourier features of rows, class by class, noised once"
+    reads = (CountsRelease, EmbeddingRelease)
+    frequencies: int = option(2000, *FREQUENCIES)
+    order: int = option(3, *ORDER)
+    oneway_share: float = option(0.3, *SHARE)
+    components: int = option(100, *COMPONENTS)
+    ensembles: int = option(2, *ENSEMBLES)
+    steps: int = option(300, *STEPS)
+    back_end: str = option("mixture", *embedding.BACK_ENDS)
 
     def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """Random Fourier features of the columns, class by class."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from synth.generators.embeddings import embedding
 from synth.generators.embeddings.embedding import ColumnEstimates, public_rng
 from synth.generators.embeddings.fit import Loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
-from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.embeddings.one_embedding import COMPONENTS, ENSEMBLES, ORDER, OneEmbedding
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, ORDER, SHARE, STEPS, Between, OneOf, Range
+from synth.generators.method import SHARE, STEPS, option
 from synth.questions import Bins, Block, CountsRelease, EmbeddingRelease, Gradients
 
 TINY = 1e-3  # size of the network's weights: its second layer's gradients, of that size, leave a row's norm alone
@@ -34,29 +33,17 @@ class DPNTK(OneEmbedding):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only; the network is public.
     """
 
-    name: str = "dp_ntk"
-    barrier: str = "before the fit"
-    summary: str = "gradients of a public random network (neural tangent features), noised once"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
-    features: int = 20_000
-    order: int = 3
-    least: float = 50.0
-    oneway_share: float = 0.3
-    components: int = 100
-    ensembles: int = 1
-    steps: int = 300
-    back_end: str = "mixture"
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "features": Between(1, 1_000_000),
-        "order": ORDER,
-        "least": Between(0, 1e6),
-        "oneway_share": SHARE,
-        "components": COMPONENTS,
-        "ensembles": ENSEMBLES,
-        "steps": STEPS,
-        "back_end": OneOf(embedding.BACK_ENDS),
-    }
+    name = "dp_ntk"
+    summary = "gradients of a public random network (neural tangent features), noised once"
+    reads = (CountsRelease, EmbeddingRelease)
+    features: int = option(20_000, 1, 1_000_000)
+    order: int = option(3, *ORDER)
+    least: float = option(50.0, 0, 1e6)
+    oneway_share: float = option(0.3, *SHARE)
+    components: int = option(100, *COMPONENTS)
+    ensembles: int = option(1, *ENSEMBLES)
+    steps: int = option(300, *STEPS)
+    back_end: str = option("mixture", *embedding.BACK_ENDS)
 
     def check_together(self) -> None:
         """Errors: UsageError where an even number of columns could be undecided."""

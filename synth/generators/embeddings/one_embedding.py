@@ -3,15 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fit import Loss, Options
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.method import Method
 from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, EmbeddingRelease, Release
+
+COMPONENTS, ENSEMBLES = (1, 2000), (1, 32)
+FREQUENCIES, ORDER = (1, 100_000), (1, 16)
 
 
 class OneEmbedding(Method):
@@ -40,8 +41,9 @@ class OneEmbedding(Method):
     def distance(self, made: embedding.ColumnEstimates, release: EmbeddingRelease, *, device: str) -> Loss:
         """How far a model's mean features are from the released ones."""
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         self.check_options()
 
         def features(total: float, histograms: Mapping[str, Histogram], left: float) -> embedding.Made | None:
@@ -49,16 +51,9 @@ class OneEmbedding(Method):
 
         return embedding.measure(ask, setting, share=self.oneway_share, features=features, progress=progress)
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
         """The model whose mean features come closest to the released ones, up to their noise."""
+        rng, device, progress = how.rng, how.device, how.progress
         counts, asked = embedding.split(releases)
         total, histograms = estimate(counts, setting)
         if not asked:

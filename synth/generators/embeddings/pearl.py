@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from synth.generators.base import Setting
 from synth.generators.embeddings import embedding
 from synth.generators.embeddings.fit import Distance, Loss, Parts
 from synth.generators.embeddings.fourier import bins, fourier, loss
 from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.embeddings.one_embedding import OneEmbedding
+from synth.generators.embeddings.one_embedding import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, OneEmbedding
 from synth.generators.marginals.histogram import Histogram
-from synth.generators.ranges import COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER, SHARE, STEPS, Between, OneOf, Range
+from synth.generators.method import SHARE, STEPS, option
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, EmbeddingRelease, Fourier
 
@@ -36,29 +36,17 @@ class Pearl(OneEmbedding):
     **Guarantee**: asks within ``setting.mu``; the adversary sees released values only, as ``fit`` does.
     """
 
-    name: str = "pearl"
-    barrier: str = "before the fit"
-    summary: str = "characteristic function at random frequencies, noised once, weighed by an adversary"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, EmbeddingRelease)
-    frequencies: int = 3000
-    order: int = 3
-    adversary: float = 0.1
-    oneway_share: float = 0.3
-    components: int = 100
-    ensembles: int = 2
-    steps: int = 300
-    back_end: str = "mixture"
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "frequencies": FREQUENCIES,
-        "order": ORDER,
-        "adversary": Between(0, 1),
-        "oneway_share": SHARE,
-        "components": COMPONENTS,
-        "ensembles": ENSEMBLES,
-        "steps": STEPS,
-        "back_end": OneOf(embedding.BACK_ENDS),
-    }
+    name = "pearl"
+    summary = "characteristic function at random frequencies, noised once, weighed by an adversary"
+    reads = (CountsRelease, EmbeddingRelease)
+    frequencies: int = option(3000, *FREQUENCIES)
+    order: int = option(3, *ORDER)
+    adversary: float = option(0.1, 0, 1)
+    oneway_share: float = option(0.3, *SHARE)
+    components: int = option(100, *COMPONENTS)
+    ensembles: int = option(2, *ENSEMBLES)
+    steps: int = option(300, *STEPS)
+    back_end: str = option("mixture", *embedding.BACK_ENDS)
 
     def asked(self, total: float, histograms: Mapping[str, Histogram], setting: Setting, left: float) -> Fourier | None:
         """The characteristic function at random frequencies."""

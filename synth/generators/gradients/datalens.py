@@ -1,13 +1,12 @@
 """`datalens`: a generator that follows noisy votes of teachers on the signs of few gradients."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.generators.gradients.taught import Pulled
-from synth.generators.ranges import Between, Range
+from synth.generators.method import option
 from synth.questions import PullsRelease
 from synth.questions.pulls import SIGNS
 
@@ -23,16 +22,11 @@ class DataLens(Pulled):
     data-dependent accounting.
     """
 
-    name: str = "datalens"
-    barrier: str = "between the critics and the generator, in the gradients on generated rows"
-    summary: str = "adversarial network; teachers on separate rows vote on the signs of few gradients of generated rows"
-    kept: int = 8
-    agreed: float = 0.1
-    ranges: ClassVar[Mapping[str, Range]] = {
-        **Pulled.usual,
-        "kept": Between(1, 4096),
-        "agreed": Between(0, 1),
-    }
+    name = "datalens"
+    barrier = "between the critics and the generator, in the gradients on generated rows"
+    summary = "adversarial network; teachers on separate rows vote on the signs of few gradients of generated rows"
+    kept: int = option(8, 1, 4096)
+    agreed: float = option(0.1, 0, 1)
 
     purpose = "compressed gradient votes"
 

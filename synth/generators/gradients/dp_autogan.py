@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.generators.base import Ask, Enough, Progress, Setting, part
+from synth.generators.base import Ask, Enough, Progress, Run, Setting, part
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, option
 from synth.generators.mlp import HIDDEN, Adam, Network, generator
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, CRITIC, whole_rate
@@ -47,35 +47,21 @@ class DPAutoGan(Descending):
     trained by DP-SGD here.
     """
 
-    name: str = "dp_autogan"
-    barrier: str = "in the critic, in its gradients, and in the decoder's"
-    summary: str = "adversarial network on the latent draws of an autoencoder; critic and autoencoder by DP-SGD"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    code_steps: int = 300
-    steps: int = 300
-    rate: float = 0.02
-    clip: float = 1.0
-    oneway_share: float = 0.3
-    groups: int = 20
-    hidden: int = 64
-    latent: int = 4
-    code_rate: float = 6e-3
-    critic_rate: float = 2e-3
-    generator_rate: float = 1e-3
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "code_steps": STEPS,
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "hidden": Between(1, 4096),
-        "latent": Between(1, 256),
-        "code_rate": RATE,
-        "critic_rate": RATE,
-        "generator_rate": RATE,
-    }
+    name = "dp_autogan"
+    barrier = "in the critic, in its gradients, and in the decoder's"
+    summary = "adversarial network on the latent draws of an autoencoder; critic and autoencoder by DP-SGD"
+    reads = (CountsRelease, DescentRelease)
+    code_steps: int = option(300, *STEPS)
+    steps: int = option(300, *STEPS)
+    rate: float = option(0.02, 1e-6, 1)
+    clip: float = option(1.0, 1e-6, 1e6)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(20, 2, 1000)
+    hidden: int = option(64, 1, 4096)
+    latent: int = option(4, 1, 256)
+    code_rate: float = option(6e-3, *RATE)
+    critic_rate: float = option(2e-3, *RATE)
+    generator_rate: float = option(1e-3, *RATE)
 
     network = CRITIC
     purpose = JUDGE
@@ -87,8 +73,9 @@ class DPAutoGan(Descending):
         weights = self._against(ask, plan, ground, decoder, part(progress, 0.5, 1.0))
         return DescentRelease(question=plan, weights=weights)
 
-    def check(self, ask: Ask, setting: Setting) -> None:
+    def check(self, run: Run) -> None:
         """As every method's; it asks for the first step of either training, so that the price of both is rehearsed."""
+        ask, setting = run.ask, run.setting
         self.check_options()
         self.check_schema(setting.schema)
         with networks.one_thread():

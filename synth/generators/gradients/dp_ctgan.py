@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
-from synth.generators.method import check_range
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, Between, option
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import CRITIC
@@ -46,37 +44,22 @@ class DPCtgan(Descending):
     **Source**: Xie et al., arXiv 1802.06739 (DP-SGD on the critic); Xu et al., arXiv 1907.00503 (CTGAN).
     """
 
-    name: str = "dp_ctgan"
-    barrier: str = "in the critic, in its gradients"
-    summary: str = "generative adversarial network; the critic is trained by DP-SGD"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    steps: int = 600
-    rate: float = 0.02
-    clip: float = 1.0
-    clip_last: float = 1.0
-    moves: int = 1
-    every: int = 1
-    oneway_share: float = 0.3
-    groups: int = 20
-    hidden: int = 64
-    critic_rate: float = 2e-3
-    generator_rate: float = 1e-3
-    decay: float = 20.0
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "clip_last": Between(1e-6, 1.0),
-        "moves": Between(1, 100),
-        "every": Between(1, 10_000),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "hidden": Between(1, 4096),
-        "critic_rate": RATE,
-        "generator_rate": RATE,
-        "decay": Between(0, 1e8),
-    }
+    name = "dp_ctgan"
+    barrier = "in the critic, in its gradients"
+    summary = "generative adversarial network; the critic is trained by DP-SGD"
+    reads = (CountsRelease, DescentRelease)
+    steps: int = option(600, *STEPS)
+    rate: float = option(0.02, 1e-6, 1)
+    clip: float = option(1.0, 1e-6, 1e6)
+    clip_last: float = option(1.0, 1e-6, 1.0)
+    moves: int = option(1, 1, 100)
+    every: int = option(1, 1, 10_000)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(20, 2, 1000)
+    hidden: int = option(64, 1, 4096)
+    critic_rate: float = option(2e-3, *RATE)
+    generator_rate: float = option(1e-3, *RATE)
+    decay: float = option(20.0, 0, 1e8)
 
     network = CRITIC
     purpose = PURPOSE
@@ -88,7 +71,7 @@ class DPCtgan(Descending):
     def check_together(self) -> None:
         """Errors: UsageError where the decay would overshoot zero."""
         super().check_together()
-        check_range("decay", self.decay, Between(0.0, 1 / self.critic_rate), method=self.name)
+        self.check_option("decay", Between(0.0, 1 / self.critic_rate))
 
     def descend(self, ask: Ask, plan: Descent, ground: common.Ground, progress: Progress) -> tuple[np.ndarray, ...]:
         """Weights of the generator, averaged over the last steps. Randomness here is public (``PUBLIC_SEED``)."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import TrainedModel
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, option
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, DescentRelease, TaughtRelease
 from synth.questions.gradients import DENOISER
@@ -42,29 +41,18 @@ class DPDiffusion(TrainedModel):
     diffusion, for categories); DP-SGD: Abadi et al., arXiv 1607.00133, Algorithm 1.
     """
 
-    name: str = "dp_diffusion"
-    barrier: str = "at the generator, in its gradients"
-    summary: str = "diffusion model that fills in blanked columns, trained by DP-SGD"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    steps: int = 400
-    rate: float = 0.03
-    clip: float = 1.0
-    copies: int = 8
-    oneway_share: float = 0.3
-    groups: int = 12
-    hidden: int = 48
-    learning_rate: float = 5e-3
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "copies": Between(1, 256),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "hidden": Between(1, 4096),
-        "learning_rate": RATE,
-    }
+    name = "dp_diffusion"
+    barrier = "at the generator, in its gradients"
+    summary = "diffusion model that fills in blanked columns, trained by DP-SGD"
+    reads = (CountsRelease, DescentRelease)
+    steps: int = option(400, *STEPS)
+    rate: float = option(0.03, 1e-6, 1)
+    clip: float = option(1.0, 1e-6, 1e6)
+    copies: int = option(8, 1, 256)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(12, 2, 1000)
+    hidden: int = option(48, 1, 4096)
+    learning_rate: float = option(5e-3, *RATE)
 
     network = DENOISER
     purpose = PURPOSE

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, option
 from synth.generators.mlp import Adam
 from synth.generators.mlp import network as generator_of
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease
 from synth.questions.gradients import TRANSPORT
@@ -43,31 +42,19 @@ class DPSinkhorn(Descending):
     **Source**: Cao et al., arXiv 2111.01177; semi-dual: Genevay et al., arXiv 1605.08527.
     """
 
-    name: str = "dp_sinkhorn"
-    barrier: str = "between the loss and the generator, in the gradients on generated rows"
-    summary: str = "generator moved by noisy gradients of an optimal transport cost on its own rows"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    steps: int = 400
-    rate: float = 0.03
-    clip: float = 1.0
-    rows: int = 64
-    blur: float = 0.3
-    oneway_share: float = 0.3
-    groups: int = 12
-    generator_rate: float = 2e-3
-    price_rate: float = 0.5
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "rows": Between(1, 4096),
-        "blur": Between(1e-3, 1e3),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "generator_rate": RATE,
-        "price_rate": Between(0, 10),
-    }
+    name = "dp_sinkhorn"
+    barrier = "between the loss and the generator, in the gradients on generated rows"
+    summary = "generator moved by noisy gradients of an optimal transport cost on its own rows"
+    reads = (CountsRelease, DescentRelease)
+    steps: int = option(400, *STEPS)
+    rate: float = option(0.03, 1e-6, 1)
+    clip: float = option(1.0, 1e-6, 1e6)
+    rows: int = option(64, 1, 4096)
+    blur: float = option(0.3, 1e-3, 1e3)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(12, 2, 1000)
+    generator_rate: float = option(2e-3, *RATE)
+    price_rate: float = option(0.5, 0, 10)
 
     network = TRANSPORT
     purpose = PURPOSE

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import TrainedModel
-from synth.generators.method import check_range
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, Between, option
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import AUTOENCODER
@@ -40,31 +38,19 @@ class DPVae(TrainedModel):
     latent draws: Jiang and Sun, DP-LFlow (2023), whose encoder is trained first.
     """
 
-    name: str = "dp_vae"
-    barrier: str = "at the generator, in its gradients"
-    summary: str = "variational autoencoder; encoder and decoder are trained by DP-SGD"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    steps: int = 600
-    rate: float = 0.02
-    clip: float = 1.0
-    oneway_share: float = 0.3
-    groups: int = 20
-    hidden: int = 64
-    latent: int = 4
-    splines: int = 0
-    learning_rate: float = 6e-3
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "hidden": Between(1, 4096),
-        "latent": Between(1, 256),
-        "splines": Between(0, 8),
-        "learning_rate": RATE,
-    }
+    name = "dp_vae"
+    barrier = "at the generator, in its gradients"
+    summary = "variational autoencoder; encoder and decoder are trained by DP-SGD"
+    reads = (CountsRelease, DescentRelease)
+    steps: int = option(600, *STEPS)
+    rate: float = option(0.02, 1e-6, 1)
+    clip: float = option(1.0, 1e-6, 1e6)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(20, 2, 1000)
+    hidden: int = option(64, 1, 4096)
+    latent: int = option(4, 1, 256)
+    splines: int = option(0, 0, 8)
+    learning_rate: float = option(6e-3, *RATE)
 
     network = AUTOENCODER
     purpose = PURPOSE
@@ -73,7 +59,7 @@ class DPVae(TrainedModel):
         """Errors: UsageError for splines of a single number, which a flow cannot turn."""
         super().check_together()
         if self.splines:
-            check_range("latent", self.latent, Between(2, 256), method=f"{self.name} with splines")
+            self.check_option("latent", Between(2, 256), where=" with splines")
 
     def shape(self, ground: common.Ground) -> dict[str, Any]:
         """The autoencoder, and the splines of its latent law."""

@@ -1,14 +1,13 @@
 """`g_pate`: a generator that follows teachers' noisy votes on projected, discretised gradients."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.generators.gradients import common
 from synth.generators.gradients.taught import Pulled
-from synth.generators.ranges import Between, Range
+from synth.generators.method import option
 from synth.questions import PullsRelease
 from synth.questions.pulls import BALLOTS, LONGEST
 
@@ -23,16 +22,11 @@ class GPate(Pulled):
     data-dependent accounting.
     """
 
-    name: str = "g_pate"
-    barrier: str = "between the critics and the generator, in the gradients on generated rows"
-    summary: str = "adversarial network; teachers on separate rows vote on projected gradients of generated rows"
-    coordinates: int = 5
-    parts: int = 5
-    ranges: ClassVar[Mapping[str, Range]] = {
-        **Pulled.usual,
-        "coordinates": Between(1, 256),
-        "parts": Between(2, 64),
-    }
+    name = "g_pate"
+    barrier = "between the critics and the generator, in the gradients on generated rows"
+    summary = "adversarial network; teachers on separate rows vote on projected gradients of generated rows"
+    coordinates: int = option(5, 1, 256)
+    parts: int = option(5, 2, 64)
 
     purpose = "gradient ballots"
 

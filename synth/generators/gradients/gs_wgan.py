@@ -1,13 +1,12 @@
 """`gs_wgan`: a generator that follows noisy sums of its critics' clipped gradients on its own rows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.generators.gradients.taught import Pulled
-from synth.generators.ranges import Between, Range
+from synth.generators.method import option
 from synth.questions import PullsRelease
 from synth.questions.pulls import CLIPPED
 
@@ -21,11 +20,10 @@ class GSWgan(Pulled):
     **Source**: Chen, Orekondy, Fritz, arXiv 2006.08265 (GS-WGAN); without amplification by drawing critics (pulls.md).
     """
 
-    name: str = "gs_wgan"
-    barrier: str = "between the critics and the generator, in the gradients on generated rows"
-    summary: str = "adversarial network; critics on separate rows move generated rows by clipped, noised gradients"
-    clip: float = 0.05
-    ranges: ClassVar[Mapping[str, Range]] = {**Pulled.usual, "clip": Between(1e-6, 1e6)}
+    name = "gs_wgan"
+    barrier = "between the critics and the generator, in the gradients on generated rows"
+    summary = "adversarial network; critics on separate rows move generated rows by clipped, noised gradients"
+    clip: float = option(0.05, 1e-6, 1e6)
 
     purpose = "sanitized gradients"
 

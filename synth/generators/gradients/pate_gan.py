@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.gradients.taught import LESSONS, Taught, generated
+from synth.generators.method import NONE_OR_SHARE, RATE, option
 from synth.generators.mlp import Adam, network
-from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import CRITIC
@@ -44,31 +44,19 @@ class PateGan(Taught):
     data-dependent part.
     """
 
-    name: str = "pate_gan"
-    barrier: str = "in the critic, by votes of teachers"
-    summary: str = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
-    rounds: int = 100
-    asked: int = 50
-    rows_each: int = 25
-    features: int = 128
-    moves: int = 2
-    oneway_share: float = 0.3
-    groups: int = 20
-    hidden: int = 64
-    generator_rate: float = 5e-4
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(1, 100_000),
-        "asked": Between(1, 100_000),
-        "rows_each": Between(1, 100_000),
-        "features": Between(1, 4096),
-        "moves": Between(1, 1000),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "hidden": Between(1, 4096),
-        "generator_rate": RATE,
-    }
+    name = "pate_gan"
+    barrier = "in the critic, by votes of teachers"
+    summary = "generative adversarial network; a student learns from noisy votes of teachers on separate rows"
+    reads = (CountsRelease, TaughtRelease)
+    rounds: int = option(100, 1, 100_000)
+    asked: int = option(50, 1, 100_000)
+    rows_each: int = option(25, 1, 100_000)
+    features: int = option(128, 1, 4096)
+    moves: int = option(2, 1, 1000)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(20, 2, 1000)
+    hidden: int = option(64, 1, 4096)
+    generator_rate: float = option(5e-4, *RATE)
 
     purpose = PURPOSE
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Ask, Progress
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Descending, mean_gradient
+from synth.generators.method import NONE_OR_SHARE, RATE, STEPS, option
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, RATE, STEPS, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, TaughtRelease
 from synth.questions.gradients import CLASSIFIER
@@ -42,35 +41,21 @@ class PrivateSet(Descending):
     **Source**: Chen, Kerkouche, Fritz, Private Set Generation with Discriminative Information, arXiv 2211.04446.
     """
 
-    name: str = "private_set"
-    barrier: str = "in the loss, in the gradients of a classifier"
-    summary: str = "small set of rows that teaches a classifier of the target what the table would"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, DescentRelease)
-    steps: int = 300
-    rate: float = 0.03
-    clip: float = 0.5
-    rows: int = 100
-    hidden: int = 32
-    lesson: int = 10
-    moves: int = 5
-    oneway_share: float = 0.3
-    groups: int = 12
-    set_rate: float = 0.05
-    classifier_rate: float = 0.01
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "steps": STEPS,
-        "rate": Between(1e-6, 1),
-        "clip": Between(1e-6, 1e6),
-        "rows": Between(1, 4096),
-        "hidden": Between(1, 4096),
-        "lesson": Between(1, 10_000),
-        "moves": Between(0, 1000),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "set_rate": RATE,
-        "classifier_rate": RATE,
-    }
+    name = "private_set"
+    barrier = "in the loss, in the gradients of a classifier"
+    summary = "small set of rows that teaches a classifier of the target what the table would"
+    reads = (CountsRelease, DescentRelease)
+    steps: int = option(300, *STEPS)
+    rate: float = option(0.03, 1e-6, 1)
+    clip: float = option(0.5, 1e-6, 1e6)
+    rows: int = option(100, 1, 4096)
+    hidden: int = option(32, 1, 4096)
+    lesson: int = option(10, 1, 10_000)
+    moves: int = option(5, 0, 1000)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(12, 2, 1000)
+    set_rate: float = option(0.05, *RATE)
+    classifier_rate: float = option(0.01, *RATE)
 
     network = CLASSIFIER
     purpose = PURPOSE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,9 +14,9 @@ from synth.generators.base import Ask, Progress, Setting
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import Trained
 from synth.generators.marginals.mixture import SAFE
+from synth.generators.method import NONE_OR_SHARE, RATE, option
 from synth.generators.mlp import Adam, Network, network
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, RATE, Between, Range
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, DescentRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers
 from synth.questions.votes import LOGISTIC, MEANS
@@ -83,24 +82,14 @@ class Pulled(Taught):
     ``groups`` a column) and starting point; with 0 groups are even. ``generator_rate``: of Adam.
     """
 
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, TaughtRelease)
-    rounds: int = 200
-    asked: int = 4
-    rows_each: int = 15
-    features: int = 64
-    oneway_share: float = 0.3
-    groups: int = 8
-    generator_rate: float = 1e-3
-    usual: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(1, 100_000),
-        "asked": Between(1, 10_000),
-        "rows_each": Between(1, 100_000),
-        "features": Between(1, 4096),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-        "generator_rate": RATE,
-    }
+    reads = (CountsRelease, TaughtRelease)
+    rounds: int = option(200, 1, 100_000)
+    asked: int = option(4, 1, 10_000)
+    rows_each: int = option(15, 1, 100_000)
+    features: int = option(64, 1, 4096)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(8, 2, 1000)
+    generator_rate: float = option(1e-3, *RATE)
 
     @abstractmethod
     def asking(self, groups: int) -> dict[str, Any]:

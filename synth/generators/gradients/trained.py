@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Fit, Progress, Run, Setting
 from synth.generators.gradients import common
-from synth.generators.method import Method, check_range
+from synth.generators.method import SHARE, Between, Method
 from synth.generators.mlp import Adam
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import SHARE
 from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, Release, Step, TaughtRelease
 from synth.questions.gradients import whole_rate
@@ -30,14 +29,13 @@ else:
 class WithOneWays(Method):
     """One-ways with ``oneway_share`` of mu**2, none where it is 0, in groups of which a column has about ``groups``."""
 
-    name: str
     oneway_share: float
     groups: int
 
     def check_together(self) -> None:
         """Errors: UsageError for a share too small to count anything by."""
         if self.oneway_share:
-            check_range("oneway_share", self.oneway_share, SHARE, method=f"{self.name}; 0 asks for no single columns")
+            self.check_option("oneway_share", Between(*SHARE), where="; 0 asks for no single columns")
 
 
 class Trained(WithOneWays):
@@ -52,8 +50,9 @@ class Trained(WithOneWays):
     def train(self, ask: Ask, ground: common.Ground, setting: Setting, progress: Progress) -> Release:
         """The whole training, whose steps ask. Randomness in it is public (``common.PUBLIC_SEED``)."""
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One-ways, then the whole training: each of its steps asks, what follows from the answers is free."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         progress(0.0)
         ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
         releases: list[Release] = [*ground.counts]
@@ -63,16 +62,9 @@ class Trained(WithOneWays):
         progress(1.0)
         return releases
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
         """The trained network at many draws of what it starts from, as a mixture."""
+        rng, progress = how.rng, how.progress
         trained = next((r for r in releases if isinstance(r, self.outcome)), None)
         if trained is None:
             return common.independent(releases, setting)

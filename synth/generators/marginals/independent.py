@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals import areas, oneway_queries
 from synth.generators.marginals.mixture import SAFE, axis
 from synth.generators.method import Method
@@ -21,31 +20,23 @@ class Independent(Method):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "independent"
-    barrier: str = "before the fit"
-    summary: str = "noisy counts of each column alone; no relations between columns"
-    reads: tuple[type, ...] = (CountsRelease,)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
-    gives_rows: ClassVar[bool] = True
+    name = "independent"
+    summary = "noisy counts of each column alone; no relations between columns"
+    reads = (CountsRelease,)
+    by_torch = False
+    gives_rows = True
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
+    def measure(self, run: Run) -> list[CountsRelease]:
         """One-way counts of every column, with the whole budget."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         progress(0.0)
         releases = oneway_queries.measure(ask, setting, share=SAFE, whole=True)
         progress(1.0)
         return releases
 
-    def fit(
-        self,
-        releases: Sequence[CountsRelease],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,  # noqa: ARG002
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[CountsRelease], setting: Setting, how: Fit) -> Product:
         """The product of the columns' estimated distributions; ``rng`` and ``device`` are not needed."""
+        progress = how.progress
         total, histograms = areas.estimated(releases, setting)
         axes = []
         for histogram in histograms.values():

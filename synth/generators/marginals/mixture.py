@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Fit, Progress, Run, Setting
 from synth.generators.marginals import (
     areas,
     calendar,
@@ -30,10 +30,9 @@ from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.misfit import misfit
 from synth.generators.marginals.shrinkage import shrink_singular_values
-from synth.generators.method import Method
+from synth.generators.method import SHARE, Method, option
 from synth.generators.product_mixture.column import Axis, within_groups
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
 from synth.schema.totals_checks import stated as stated_totals
 
@@ -60,35 +59,30 @@ class Mixture(Method):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "mixture"
-    barrier: str = "before the fit"
-    summary: str = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
-    reads: tuple[type, ...] = (CountsRelease, SearchRelease, PublicCounts)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    oneway_share: float = 0.33
-    order: int = 4
-    rounds: int = 12
+    name = "mixture"
+    summary = "noisy tables of one, two and more columns, fitted by a mixture of product distributions"
+    reads = (CountsRelease, SearchRelease, PublicCounts)
+    oneway_share: float = option(0.33, *SHARE)
+    order: int = option(4, 2, 4)
+    rounds: int = option(12, 0, 20)
     plan: pair_queries.PairPlan = field(default_factory=pair_queries.PairPlan)
     beyond: higher_order.Rounds = field(default_factory=higher_order.Rounds)
     named: named_queries.NamedPlan = field(default_factory=named_queries.NamedPlan)
     strongest: strongest_pairs.Strongest = field(default_factory=strongest_pairs.Strongest)
     options: fitting.Options = field(default_factory=lambda: fitting.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
-    takes_priors: ClassVar[bool] = True
-    takes_uses: ClassVar[bool] = True
-    gives_rows: ClassVar[bool] = True
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "oneway_share": SHARE,
-        "order": Between(2, 4),
-        "rounds": Between(0, 20),
-    }
+    takes_priors = True
+    takes_uses = True
+    gives_rows = True
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+    def measure(self, run: Run) -> list[Any]:
         """One-way counts of every column, tables of pairs on bins merged by these counts, then what these miss."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         return self._measure(ask, setting, progress, fitted=True)
 
-    def check(self, ask: Ask, setting: Setting) -> None:
+    def check(self, run: Run) -> None:
         """As every method's, without fits between the questions: they decide what is asked, not its price."""
+        ask, setting = run.ask, run.setting
         self.check_options()
         self.check_schema(setting.schema)
         self._measure(ask, setting, lambda _: None, fitted=False)
@@ -231,16 +225,9 @@ class Mixture(Method):
             made += [ask(second_round.again(pairs.question, setting, left))] if left > LEFT * share else []
         return [*made, *publics]
 
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
+        rng, device, progress = how.rng, how.device, how.progress
         total, histograms, tables, targets = said(releases, setting)
         target = setting.workload.target(setting.schema.target)
         tables, strongest = strongest_pairs.parted(releases, tables, self.plan, target)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Progress, Run, Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.mixture import axis, rake
 from synth.generators.method import Method
@@ -43,14 +43,12 @@ class Nested(Method):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "mixture"
-    barrier: str = "before the fit"
-    summary: str = "noisy weighted tables of related tables, fitted by a mixture over roots"
-    tables: ClassVar[str] = "tree"
-    takes_priors: ClassVar[bool] = True
-    takes_uses: ClassVar[bool] = True
-    reads: ClassVar[tuple[type, ...]] = (LinkedRelease, PublicLinked)
-    relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
+    name = "mixture"
+    summary = "noisy weighted tables of related tables, fitted by a mixture over roots"
+    tables = "tree"
+    takes_priors = True
+    takes_uses = True
+    reads = (LinkedRelease, PublicLinked)
     plan: asking.TreePlan = field(default_factory=asking.TreePlan)
     options: Options = field(default_factory=Options)
 
@@ -58,8 +56,9 @@ class Nested(Method):
         """The same with a fit of a moment, for rehearsals."""
         return replace(self, options=replace(self.options, fits=2, steps=3))
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease | PublicLinked]:
+    def measure(self, run: Run) -> list[LinkedRelease | PublicLinked]:
         """All questions of a run; see ``measure.measure``."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         return asking.measure(ask, _tree(setting), setting, self.plan, progress=progress)
 
     def noise_left(
@@ -78,19 +77,12 @@ class Nested(Method):
         result = _as_measured(counted, publics, schema, setting, self.plan)
         return result, *shrunk(counted, publics, schema, result, asking.PURPOSE)
 
-    def fit(
-        self,
-        releases: Sequence[LinkedRelease | PublicLinked],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> NestedMixture:
+    def fit(self, releases: Sequence[LinkedRelease | PublicLinked], setting: Setting, how: Fit) -> NestedMixture:
         """Nested mixtures that agree with all tables within their noise, as one; its one-ways are the best estimates.
 
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
+        rng, device, progress = how.rng, how.device, how.progress
         schema = _tree(setting)
         result, shifted, sure = self._before(releases, setting)
         columns = {t: Columns.of(k) for t, k in result.items()}

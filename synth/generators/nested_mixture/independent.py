@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals.mixture import axis
 from synth.generators.method import Method
 from synth.generators.nested_mixture.known import Grain, known
@@ -23,31 +22,21 @@ class IndependentChildren(Method):
     **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
     """
 
-    name: str = "independent"
-    barrier: str = "before the fit"
-    summary: str = (
-        "noisy counts of each column and of numbers of children; no relations between columns, rows or tables"
-    )
-    tables: ClassVar[str] = "tree"
-    reads: ClassVar[tuple[type, ...]] = (LinkedRelease,)
-    relations: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
+    name = "independent"
+    summary = "noisy counts of each column and of numbers of children; no relations between columns, rows or tables"
+    tables = "tree"
+    reads = (LinkedRelease,)
+    by_torch = False
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[LinkedRelease]:
+    def measure(self, run: Run) -> list[LinkedRelease]:
         """One-way counts of every table, with the whole budget."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         assert setting.tree is not None
         return measure_columns(ask, setting.tree, setting, TreePlan(oneway=1.0), progress=progress)
 
-    def fit(
-        self,
-        releases: Sequence[LinkedRelease],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,  # noqa: ARG002
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> NestedMixture:
+    def fit(self, releases: Sequence[LinkedRelease], setting: Setting, how: Fit) -> NestedMixture:
         """The product of all columns' estimated distributions; ``rng`` and ``device`` are not needed."""
+        progress = how.progress
         schema = setting.tree
         assert schema is not None
         tables = {}

@@ -1,14 +1,14 @@
 """`aim`: AIM as OpenDP and mbi run it (arXiv 2201.12677); the extra `mbi`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from synth.generators.base import Setting
+from synth.generators.method import SHARE, STEPS, option
 from synth.generators.opendp_mbi.external import ExternalMethod
 from synth.generators.opendp_mbi.external_fit import Workload
 from synth.generators.opendp_mbi.workload import weighted
-from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.questions import Bins, CountsRelease, ExternalRelease
 
 
@@ -22,24 +22,15 @@ class Aim(ExternalMethod):
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
-    name: str = "aim"
-    barrier: str = "before the fit"
-    summary: str = "OpenDP's AIM: tables chosen one after another where the model is worst"
-    reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    bins: int = 32
-    numbers: float = 0.1
-    steps: int = 3000
-    rounds: int = 0
-    max_size: float = 80.0
-    takes_uses: ClassVar[bool] = True
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "bins": Between(2, 4096),
-        "numbers": SHARE,
-        "steps": STEPS,
-        "rounds": Between(0, 10_000),
-        "max_size": Between(0.01, 100_000),
-    }
+    name = "aim"
+    summary = "OpenDP's AIM: tables chosen one after another where the model is worst"
+    reads = (CountsRelease, ExternalRelease)
+    bins: int = option(32, 2, 4096)
+    numbers: float = option(0.1, *SHARE)
+    steps: int = option(3000, *STEPS)
+    rounds: int = option(0, 0, 10_000)
+    max_size: float = option(80.0, 0.01, 100_000)
+    takes_uses = True
 
     def workload(self, setting: Setting, bins: Sequence[Bins]) -> Workload:
         """All pairs and the named tables, weighted as errors in them matter; none where no use is named."""

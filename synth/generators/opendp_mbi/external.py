@@ -1,11 +1,9 @@
 """What OpenDP's methods have in common: bins of numbers, then one question that the other library answers."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.method import Method
 from synth.generators.opendp_mbi import external_fit
 from synth.generators.product_mixture.model import Product
@@ -16,8 +14,7 @@ from synth.schema.table import Schema
 class ExternalMethod(Method):
     """``name`` is the algorithm's too. ``bins``: most of a number; ``numbers``: budget share for finding them."""
 
-    by_torch: ClassVar[bool] = False
-    name: str
+    by_torch = False
     bins: int
     numbers: float
     steps: int
@@ -35,8 +32,9 @@ class ExternalMethod(Method):
         """Errors: UsageError, before anything is spent, when the extra is not installed."""
         external_fit.check_installed()
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+    def measure(self, run: Run) -> list[Any]:
         """Counts of numbers for their bins, then the one question."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         return external_fit.measure(
             ask,
             setting,
@@ -48,14 +46,7 @@ class ExternalMethod(Method):
             **self.further,
         )
 
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The random field that agrees best with the measured tables, as records drawn from it."""
+        rng, device, progress = how.rng, how.device, how.progress
         return external_fit.fit(releases, setting, steps=self.steps, rng=rng, device=device, progress=progress)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, need
-from synth.generators.base import Ask, Progress, Setting, part
+from synth.generators.base import Ask, Fit, Progress, Setting, part
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import PURPOSE as ONE_WAY
 from synth.generators.marginals.histogram import Histogram, estimate
@@ -108,7 +108,7 @@ def fit(
     """Records drawn from the random field that agrees best with the measured tables, as a mixture of that many."""
     asked = [r for r in releases if isinstance(r, ExternalRelease)]
     if not asked:
-        return Independent().fit(releases, setting, rng=rng, device=device, progress=progress)
+        return Independent().fit(releases, setting, Fit(rng, device=device, progress=progress))
     release = asked[-1]
     bins = {b.column: b for b in release.question.bins}
     field = MarkovRandomField.fit(

@@ -1,11 +1,9 @@
 """`mst`: MST as OpenDP and mbi run it (arXiv 2108.04978); the extra `mbi`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
+from synth.generators.method import SHARE, STEPS, option
 from synth.generators.opendp_mbi.external import ExternalMethod
-from synth.generators.ranges import SHARE, STEPS, Between, Range
 from synth.questions import CountsRelease, ExternalRelease
 
 
@@ -18,16 +16,9 @@ class Mst(ExternalMethod):
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
-    name: str = "mst"
-    barrier: str = "before the fit"
-    summary: str = "OpenDP's MST: tables of the pairs that depend most on each other, joined into a tree"
-    reads: tuple[type, ...] = (CountsRelease, ExternalRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    bins: int = 32
-    numbers: float = 0.1
-    steps: int = 500
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "bins": Between(2, 4096),
-        "numbers": SHARE,
-        "steps": STEPS,
-    }
+    name = "mst"
+    summary = "OpenDP's MST: tables of the pairs that depend most on each other, joined into a tree"
+    reads = (CountsRelease, ExternalRelease)
+    bins: int = option(32, 2, 4096)
+    numbers: float = option(0.1, *SHARE)
+    steps: int = option(500, *STEPS)

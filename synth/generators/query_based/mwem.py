@@ -4,19 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Fit, Progress, Run, Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.denoise import project
 from synth.generators.marginals.mixture import SAFE
-from synth.generators.method import Method
+from synth.generators.method import NONE_OR_SHARE, SHARE, Method, option
 from synth.generators.opendp_mbi.external_fit import as_product, grouped
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, SHARE, Between, Range
 from synth.questions import Bins, Choice, ChoiceRelease, Counts, CountsRelease, Marginal
 from synth.schema.table import Schema
 
@@ -37,29 +36,16 @@ class Mwem(Method):
     **Guarantee**: asks within ``setting.rho``; ``fit`` sees releases only.
     """
 
-    name: str = "mwem"
-    barrier: str = "before the fit"
-    summary: str = "multiplicative weights over all cells of a small table; for teaching and for few columns"
-    reads: tuple[type, ...] = (CountsRelease, ChoiceRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
-    rounds: int = 12
-    bins: int = 32
-    numbers: float = 0.1
-    ones: float = 0.3
-    choices: float = 0.2
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "rounds": Between(0, 10_000),
-        "bins": Between(2, 4096),
-        "numbers": SHARE,
-        "ones": NONE_OR_SHARE,
-        "choices": SHARE,
-    }
-
-    @property
-    def small(self) -> bool:
-        """Whether only tables of few cells will do, so that the schema must be complete before a run."""
-        return True
+    name = "mwem"
+    summary = "multiplicative weights over all cells of a small table; for teaching and for few columns"
+    reads = (CountsRelease, ChoiceRelease)
+    by_torch = False
+    small = True
+    rounds: int = option(12, 0, 10_000)
+    bins: int = option(32, 2, 4096)
+    numbers: float = option(0.1, *SHARE)
+    ones: float = option(0.3, *NONE_OR_SHARE)
+    choices: float = option(0.2, *SHARE)
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where even two bins a number leave more than a million cells."""
@@ -74,12 +60,14 @@ class Mwem(Method):
                 f"columns identifiers ({widest} alone has {fewest[widest]} values), or choose method mixture"
             )
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+    def measure(self, run: Run) -> list[Any]:
         """Counts for bins, of single columns, then of the pairs that are chosen one by one."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         return self._measure(ask, setting, progress, sweeps=SWEEPS)
 
-    def check(self, ask: Ask, setting: Setting) -> None:
+    def check(self, run: Run) -> None:
         """As every method's, with weights that follow answers but roughly: they decide what is asked, not its price."""
+        ask, setting = run.ask, run.setting
         self.check_options()
         self._measure(ask, setting, lambda _: None, sweeps=1)
 
@@ -147,16 +135,9 @@ class Mwem(Method):
 
         return next((b for b in range(self.bins, 2, -1) if cells(b) <= ROOM), 2)
 
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The weights that follow all measured tables, as records drawn from them."""
+        rng, progress = how.rng, how.progress
         released = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
         counted = {b.column: b for r in released for m in r.question.marginals for b in m.bins}
         bins = grouped(releases, setting, bins=self._most(setting.schema)) | counted

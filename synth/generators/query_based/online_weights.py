@@ -8,16 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, product
 from math import ceil, inf, log, nextafter, prod, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
-from synth.generators.method import Method
+from synth.generators.base import Ask, Fit, Run, Setting
+from synth.generators.method import SHARE, Method, option
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.small_db import axis_of, cut
-from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Above, AboveRelease, Bins, Laplace, LaplaceRelease
 from synth.schema.table import Schema
 
@@ -40,33 +39,18 @@ class OnlineWeights(Method):
     **Guarantee**: asks within ``setting.epsilon``, purely private, or ``setting.rho``; ``fit`` sees releases only.
     """
 
-    name: str = "online_weights"
-    barrier: str = "before the fit"
-    summary: str = "private multiplicative weights for questions one by one; for teaching and for few columns"
-    reads: tuple[type, ...] = (LaplaceRelease, AboveRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
-    updates: int = 20
-    questions: int = 2000
-    bins: int = 8
-    accuracy: float = 0.02
-    threshold: float = 0.5
-    comparing: float = 0.7
-    counting: float = 0.05
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "updates": Between(1, 200),
-        "questions": Between(1, 1_000_000),
-        "bins": Between(2, 4096),
-        "accuracy": Between(0.0, 1.0),
-        "threshold": Between(0.01, 100.0),
-        "comparing": SHARE,
-        "counting": SHARE,
-    }
-
-    @property
-    def small(self) -> bool:
-        """Whether only tables of few cells will do, so that the schema must be complete before a run."""
-        return True
+    name = "online_weights"
+    summary = "private multiplicative weights for questions one by one; for teaching and for few columns"
+    reads = (LaplaceRelease, AboveRelease)
+    by_torch = False
+    small = True
+    updates: int = option(20, 1, 200)
+    questions: int = option(2000, 1, 1_000_000)
+    bins: int = option(8, 2, 4096)
+    accuracy: float = option(0.02, 0.0, 1.0)
+    threshold: float = option(0.5, 0.01, 100.0)
+    comparing: float = option(0.7, *SHARE)
+    counting: float = option(0.05, *SHARE)
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where even two bins a number leave too many cells."""
@@ -77,8 +61,9 @@ class OnlineWeights(Method):
                 "make columns identifiers, or choose method mixture"
             )
 
-    def check(self, ask: Ask, setting: Setting) -> None:
+    def check(self, run: Run) -> None:
         """As every method's; it asks for all updates that there may be, so that their price is rehearsed."""
+        ask, setting = run.ask, run.setting
         self.check_options()
         self.check_schema(setting.schema)
         online = Online(ask, setting, self)
@@ -87,8 +72,9 @@ class OnlineWeights(Method):
                 online.far(box, 0.0)
                 online.counted(box)  # the weights stay: to follow all counts again after each takes seconds
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+    def measure(self, run: Run) -> list[Any]:
         """All cells of single columns, then of pairs, in a public order, until updates or questions are used up."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         self.check_schema(setting.schema)
         online = Online(ask, setting, self)
         stream, number = list(boxes(online.bins)), 0
@@ -105,16 +91,9 @@ class OnlineWeights(Method):
         progress(1.0)
         return online.releases
 
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The weights that follow all counts, as records drawn from them."""
+        rng, progress = how.rng, how.progress
         weights = Weights(self.cut(setting.schema), total_of(releases, setting))
         for release in releases:
             if isinstance(release, LaplaceRelease) and release.question.purpose == MEASURING:

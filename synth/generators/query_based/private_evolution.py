@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.gradients import common
 from synth.generators.gradients.trained import WithOneWays
 from synth.generators.marginals.mixture import SAFE
+from synth.generators.method import NONE_OR_SHARE, option
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import NONE_OR_SHARE, Between, Range
 from synth.questions import CountsRelease, Nearest, NearestRelease, Release
 
 PURPOSE = "nearest candidates"
@@ -34,31 +33,22 @@ class PrivateEvolution(WithOneWays):
     **Source**: Lin et al., arXiv 2305.15560, Algorithm 1; for tables: Swanberg et al., arXiv 2502.06555 (Tab-PE).
     """
 
-    name: str = "private_evolution"
-    barrier: str = "at the data, in each round's counts of votes"
-    summary: str = "candidate rows evolve by noisy votes of the rows that are nearest to them"
-    reads: tuple[type, ...] = (CountsRelease, NearestRelease)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
-    rounds: int = 6
-    candidates: int = 3000
-    variations: int = 2
-    change: float = 0.4
-    blur: float = 0.1
-    oneway_share: float = 0.3
-    groups: int = 8
-    ranges: ClassVar[dict[str, Range]] = {
-        "rounds": Between(1, 1000),
-        "candidates": Between(FEWEST, 1 << 16),
-        "variations": Between(1, 100),
-        "change": Between(0.01, 1),
-        "blur": Between(0, 1),
-        "oneway_share": NONE_OR_SHARE,
-        "groups": Between(2, 1000),
-    }
+    name = "private_evolution"
+    barrier = "at the data, in each round's counts of votes"
+    summary = "candidate rows evolve by noisy votes of the rows that are nearest to them"
+    reads = (CountsRelease, NearestRelease)
+    by_torch = False
+    rounds: int = option(6, 1, 1000)
+    candidates: int = option(3000, FEWEST, 1 << 16)
+    variations: int = option(2, 1, 100)
+    change: float = option(0.4, 0.01, 1)
+    blur: float = option(0.1, 0, 1)
+    oneway_share: float = option(0.3, *NONE_OR_SHARE)
+    groups: int = option(8, 2, 1000)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One-ways, then a round of votes at a time; what candidates become is a function of the votes told."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         ground = common.begin(ask, setting, share=self.oneway_share, groups=self.groups)
         releases: list[Release] = [*ground.counts]
         if not ground.bins:
@@ -80,16 +70,9 @@ class PrivateEvolution(WithOneWays):
         progress(1.0)
         return releases
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
         """The last round's candidates, weighted by their votes, each column blurred by its one-way."""
+        rng, progress = how.rng, how.progress
         del rng
         rounds = [r for r in releases if isinstance(r, NearestRelease)]
         if not rounds:

@@ -1,20 +1,19 @@
 """`small_db`: of all databases of a few records the one whose counts are nearest (arXiv 1109.2229, section 3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import comb, prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.base import Ask, Progress, Setting
-from synth.generators.method import Method
+from synth.generators.base import Fit, Run, Setting
+from synth.generators.method import SHARE, Method, option
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.query_errors import Questions, records
-from synth.generators.ranges import SHARE, Between, Range
 from synth.questions import Bins, Choice, ChoiceRelease
 from synth.schema.table import Column, Schema
 
@@ -34,27 +33,15 @@ class SmallDb(Method):
     **Guarantee**: asks within ``setting.epsilon``, purely private; ``fit`` sees releases only.
     """
 
-    name: str = "small_db"
-    barrier: str = "before the fit"
-    summary: str = "the best of all databases of a few records, chosen privately; for teaching"
-    reads: tuple[type, ...] = (ChoiceRelease,)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    by_torch: ClassVar[bool] = False
-    records: int = 8
-    accuracy: float = 0.0
-    bins: int = 2
-    counting: float = 0.1
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "records": Between(2, 1000),
-        "accuracy": Between(0.0, 1.0),
-        "bins": Between(1, 4096),
-        "counting": SHARE,
-    }
-
-    @property
-    def small(self) -> bool:
-        """Whether only tables of few cells will do, so that the schema must be complete before a run."""
-        return True
+    name = "small_db"
+    summary = "the best of all databases of a few records, chosen privately; for teaching"
+    reads = (ChoiceRelease,)
+    by_torch = False
+    small = True
+    records: int = option(8, 2, 1000)
+    accuracy: float = option(0.0, 0.0, 1.0)
+    bins: int = option(2, 1, 4096)
+    counting: float = option(0.1, *SHARE)
 
     def check_schema(self, schema: Schema) -> None:
         """Errors: UsageError where there are too many databases even of two records."""
@@ -75,8 +62,9 @@ class SmallDb(Method):
                 "identifiers, or choose method mixture"
             )
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Any]:
+    def measure(self, run: Run) -> list[Any]:
         """A choice of the row count where it is private, and the choice of a database."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         self.check_schema(setting.schema)
         progress(0.0)
         bins = self._bins(setting.schema)
@@ -97,16 +85,9 @@ class SmallDb(Method):
         progress(1.0)
         return releases
 
-    def fit(
-        self,
-        releases: Sequence[Any],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,  # noqa: ARG002
-        device: str,  # noqa: ARG002
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The chosen database, each record as likely as another; inside a bin all values alike."""
+        progress = how.progress
         chosen = next(r for r in releases if r.question.purpose == DATABASE)
         bins = self._bins(setting.schema)
         sizes = [b.size for b in bins.values()]

@@ -1,10 +1,8 @@
 """`slice_wasserstein`: the slicing mechanism's release, a network trained by Wasserstein distances of single slices."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
-from synth.generators.ranges import Between, OneOf, Range
+from synth.generators.method import option
 from synth.generators.slices import training as slicing_training
 from synth.generators.slices.divergence import wasserstein
 from synth.generators.slices.slicing import Slicing
@@ -18,15 +16,10 @@ class SliceWasserstein(Slicing):
     **Source**: arXiv 2410.19941 (its baseline SliceWass); DP-SWD, arXiv 2107.01848.
     """
 
-    name: str = "slice_wasserstein"
-    summary: str = "noisy random projections, a network trained by their sorted one-dimensional distances"
-    loss: str = "wasserstein"
-    k: int = 1
-    ranges: ClassVar[Mapping[str, Range]] = {
-        **Slicing.ranges,
-        "loss": OneOf(("wasserstein",)),
-        "k": Between(1, 1),
-    }
+    name = "slice_wasserstein"
+    summary = "noisy random projections, a network trained by their sorted one-dimensional distances"
+    loss: str = option("wasserstein", "wasserstein")
+    k: int = option(1, 1, 1)
 
     def check_together(self) -> None:
         """Errors: UsageError for options that do not fit each other."""

@@ -3,19 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import ClassVar
 
 import numpy as np
 
 from synth.errors import UsageError
 from synth.generators import mlp
-from synth.generators.base import Ask, Progress, Setting
+from synth.generators.base import Ask, Fit, Run, Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import Histogram, estimate
 from synth.generators.marginals.mixture import SAFE, axis, rake
-from synth.generators.method import Method
+from synth.generators.method import RATE, Method, option
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import RATE, Between, OneOf, Range
 from synth.generators.slices import encoding as slicing_encoding
 from synth.generators.slices import moments as slicing_moments
 from synth.generators.slices import network_model, training
@@ -61,68 +59,40 @@ class Slicing(Method):
     **Source**: arXiv 2410.19941: mechanism, Equation 3; losses, Equation 5; training, Algorithm 1.
     """
 
-    name: str = "slicing"
-    barrier: str = "before the fit"
-    summary: str = "noisy random projections of rows or of sums of random groups; moments or a trained network"
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    reads: tuple[type, ...] = (CountsRelease, SlicesRelease)
-    loss: str = "moments"
-    groups: str = "auto"
-    encoding: str = "auto"
-    directions: str = "rotation"
-    num_slices: int = 200
-    k: int = 2
-    batch: int = 128
-    steps: int = 800
-    epochs: int = 0
-    rate: float = 1.0
-    sample: str = "zeros"
-    form: str = "library"
-    accounting: str = "exact"
-    hidden: int = 256
-    layers: int = 2
-    oneway_share: float = 0.0
-    ridge: float = 1.0
-    learning_rate: float = 1e-3
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "loss": OneOf(LOSSES),
-        "groups": OneOf(("auto", "records"), most=MOST_VALUES),
-        "encoding": OneOf(ENCODINGS),
-        "directions": OneOf(DIRECTIONS),
-        "num_slices": Between(1, 100_000),
-        "k": Between(1, 64),
-        "batch": Between(2, 1_000_000),
-        "steps": Between(0, 1_000_000),
-        "epochs": Between(0, 1_000_000),
-        "rate": Between(LEAST_RATE, 1),
-        "sample": OneOf(SAMPLES),
-        "form": OneOf(("library", "published")),
-        "accounting": OneOf(ACCOUNTINGS),
-        "hidden": Between(1, 4096),
-        "layers": Between(1, 16),
-        "oneway_share": Between(0, 0.99),
-        "ridge": Between(1e-9, 1e9),
-        "learning_rate": RATE,
-    }
+    name = "slicing"
+    summary = "noisy random projections of rows or of sums of random groups; moments or a trained network"
+    reads = (CountsRelease, SlicesRelease)
+    loss: str = option("moments", *LOSSES)
+    groups: str = option("auto", "auto", "records", most=MOST_VALUES)
+    encoding: str = option("auto", *ENCODINGS)
+    directions: str = option("rotation", *DIRECTIONS)
+    num_slices: int = option(200, 1, 100_000)
+    k: int = option(2, 1, 64)
+    batch: int = option(128, 2, 1_000_000)
+    steps: int = option(800, 0, 1_000_000)
+    epochs: int = option(0, 0, 1_000_000)
+    rate: float = option(1.0, LEAST_RATE, 1)
+    sample: str = option("zeros", *SAMPLES)
+    form: str = option("library", "library", "published")
+    accounting: str = option("exact", *ACCOUNTINGS)
+    hidden: int = option(256, 1, 4096)
+    layers: int = option(2, 1, 16)
+    oneway_share: float = option(0.0, 0, 0.99)
+    ridge: float = option(1.0, 1e-9, 1e9)
+    learning_rate: float = option(1e-3, *RATE)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[Release]:
+    def measure(self, run: Run) -> list[Release]:
         """One-ways and then sums of groups, on bins that these choose; or, with another encoding, slices alone."""
+        ask, setting, progress = run.ask, run.setting, run.progress
         self.check_options()
         progress(0.0)
         releases = self._two(ask, setting) if self._encoding == "merged" else self._one(ask, setting)
         progress(1.0)
         return releases
 
-    def fit(
-        self,
-        releases: Sequence[Release],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
         """A mixture by moments, or a network's distributions, from any release of slices."""
+        rng, device, progress = how.rng, how.device, how.progress
         self.check_options()
         counts = [r for r in releases if isinstance(r, CountsRelease)]
         slices = next((r for r in releases if isinstance(r, SlicesRelease)), None)

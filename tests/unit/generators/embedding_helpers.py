@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.embeddings.dp_hp import DPHP
 from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.generators.embeddings.dp_merf import DPMerf
@@ -74,14 +74,14 @@ def measured(
     curator = Curator(
         grant=grant, commit=lambda: None, read=lambda: places, mechanisms=mechanisms, noise=noise or SystemNoise()
     )
-    releases = generator.measure(curator.ask, setting, progress=lambda _: None)
+    releases = generator.measure(Run(curator.ask, setting))
     curator.close()
     return releases, setting, curator
 
 
 def fitted(generator, releases, setting, seed: int = 0):
     rng = np.random.default_rng(seed)
-    return generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    return generator.fit(releases, setting, Fit(rng))
 
 
 def pair_error(places, drawn, schema=CHAIN) -> float:

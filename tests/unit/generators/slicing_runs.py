@@ -3,7 +3,7 @@
 import numpy as np
 
 import synth
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.mechanisms import counts, slices
 from synth.pipeline.budget import slices_within
 from synth.privacy.accounting.composition import calibrate
@@ -58,6 +58,6 @@ def measured(generator, *, relation=Relation.ZERO_OUT, epsilon=5.0, rows=ROWS, s
         slice_sigma=slices_within(grant),
         public_rows=rows if relation.rows_are_public else None,
     )
-    releases = generator.measure(curator.ask, setting, progress=quiet)
+    releases = generator.measure(Run(curator.ask, setting))
     curator.close()
     return releases, setting, curator

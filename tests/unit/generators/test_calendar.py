@@ -5,12 +5,12 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals import calendar
 from synth.generators.marginals.independent import Independent
 from synth.generators.marginals.mixture import Mixture
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 YEARS = {"type": "datetime", "min": "2015-01-01", "max": "2019-12-31", "nullable": True}
 HOURS = {"type": "datetime", "min": "2018-03-05T06:00:00", "max": "2019-03-04T20:00:00", "resolution": "minute"}
@@ -28,8 +28,8 @@ def made(facts, places, *, mu=0.27, generator=None):
     setting = Setting(schema=schema, mu=mu, sensitivity=1.0)
     session = OpenSession({"d": places, "s": np.arange(len(places)) % 2}, setting)
     generator = generator or Mixture()
-    releases = generator.measure(session, setting, progress=quiet)
-    model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    releases = generator.measure(Run(session, setting))
+    model = generator.fit(releases, setting, Fit(np.random.default_rng(0)))
     return model.sample(len(places), rng=np.random.default_rng(1))["d"], schema.columns["d"], session
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals import choose_logits
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import Mixture
 from synth.questions import Bins, Marginal
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 ROWS = 20_000
 NAMES = ("place", "region", "size", "sex")
@@ -42,8 +42,8 @@ POOR = Options(components=4, ensembles=2)  # too few components for columns that
 def fitted(*, twins=True, target=None, options=POOR, **limits):
     set_by = setting(target)
     method = Mixture(options=options, limits=choose_logits.Limits(**limits))
-    releases = method.measure(OpenSession(people(twins), set_by), set_by, progress=quiet)
-    return method.fit(releases, set_by, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    releases = method.measure(Run(OpenSession(people(twins), set_by), set_by))
+    return method.fit(releases, set_by, Fit(np.random.default_rng(0)))
 
 
 def agreeing(model):

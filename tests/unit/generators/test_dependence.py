@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
+from synth.generators.base import Fit, Run
 from synth.generators.marginals import dependence
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.pair_queries import PURPOSE
 from synth.schema.table import Schema
 from tests.unit.generators.alike_columns import NAMES, drawn, setting_of
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 
 def tables_asked(rows, mu):
     """How many tables of two columns were asked for, and the part of the budget that was spent."""
     setting = setting_of(len(rows["c0"]), mu)
     session = OpenSession(rows, setting)
-    GENERATORS["mixture"].measure(session, setting, progress=quiet)
+    GENERATORS["mixture"].measure(Run(session, setting))
     asked = [m for q in session.asked for m in getattr(q, "marginals", ()) if len(m.bins) == 2]
     return len(asked), session.spent / mu**2
 
@@ -43,15 +44,15 @@ def test_no_option_asks_for_more_than_there_is_once_a_look_was_paid_for(order, r
     """A run whose questions exceed its budget fails after its spend; a rehearsal on even rows does not get there."""
     rows, setting = drawn(5000, 0, shuffled=False), setting_of(5000, 0.05)
     session = OpenSession(rows, setting)
-    replace(GENERATORS["mixture"], order=order, rounds=rounds).measure(session, setting, progress=quiet)
+    replace(GENERATORS["mixture"], order=order, rounds=rounds).measure(Run(session, setting))
     assert 0.99 < session.spent / 0.05**2 <= 1
 
 
 def test_a_release_without_visible_dependence_is_fitted_as_independent_columns():
     rows, setting = drawn(5000, 0, shuffled=True), setting_of(5000, 0.05)
     method = GENERATORS["mixture"]
-    releases = method.measure(OpenSession(rows, setting), setting, progress=quiet)
-    model = method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    releases = method.measure(Run(OpenSession(rows, setting), setting))
+    model = method.fit(releases, setting, Fit(np.random.default_rng(0)))
     assert len(model.weights) == 1
 
 
@@ -74,7 +75,7 @@ def test_what_is_left_is_divided_where_dependence_is_hardly_seen(mu, part):
     setting = replace(setting_of(5000, mu), schema=SKEWED)
     session = OpenSession(skewed(5000, part), setting)
     method = GENERATORS["mixture"]
-    releases = method.measure(session, setting, progress=quiet)
+    releases = method.measure(Run(session, setting))
     purposes = [getattr(q, "purpose", "") for q in session.asked]
     assert purposes.count(PURPOSE) > 1
     assert purposes[-1] == "one-way, again"
@@ -85,7 +86,7 @@ def test_what_is_left_is_divided_where_dependence_is_hardly_seen(mu, part):
     for own in groupings.values():
         finest = max(own, key=lambda g: g.max())
         assert all(len(np.unique(np.stack([finest, g]), axis=1).T) == finest.max() + 1 for g in own)
-    assert method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet).total > 0
+    assert method.fit(releases, setting, Fit(np.random.default_rng(0))).total > 0
 
 
 def test_independence_is_believed_of_each_faint_table_as_far_as_its_counts_bear_it_out():
@@ -93,7 +94,7 @@ def test_independence_is_believed_of_each_faint_table_as_far_as_its_counts_bear_
     rows, setting = drawn(5000, 0, shuffled=True), setting_of(5000, 0.05)
     rows["c1"] = np.where(np.random.default_rng(1).random(5000) < 0.9, rows["c0"], rows["c1"])
     method = GENERATORS["mixture"]
-    releases = method.measure(OpenSession(rows, setting), setting, progress=quiet)
+    releases = method.measure(Run(OpenSession(rows, setting), setting))
     tables = [r for r in releases if r.question.purpose == PURPOSE]
     total, histograms = estimate(releases, setting)
     weights = {t.marginal.columns: t.weight for t in dependence.targets(tables, histograms, total, setting)}

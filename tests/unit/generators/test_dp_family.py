@@ -11,7 +11,7 @@ from synth.generators.embeddings.fourier import loss as fourier_loss
 from synth.generators.embeddings.ntk_loss import GradientLoss
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals.histogram import estimate
-from synth.generators.options import with_options
+from synth.generators.method import with_options
 from synth.privacy.accounting.composition import calibrate, total_mu
 from synth.privacy.relation import Relation
 from synth.questions import FunctionalRelease

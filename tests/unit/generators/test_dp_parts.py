@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from synth.errors import UsageError
+from synth.generators.base import Run
 from synth.generators.embeddings import embedding, gaussian
 from synth.generators.embeddings.dp_hp import DPHP, hermite
 from synth.generators.embeddings.dp_kernel import DPKernel
@@ -107,7 +108,7 @@ def test_points_of_a_path_are_distinct_and_follow_from_earlier_answers_and_a_pub
         asked.append(question)
         return releases[len(asked) - 1]
 
-    generator.measure(session, setting, progress=lambda _: None)
+    generator.measure(Run(session, setting))
     for mine, first in zip(asked, releases, strict=True):
         if isinstance(first, FunctionalRelease):
             assert np.array_equal(mine.points, first.question.points)
@@ -166,7 +167,7 @@ def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(mo
 
     def refused(**options):
         with pytest.raises(UsageError, match="option"):
-            DPKernel(form="gaussian", **options).measure(lambda _: pytest.fail("asked"), setting, progress=print)
+            DPKernel(form="gaussian", **options).measure(Run(lambda _: pytest.fail("asked"), setting, print))
 
     refused(gradients="joint", anchors=40)
     monkeypatch.setattr(gaussian, "MOST_COORDINATES", 50)

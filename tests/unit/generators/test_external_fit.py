@@ -7,12 +7,12 @@ import pytest
 
 import synth
 from synth.errors import UsageError
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.opendp_mbi.aim import Aim
 from synth.generators.opendp_mbi.mst import Mst
 from synth.questions import Counts, ExternalRelease
 from synth.release import store
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 SCHEMA = synth.Schema.parse(
     {
@@ -56,7 +56,7 @@ def places(rows=5000):
 @pytest.fixture(scope="module")
 def asked():
     session = StandIn(places(), SETTING)
-    return Mst(bins=12).measure(session, SETTING, progress=quiet), session
+    return Mst(bins=12).measure(Run(session, SETTING)), session
 
 
 def test_the_question_takes_what_the_bins_left(asked):
@@ -78,7 +78,7 @@ def test_numbers_are_cut_into_even_bins_and_a_heavy_value_stays_alone(asked):
 
 def test_the_model_keeps_the_measured_pair_after_a_trip_to_the_store(asked):
     releases = store.unpack(*store.pack(asked[0]))
-    model = Mst().fit(releases, SETTING, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    model = Mst().fit(releases, SETTING, Fit(np.random.default_rng(0)))
     drawn = model.sample(4000, rng=np.random.default_rng(1))
     real = places()
     rich = [np.mean((p["pay"] > 15_000)[p["sex"] == 1]) for p in (drawn, real)]
@@ -94,9 +94,9 @@ def test_one_column_alone_is_counted_with_the_whole_budget():
     schema = synth.Schema.parse({"columns": {"age": {"type": "integer", "min": 0, "max": 19}}})
     setting = replace(SETTING, schema=schema)
     session = OpenSession({"age": places()["age"]}, setting)
-    releases = Aim().measure(session, setting, progress=quiet)
+    releases = Aim().measure(Run(session, setting))
     assert session.spent == pytest.approx(1.0, rel=1e-6)
-    model = Aim().fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    model = Aim().fit(releases, setting, Fit(np.random.default_rng(0)))
     assert model.sample(10, rng=np.random.default_rng(0))["age"].max() < 20
 
 

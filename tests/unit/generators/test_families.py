@@ -6,9 +6,10 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
+from synth.generators.base import Fit, Run
 from synth.generators.gradients.dp_diffusion import drawn
 from synth.generators.gradients.private_set import apart
-from synth.generators.options import with_options
+from synth.generators.method import with_options
 from synth.numeric import networks
 from synth.numeric.no_weights import zeroed
 from synth.numeric.row_models import Denoiser, Flow, Transport
@@ -124,8 +125,8 @@ def test_generators_follow_the_pulls_on_their_rows(name):
     )
     setting = budget.setting(schema, grant, public_rows=None)
     method = with_options(GENERATORS[name], GIVEN[name])
-    releases = method.measure(curator.ask, setting, progress=lambda _: None)
-    model = method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
+    releases = method.measure(Run(curator.ask, setting))
+    model = method.fit(releases, setting, Fit(np.random.default_rng(0)))
     drawn_rows = model.sample(4000, rng=np.random.default_rng(0))
     assert (drawn_rows["a"] == drawn_rows["b"]).mean() > 0.6
 
@@ -146,7 +147,7 @@ def test_what_evolves_depends_on_the_votes_told_alone():
             seen.append(question.candidates)
             return NearestRelease(question=question, values=rng.integers(0, 100, len(question.candidates)))
 
-        GENERATORS["private_evolution"].measure(ask, setting, progress=lambda _: None)
+        GENERATORS["private_evolution"].measure(Run(ask, setting))
         return seen
 
     one, same, other = asked(0), asked(0), asked(1)

@@ -9,7 +9,7 @@ import torch
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
-from synth.generators.options import with_options
+from synth.generators.method import with_options
 from synth.numeric.networks import arrays, load, network, start, straighten
 from synth.pipeline.plan import plan
 from synth.privacy.accounting.composition import epsilon_of

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.generators.marginals import fit_mixture
 from synth.generators.marginals.fit_mixture import Options, fit
 from synth.generators.marginals.higher_order import Rounds
@@ -32,7 +32,7 @@ def asked():
     rows, out = followers(200_000), {}
     for cells in (Rounds().cells, 10**12):
         method = Mixture(beyond=Rounds(cells=cells), rounds=1)
-        releases = method.measure(OpenSession(rows, setting), setting, progress=quiet)
+        releases = method.measure(Run(OpenSession(rows, setting), setting))
         out[cells] = [r.question.marginals for r in releases if r.question.purpose == PURPOSE]
     return out
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals.combine import sharpen
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, rake
 from synth.generators.product_mixture import bulk_sampling
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 COLUMNS = {
     "x": {"type": "integer", "min": 0, "max": 99},
@@ -34,8 +34,8 @@ def run(name, positions, *, mu=0.5, seed=0, schema=SCHEMA):
     setting = Setting(schema=schema, mu=mu, sensitivity=1.0)
     session = OpenSession(positions, setting, seed=seed)
     generator = GENERATORS[name]
-    releases = generator.measure(session, setting, progress=quiet)
-    model = generator.fit(releases, setting, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
+    releases = generator.measure(Run(session, setting))
+    model = generator.fit(releases, setting, Fit(np.random.default_rng(seed)))
     return session, model
 
 
@@ -73,14 +73,14 @@ def test_the_fit_depends_on_releases_and_its_rng_only():
 def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
     """Where budgets are small tables are few and small, and drawn in they lost pairs."""
     setting, rng = Setting(schema=SCHEMA, mu=2.0, sensitivity=1.0), np.random.default_rng(0)
-    releases = Mixture(order=2).measure(OpenSession(table(rows=500), setting), setting, progress=quiet)
+    releases = Mixture(order=2).measure(Run(OpenSession(table(rows=500), setting), setting))
     seen = []
     monkeypatch.setattr(
         "synth.generators.marginals.mixture.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
     )
     for limit in (8000, 0):
         monkeypatch.setattr("synth.generators.marginals.mixture.RICHER", limit)
-        Mixture(order=2).fit(releases, setting, rng=rng, device="cpu", progress=quiet)
+        Mixture(order=2).fit(releases, setting, Fit(rng))
         assert bool(seen) == (limit == 0)
 
 
@@ -132,9 +132,9 @@ def parity_retained(columns, generator, *, target):
     schema = parse({"columns": PARITY} | ({"target": "y"} if target else {}))
     setting = Setting(schema=schema, mu=0.268, sensitivity=1.0, signed=1.0)
     session = OpenSession(parity(columns), setting)
-    releases = generator.measure(session, setting, progress=quiet)
+    releases = generator.measure(Run(session, setting))
     rng = np.random.default_rng(0)
-    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=quiet)
+    model = generator.fit(releases, setting, Fit(rng))
     fake = model.sample(10_000, rng=rng)
     reported = sum(fake[f"x{j}"] % 2 for j in range(columns)) % 2
     return float(np.mean(reported == fake["y"])), model
@@ -169,7 +169,7 @@ def test_a_table_that_pairs_tell_all_of_loses_little_to_the_search():
     noise = []
     for rounds in (0, 2):
         session = OpenSession(positions, setting)
-        releases = Mixture(rounds=rounds).measure(session, setting, progress=quiet)
+        releases = Mixture(rounds=rounds).measure(Run(session, setting))
         reported = [
             m
             for r in releases
@@ -187,7 +187,7 @@ def test_the_less_the_noise_the_more_tables_are_counted(mu, least, most):
     """Twelve times the budget of epsilon one bears more than two rounds of four tables; the price stays the budget."""
     setting = Setting(schema=parse({"columns": PARITY}), mu=mu, sensitivity=1.0, signed=1.0)
     session = OpenSession(parity(3), setting)
-    Mixture().measure(session, setting, progress=quiet)
+    Mixture().measure(Run(session, setting))
     larger = [m for q in session.asked if isinstance(q, Counts) for m in q.marginals if len(m.bins) > 2]
     assert least <= len(larger) <= most
     assert session.spent <= setting.mu**2

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synth.generators.base import Fit, Run
 from synth.generators.nested_mixture import evidence, generator, scout
 from synth.generators.nested_mixture.generator import Nested
 from synth.generators.nested_mixture.independent import IndependentChildren
@@ -43,7 +44,7 @@ def released(method, forest, *, seed, epsilon=2.0):
         granted(epsilon, 1e-6, adjacency_of(SCHEMA, Relation.ADD_REMOVE), learning=False),
         public_rows=None,
     )
-    answers = method.measure(lambda q: linked.answer(q, forest, noise), given, progress=lambda _: None)
+    answers = method.measure(Run(lambda q: linked.answer(q, forest, noise), given))
     return answers, given
 
 
@@ -83,7 +84,7 @@ def of_forest(forest):
 def errors(method, forest, *, seed):
     """By kind the total variation between a fitted model and the truth."""
     answers, given = released(method, forest, seed=seed)
-    model = method.fit(answers, given, rng=np.random.default_rng(seed), device="cpu", progress=lambda _: None)
+    model = method.fit(answers, given, Fit(np.random.default_rng(seed)))
     (block,) = model.blocks(20_000, rng=np.random.default_rng(0))
     made = pairs({t: (rows.positions, rows.parent) for t, rows in block.items()})
     return {what: 0.5 * np.abs(made[what] - truth).sum() for what, truth in of_forest(forest).items()}
@@ -122,7 +123,7 @@ def test_the_budget_is_spent_and_never_more(method, roots):
         return LinkedRelease(question=question, values=tuple(values))
 
     _, given = released(IndependentChildren(), forest, seed=0)
-    answers = method.measure(ask, given, progress=lambda _: None)
+    answers = method.measure(Run(ask, given))
     spent = sum(given.share(m.sigma) for r in answers for m in r.question.marginals)
     assert 0.98 < spent <= 1
 

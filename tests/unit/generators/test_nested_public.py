@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synth.generators.base import Run
 from synth.generators.marginals.histogram import LEAVES
 from synth.generators.nested_mixture import evidence
 from synth.generators.nested_mixture.generator import Nested
@@ -54,7 +55,7 @@ def asked(prior, *, roots=2_000):
     grant = granted(3.0, 1e-6, adjacency_of(SCHEMA, Relation.ADD_REMOVE), learning=False)
     given = replace(setting(SCHEMA, grant, public_rows=None), priors=(trees(prior),))
     noise, forest = SeededNoise(3), alike(roots, 0)
-    answers = Nested().measure(lambda q: linked.answer(q, forest, noise), given, progress=lambda _: None)
+    answers = Nested().measure(Run(lambda q: linked.answer(q, forest, noise), given))
     publics = [r for r in answers if isinstance(r, PublicLinked)]
     counted = evidence.pooled([r for r in answers if isinstance(r, LinkedRelease)], PURPOSE)
     return counted, publics, known([*counted, *publics], SCHEMA, given, noise=0.0, grain=Grain()), forest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Run, Setting
 from synth.generators.marginals import oneway_queries
 from synth.generators.marginals.histogram import estimate
 from synth.generators.marginals.mixture import Mixture
@@ -157,7 +157,7 @@ def test_two_counts_of_a_column_say_as_much_as_one_of_their_precision():
 def test_one_ways_take_all_of_their_share_only_where_noise_is_large_beside_the_rows(rows, share):
     place = setting({"c": CODE, "d": CODE}, mu=0.1)
     session = OpenSession({"c": code(rows), "d": code(rows)[::-1]}, place)
-    releases = Mixture(rounds=0).measure(session, place, progress=lambda _: None)
+    releases = Mixture(rounds=0).measure(Run(session, place))
     alone = [r for r in releases if len(r.question.marginals[0].columns) == 1]
     assert oneway_queries.spent(alone, place) == pytest.approx(share, rel=1e-6)
     assert session.spent == pytest.approx(0.1**2, rel=1e-3)

@@ -1,28 +1,31 @@
 """A method's options: set by name, read as the default's type, refused with the list of what there is."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import pytest
 
 import synth
 from synth.cli.options import parse_options
-from synth.generators.method import Method
-from synth.generators.options import options_of, with_options
+from synth.generators import GENERATORS, TREES
+from synth.generators.method import Method, option, options_of, with_options
 from tests.conftest import SMALL, small_frame
 
 
 @dataclass(frozen=True, kw_only=True)
 class Some(Method):
-    name: str = "some"
-    summary: str = ""
-    steps: int = 10
-    rate: float = 0.5
-    loss: str = "kl"
-    deep: bool = False
+    name = "some"
+    steps: int = option(10, 1, 100)
+    rate: float = option(0.5, 0, 1)
+    loss: str = option("kl", "kl", "js")
+    deep: bool = option(default=False)
     parts: list = field(default_factory=list)
 
+    def measure(self, run):  # noqa: ARG002
+        """Nothing."""
+        return []
 
-def test_options_are_the_plain_fields():
+
+def test_options_are_the_fields_declared_so():
     assert options_of(Some()) == {"steps": 10, "rate": 0.5, "loss": "kl", "deep": False}
 
 
@@ -76,3 +79,15 @@ def test_a_refit_keeps_the_releases_options(tmp_path):
     again = synth.app_api.refit(tmp_path / "one", out=tmp_path / "two", num_rows=20)
     assert folder.load_release(tmp_path / "two").options["oneway_share"] == 0.5
     assert len(again.frame) == 20
+
+
+def test_a_method_is_found_by_the_name_that_it_has():
+    for known in (GENERATORS, TREES):
+        assert {name: method.name for name, method in known.items()} == {name: name for name in known}
+
+
+@pytest.mark.parametrize("method", [*GENERATORS.values(), *TREES.values()], ids=lambda m: f"{m.name}, {m.tables}")
+def test_every_default_is_allowed_and_every_plain_field_is_an_option(method):
+    method.check_options()
+    plain = {f.name for f in fields(method) if isinstance(getattr(method, f.name), bool | int | float | str)}
+    assert plain == set(options_of(method)) == set(method.ranges)

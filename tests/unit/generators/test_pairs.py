@@ -6,13 +6,13 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.mixture import RICHER, Mixture
 from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
 from synth.generators.marginals.second_round import denoised_dependence, most_dependence
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 
 def wide_setting(columns=8, size=400, mu=1.0):
@@ -32,7 +32,7 @@ def dependent(columns=8, size=400, rows=20_000):
 def measured(plan, **more):
     setting = wide_setting(**more)
     session = OpenSession(dependent(), setting)
-    releases = Mixture(plan=plan, rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=plan, rounds=0).measure(Run(session, setting))
     return releases, session, setting
 
 
@@ -51,7 +51,7 @@ def test_groupings_of_both_steps_nest(wide, made):
     """A coarser bin is a union of finer ones, for every two groupings of a column, in wide and other tables."""
     setting = wide_setting()
     session = OpenSession(made(), setting)
-    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(Run(session, setting))
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
     for release in (r for r in releases if r.question.purpose == PURPOSE):
         for bins in (b for m in release.question.marginals for b in m.bins):
@@ -69,7 +69,7 @@ def test_a_number_has_few_bins_of_even_weight_however_little_noise_there_is(mu):
     setting = Setting(schema=Schema.model_validate({"columns": {"a": facts, "b": facts}}), mu=mu, sensitivity=1.0)
     rng = np.random.default_rng(2)
     session = OpenSession({"a": rng.integers(0, 1000, 50_000), "b": rng.integers(0, 1000, 50_000)}, setting)
-    (table,) = Mixture(rounds=0).measure(session, setting, progress=quiet)[-1].question.marginals
+    (table,) = Mixture(rounds=0).measure(Run(session, setting))[-1].question.marginals
     bins = table.bins[0]
     assert bins.size == 32 if mu > 1 else bins.size < 16
     if mu > 1:
@@ -89,7 +89,7 @@ def test_the_whole_budget_is_spent_in_either_way(plan):
 def test_where_nothing_is_merged_nothing_is_kept_back(wide):
     setting = wide_setting(size=3)
     session = OpenSession({n: p % 3 for n, p in dependent().items()}, setting)
-    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(Run(session, setting))
     assert len(releases) == 2
     assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
 
@@ -117,7 +117,7 @@ def test_finer_tables_lower_the_worst_pairs_error():
     for name, wide in (("two steps", 10), ("one step", 10_000)):
         releases, session, setting = measured(PairPlan(wide=wide, chosen=2), mu=0.5)
         method = Mixture(options=Options(cells=RICHER, ensembles=2, steps=200))  # errors lie .06 to .12 apart
-        model = method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        model = method.fit(releases, setting, Fit(np.random.default_rng(0)))
         rows = model.sample(20_000, rng=np.random.default_rng(1))
         tables = [
             np.bincount(p["c2"] // 10 * 40 + p["c5"] // 10, minlength=1600) / 20_000 for p in (rows, session.positions)
@@ -140,7 +140,7 @@ def test_columns_that_determine_each_other_are_seen_finer_and_others_once_more(p
     """A small part of the budget, and where no pair is one column twice it is spent on all tables again."""
     setting = wide_setting()
     session = OpenSession(twins(part), setting)
-    releases = Mixture(rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(rounds=0).measure(Run(session, setting))
     first, second = (r.question.marginals for r in releases[-2:])
     assert 0.999 * setting.mu < sqrt(session.spent) <= setting.mu
     if again:
@@ -163,7 +163,7 @@ def test_rare_values_of_a_code_and_its_number_are_seen_one_by_one_though_they_ar
     }
     setting = Setting(schema=Schema.model_validate({"columns": facts}), mu=3.0, sensitivity=1.0)
     places = {"code": code, "number": rng.permutation(16)[code], "other": rng.integers(0, 3, 20_000)}
-    releases = Mixture(rounds=0).measure(OpenSession(places, setting), setting, progress=quiet)
+    releases = Mixture(rounds=0).measure(Run(OpenSession(places, setting), setting))
     tables = [m for r in releases for m in r.question.marginals if m.columns == ("code", "number")]
     assert [m.cells == 256 for m in tables] == [False, True]
 
@@ -183,7 +183,7 @@ def test_tables_of_categories_alone_get_twice_the_budget_of_others():
     schema = Schema.model_validate({"columns": {"a": number, "b": number, "c": name, "d": name}})
     setting, rng = Setting(schema=schema, mu=5.0, sensitivity=1.0), np.random.default_rng(5)
     session = OpenSession({n: rng.integers(0, 4, 50_000) for n in schema.columns}, setting)
-    tables = Mixture(rounds=0).measure(session, setting, progress=quiet)[1].question.marginals
+    tables = Mixture(rounds=0).measure(Run(session, setting))[1].question.marginals
     spent = {m.columns: 1 / m.sigma**2 for m in tables}
     assert spent["c", "d"] == pytest.approx(2 * spent["a", "b"], rel=1e-6)
     assert spent["a", "c"] == pytest.approx(spent["a", "b"], rel=1e-6)
@@ -197,6 +197,6 @@ def test_bins_that_cannot_get_fewer_are_left_as_they_are():
     )
     rng = np.random.default_rng(6)
     session = OpenSession({n: rng.integers(0, 100, 5_000) for n in setting.schema.columns}, setting)
-    releases = Mixture(plan=PairPlan(wide=5, widest=3), rounds=0).measure(session, setting, progress=quiet)
+    releases = Mixture(plan=PairPlan(wide=5, widest=3), rounds=0).measure(Run(session, setting))
     tables = releases[1].question.marginals
     assert max(m.cells for m in tables) <= 9

@@ -8,6 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from synth.errors import UsageError
+from synth.generators.base import Fit
 from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals import fit_mixture as mixture_fit
 from synth.generators.marginals.problem import TableMatrix
@@ -112,7 +113,7 @@ def fitted_mixture(most):
     """Weights and probabilities of a short fit whose mixtures are joined half-way; the device."""
     options = mixture_fit.Options(components=16, ensembles=8, steps=20, stop=0.0)
     with Small(most) as device:
-        result = mixture_fit.fit(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        result = mixture_fit.fit(tables(), options, Fit(np.random.default_rng(0)))
     return result, device
 
 

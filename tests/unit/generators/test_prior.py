@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
+from synth.generators.base import Fit, Run
 from synth.generators.marginals import prior
 from synth.generators.marginals.prior_variance import variances
 from synth.pipeline.priors import PriorRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
 from synth.release import store
 from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, setting_of
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 
 def public(rows: dict[str, np.ndarray], name: str = "older.csv") -> PriorRows:
@@ -31,9 +32,9 @@ def run(rows, mu: float, seed: int, *priors: PriorRows):
     """The releases of one run on rows, and how far its table is off them in pairs."""
     setting = setting_of(len(rows["c0"]), mu, *priors)
     method = GENERATORS["mixture"]
-    releases = method.measure(OpenSession(rows, setting, seed=seed), setting, progress=quiet)
+    releases = method.measure(Run(OpenSession(rows, setting, seed=seed), setting))
     rng = np.random.default_rng(seed)
-    model = method.fit(releases, replace(setting, priors=()), rng=rng, device="cpu", progress=quiet)
+    model = method.fit(releases, replace(setting, priors=()), Fit(rng))
     return releases, pairs_off(rows, model.sample(len(rows["c0"]), rng=rng))
 
 
@@ -65,7 +66,7 @@ def test_what_is_asked_of_the_rows_costs_the_same_with_a_prior():
     rows = drawn(3000, 0)
     setting = setting_of(3000, 0.2, public(drawn(1000, 1)))
     session = OpenSession(rows, setting)
-    GENERATORS["mixture"].measure(session, setting, progress=quiet)
+    GENERATORS["mixture"].measure(Run(session, setting))
     assert session.spent <= setting.mu**2
     assert all(isinstance(q, Counts) or hasattr(q, "picks") for q in session.asked)  # no question about the prior
 
@@ -77,7 +78,7 @@ def test_the_release_holds_all_that_a_fit_needs():
     setting = setting_of(3000, 0.1)
 
     def fitted(held):
-        model = GENERATORS["mixture"].fit(held, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        model = GENERATORS["mixture"].fit(held, setting, Fit(np.random.default_rng(0)))
         return model.sample(500, rng=np.random.default_rng(1))
 
     one, two = fitted(releases), fitted(again)

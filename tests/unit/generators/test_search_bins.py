@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals.candidates import COARSE, FINE
 from synth.generators.marginals.mixture import Mixture
 from synth.questions import Counts, Search
 from synth.schema.table import parse
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 ROWS = 20_000
 NUMBERS = parse({"columns": {f"x{j}": {"type": "integer", "min": 0, "max": 3999} for j in range(5)}})
@@ -28,9 +28,9 @@ def searched():
     """All that was asked, and a model; the budget is that of epsilon 4 at delta 1e-5."""
     setting = Setting(schema=NUMBERS, mu=1.0, sensitivity=1.0, signed=1.0)
     session = OpenSession(quarters(), setting)
-    releases = Mixture().measure(session, setting, progress=quiet)
+    releases = Mixture().measure(Run(session, setting))
     rng = np.random.default_rng(0)
-    return session.asked, Mixture().fit(releases, setting, rng=rng, device="cpu", progress=quiet)
+    return session.asked, Mixture().fit(releases, setting, Fit(rng))
 
 
 def test_a_number_has_several_bins_in_every_candidate(searched):
@@ -57,7 +57,7 @@ def test_tables_name_their_columns_in_the_schema_s_order():
     rows |= {"c": rows["a"] ^ rows["b"], "x": rng.integers(0, 4000, ROWS)}
     setting = Setting(schema=schema, mu=1.0, sensitivity=1.0, signed=1.0)
     session = OpenSession(rows, setting)
-    Mixture().measure(session, setting, progress=quiet)
+    Mixture().measure(Run(session, setting))
     named = [[q.bins[i].column for i in t if i >= 0] for q in session.asked if isinstance(q, Search) for t in q.tables]
     named += [list(m.columns) for q in session.asked if isinstance(q, Counts) for m in q.marginals]
     assert max(map(len, named)) > 2

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
+from synth.generators.base import Fit, Run
 from synth.generators.marginals.histogram import estimate
 from synth.generators.slices.encoding import _simplex, binned, merged, scaled
 from synth.generators.slices.slice_wasserstein import SliceWasserstein
 from synth.generators.slices.slicing import Slicing, _alone
 from synth.privacy.relation import Relation
 from synth.questions import SlicesRelease
-from tests.unit.generators.slicing_runs import ROWS, SCHEMA, measured, positions, quiet
+from tests.unit.generators.slicing_runs import ROWS, SCHEMA, measured, positions
 
 
 def drawn(generator, releases, setting, rows=4000):
-    model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    model = generator.fit(releases, setting, Fit(np.random.default_rng(0)))
     return model.sample(rows, rng=np.random.default_rng(1))
 
 
@@ -129,7 +130,7 @@ def test_the_learning_rate_is_heard(kind):
 
     def fitted(rate):
         generator = kind(**given, batch=16, steps=3, learning_rate=rate)
-        model = generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        model = generator.fit(releases, setting, Fit(np.random.default_rng(0)))
         return np.concatenate([a.probs for a in model.axes], axis=1)
 
     still, again, shifted = map(fitted, (1e-9, 2e-9, 0.1))
@@ -153,9 +154,7 @@ def test_sampled_rows_need_less_noise_and_stand_as_zero_rows(kind):
 def test_paid_one_ways_lead_single_columns():
     """The share of missing cells is that of the counts, an error of .004; from slices alone it is .1 +- .05."""
     releases, setting, _ = measured(Slicing(loss="kl", oneway_share=0.3, steps=1))
-    model = Slicing(loss="kl", steps=1).fit(
-        releases, setting, rng=np.random.default_rng(0), device="cpu", progress=quiet
-    )
+    model = Slicing(loss="kl", steps=1).fit(releases, setting, Fit(np.random.default_rng(0)))
     assert model.probability({"x": np.array([200])}) == pytest.approx((positions()["x"] == 200).mean(), abs=0.02)
 
 
@@ -164,7 +163,7 @@ def test_epochs_are_passes_over_the_rows_that_were_sampled():
     counted = []
     generator = Slicing(loss="kl", directions="gaussian", num_slices=20, rate=0.25, epochs=3, batch=100, steps=7)
     releases, setting, _ = measured(generator, rows=2000)
-    generator.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=counted.append)
+    generator.fit(releases, setting, Fit(np.random.default_rng(0), progress=counted.append))
     assert generator._steps(releases[0]) == 15
     assert replace(generator, epochs=0)._steps(releases[0]) == 7
 
@@ -216,7 +215,7 @@ def test_simplex_corners_are_equally_far_apart(corners):
 )
 def test_wrong_options_are_refused_before_anything_is_asked(options):
     with pytest.raises(UsageError, match="option"):
-        Slicing(**options).measure(lambda _: pytest.fail("asked"), None, progress=quiet)  # type: ignore[arg-type]
+        Slicing(**options).measure(Run(lambda _: pytest.fail("asked"), None))  # type: ignore[arg-type]
 
 
 def test_wasserstein_takes_no_other_loss():

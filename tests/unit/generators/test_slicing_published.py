@@ -10,11 +10,12 @@ import torch
 import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS, load_model, mlp
+from synth.generators.base import Fit
 from synth.generators.slices import training
 from synth.generators.slices.divergence import divergence
 from synth.generators.slices.slicing import Slicing
 from tests.conftest import SMALL, small_frame
-from tests.unit.generators.slicing_runs import measured, quiet
+from tests.unit.generators.slicing_runs import measured
 
 BITS = np.array(list(product((0.0, 1.0), repeat=3)))
 EVEN = BITS[BITS.sum(1) % 2 == 0]  # the third bit is the parity of the others
@@ -103,7 +104,7 @@ def test_definition_5_groups_of_k_directions_stay_as_they_are():
 
 def fitted(generator, seed=0):
     releases, setting, _ = measured(generator)
-    return generator.fit(releases, setting, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
+    return generator.fit(releases, setting, Fit(np.random.default_rng(seed)))
 
 
 def test_rows_of_the_published_form_come_from_the_network_itself():

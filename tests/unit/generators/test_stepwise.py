@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from synth.errors import UsageError
+from synth.generators.base import Fit, Run
 from synth.generators.embeddings import stepwise
 from synth.generators.embeddings.dp_kernel import DPKernel
 from synth.mechanisms import counts
@@ -35,13 +36,13 @@ def measured(method, *, relation=Relation.ADD_REMOVE, epsilon=8.0, rows=3000):
         mechanisms={Counts: counts, Step: Descents()},
         noise=SystemNoise(),
     )
-    releases = method.measure(curator.ask, setting, progress=lambda _: None)
+    releases = method.measure(Run(curator.ask, setting))
     curator.close()
     return releases, setting, curator
 
 
 def model_of(method, releases, setting):
-    return method.fit(releases, setting, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
+    return method.fit(releases, setting, Fit(np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("relation", Relation)

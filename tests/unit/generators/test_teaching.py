@@ -5,7 +5,7 @@ import pytest
 
 import synth
 from synth.errors import UsageError
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.query_based import query_errors
 from synth.generators.query_based.mwem import Mwem
 from synth.generators.query_based.online_weights import Online, OnlineWeights, Weights, boxes
@@ -60,7 +60,7 @@ def measured(generator, schema, relation):
         epsilon=EPSILON * (1 - EPSILON_SLACK) * (1 - SAFETY),
         public_rows=2000 if relation.rows_are_public else None,
     )
-    return generator.measure(session.ask, setting, progress=lambda _: None), setting, session
+    return generator.measure(Run(session.ask, setting)), setting, session
 
 
 @pytest.mark.parametrize("generator", [Mwem(), Mwem(ones=0.0), SmallDb()], ids=["mwem", "published", "small_db"])
@@ -69,7 +69,7 @@ def test_the_budget_is_spent_whole_and_a_strong_dependence_kept(generator, relat
     releases, setting, session = measured(generator, TOY, relation)
     assert 0.999 * EPSILON < session.epsilon_derived <= EPSILON
     rng = np.random.default_rng(1)
-    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    model = generator.fit(releases, setting, Fit(rng))
     drawn = model.sample(2000, rng=rng)
     assert ((drawn["a"] == 1) == (drawn["c"] >= 50)).mean() > 0.9
     assert model.total == pytest.approx(2000, rel=0.15)
@@ -90,10 +90,10 @@ def paid(*, epsilon, delta, relation=Relation.ADD_REMOVE, rows=20_000):
 def test_online_weights_learn_a_dependence_within_their_budget(relation, delta):
     generator = OnlineWeights(updates=12)
     door, setting, _ = paid(epsilon=20.0, delta=delta, relation=relation)
-    releases = generator.measure(door.ask, setting, progress=lambda _: None)
+    releases = generator.measure(Run(door.ask, setting))
     assert 5.0 < door.epsilon_derived <= 20.0
     rng = np.random.default_rng(1)
-    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    model = generator.fit(releases, setting, Fit(rng))
     drawn = model.sample(2000, rng=rng)
     assert ((drawn["a"] == 1) == (drawn["c"] >= 50)).mean() > 0.7  # of independent columns 0.5
     assert model.total == pytest.approx(20_000, rel=0.1)
@@ -131,7 +131,7 @@ def test_online_weights_take_a_range_of_any_length():
     huge = {"n": {"type": "integer", "min": 0, "max": 10**12}, "b": {"type": "categorical", "categories": ["x", "y"]}}
     schema = synth.Schema.parse({"columns": huge})
     setting = Setting(schema=schema, mu=0.0, sensitivity=1.0, signed=1.0, epsilon=1.0, public_rows=50)
-    model = OnlineWeights().fit([], setting, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
+    model = OnlineWeights().fit([], setting, Fit(np.random.default_rng(0)))
     drawn = model.sample(100, rng=np.random.default_rng(1))
     assert 0 <= drawn["n"].min() < 10**11 < 9 * 10**11 < drawn["n"].max() <= 10**12
 
@@ -166,7 +166,7 @@ def test_small_db_has_the_accuracy_that_it_promises():
             grant=grant, commit=lambda: None, read=lambda: held, noise=SystemNoise(), mechanisms=budget.mechanisms()
         )
         setting = budget.setting(TWO, grant, public_rows=rows)
-        (release,) = generator.measure(door.ask, setting, progress=lambda _: None)
+        (release,) = generator.measure(Run(door.ask, setting))
         made = release.question.expected[0][release.index] / rows
         assert np.abs(made - truth).max() <= promised
     assert door.epsilon_derived <= 1.0
@@ -196,7 +196,7 @@ def test_mwem_fits_a_table_of_six_columns():
     generator = Mwem(rounds=2)
     releases, setting, _ = measured(generator, synth.Schema.parse(SMALL), Relation.ADD_REMOVE)
     rng = np.random.default_rng(1)
-    model = generator.fit(releases, setting, rng=rng, device="cpu", progress=lambda _: None)
+    model = generator.fit(releases, setting, Fit(rng))
     drawn = model.sample(100, rng=rng)
     for name, column in setting.schema.measured().items():
         assert drawn[name].min() >= 0

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from synth.generators.base import Setting
+from synth.generators.base import Fit, Run, Setting
 from synth.generators.marginals import choose_logits, strongest_pairs, wide_queries
 from synth.generators.marginals.fit_mixture import Options
 from synth.generators.marginals.histogram import estimate
@@ -14,7 +14,7 @@ from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
 from synth.generators.marginals.strongest_pairs import Strongest
 from synth.generators.workload import NamedTable, Workload
 from synth.schema.table import Schema
-from tests.unit.generators.helpers import OpenSession, quiet
+from tests.unit.generators.helpers import OpenSession
 
 ROWS, COLUMNS = 5000, 12
 FEW = PairPlan(together=20)  # as if twelve columns were hundreds
@@ -38,7 +38,7 @@ def people():
 
 def measured(target=None, mu=1.0):
     session = OpenSession(people(), setting(target, mu))
-    return WIDE.measure(session, session.setting, progress=quiet), session
+    return WIDE.measure(Run(session, session.setting)), session
 
 
 def test_all_pairs_are_one_question_that_takes_the_whole_budget():
@@ -62,7 +62,7 @@ def test_the_target_is_told_better_for_the_same_budget():
 
 def test_below_the_threshold_nothing_is_asked_in_that_way():
     session = OpenSession(people(), setting())
-    releases = Mixture(rounds=0).measure(session, session.setting, progress=quiet)
+    releases = Mixture(rounds=0).measure(Run(session, session.setting))
     assert not wide_queries.many(estimate(releases[:1], session.setting)[1], PairPlan())
     assert wide_queries.many(estimate(releases[:1], session.setting)[1], FEW)
 
@@ -72,7 +72,7 @@ def test_the_bins_of_all_columns_are_as_few_as_the_plan_says():
     for widest, least, most in ((3000, 60, 200), (40, 13, 40)):
         method = replace(WIDE, plan=replace(FEW, widest=widest))
         session = OpenSession(people(), setting(mu=100.0))
-        pairs = method.measure(session, session.setting, progress=quiet)[-1].question.marginals
+        pairs = method.measure(Run(session, session.setting))[-1].question.marginals
         bins = {b.column: b.size for m in pairs for b in m.bins}
         assert least <= sum(bins.values()) <= most
 
@@ -93,9 +93,9 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     looked: list[int] = []
     misses = choose_logits.misses
     monkeypatch.setattr(choose_logits, "misses", lambda a, *m, **s: looked.append(len(a)) or misses(a, *m, **s))
-    reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
-    model = few.fit(releases, session.setting, **reported)
-    alone = few.fit(releases[:-1], session.setting, **reported)
+    how = Fit(np.random.default_rng(0))
+    model = few.fit(releases, session.setting, how)
+    alone = few.fit(releases[:-1], session.setting, how)
     assert looked[0] == COLUMNS + 5
     assert off(model) < 0.4 * off(alone)
 
@@ -103,9 +103,9 @@ def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
 def test_the_farthest_tables_are_those_the_model_misses():
     """The model's own tables as answers, but for two that are far from it."""
     releases, session = measured()
-    reported = {"rng": np.random.default_rng(0), "device": "cpu", "progress": quiet}
+    how = Fit(np.random.default_rng(0))
     poor = replace(WIDE, options=Options(components=2, ensembles=2, steps=5))
-    model = poor.fit(releases, session.setting, **reported)
+    model = poor.fit(releases, session.setting, how)
     pairs = releases[-1].question.marginals
     groups = {b.column: b.groups for m in pairs for b in m.bins}
     answers = [(m, np.rint(choose_logits._made(model, groups, m) * model.total)) for m in pairs]
@@ -124,14 +124,14 @@ def test_uses_of_a_wide_table_are_asked_and_other_columns_stand_alone():
     )
     named, plain = replace(setting(mu=0.05), workload=workload), setting(mu=0.05)
     session = OpenSession(people(), named)
-    releases = WIDE.measure(session, named, progress=quiet)
+    releases = WIDE.measure(Run(session, named))
     assert session.spent <= named.mu**2
     pairs = {frozenset(m.columns) for q in session.asked if q.purpose == PURPOSE for m in q.marginals}
     assert pairs == {frozenset(p) for p in [("c0", "c1"), ("c0", "c2"), ("c1", "c2"), ("c0", "c1", "c2"), ("c5", "x")]}
-    models = [WIDE.fit(releases, named, rng=np.random.default_rng(0), device="cpu", progress=quiet)]
+    models = [WIDE.fit(releases, named, Fit(np.random.default_rng(0)))]
     other = OpenSession(people(), plain)
-    asked = WIDE.measure(other, plain, progress=quiet)
-    models.append(WIDE.fit(asked, plain, rng=np.random.default_rng(0), device="cpu", progress=quiet))
+    asked = WIDE.measure(Run(other, plain))
+    models.append(WIDE.fit(asked, plain, Fit(np.random.default_rng(0))))
     off = [_triple_error(m.sample(ROWS, rng=np.random.default_rng(1))) for m in models]
     assert off[0] < 0.65 * off[1]
 
@@ -158,7 +158,7 @@ PAIRED = {frozenset((f"c{j - 1}", f"c{j}")) for j in range(1, 8, 2)}
 def paired(strongest, mu=1.0):
     session = OpenSession(alone(), setting(mu=mu))
     method = replace(SOUGHT, strongest=strongest)
-    releases = method.measure(session, session.setting, progress=quiet)
+    releases = method.measure(Run(session, session.setting))
     return method, releases, session
 
 
@@ -168,7 +168,7 @@ def test_the_pairs_that_depend_alone_are_found_and_drawn():
     assert 0.999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
     counted = next(q for q in session.asked if q.purpose == PURPOSE)
     assert {frozenset(m.columns) for m in counted.marginals} >= PAIRED
-    model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    model = method.fit(releases, session.setting, Fit(np.random.default_rng(0)))
     made, real = model.sample(ROWS, rng=np.random.default_rng(1)), alone()
     for a, b in PAIRED:
         tables = [np.bincount(t[a] * 6 + t[b], minlength=36).reshape(6, 6) / ROWS for t in (made, real)]
@@ -187,8 +187,8 @@ def test_independent_columns_are_no_further_off_than_drawn_alone():
         {n: np.random.default_rng(i).permutation(v) for i, (n, v) in enumerate(alone().items())}, setting()
     )
     method = replace(SOUGHT, strongest=Strongest(pairs=6))
-    releases = method.measure(session, session.setting, progress=quiet)
-    model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    releases = method.measure(Run(session, session.setting))
+    model = method.fit(releases, session.setting, Fit(np.random.default_rng(0)))
     assert len(model.conditionals) <= 1
 
 
@@ -197,11 +197,11 @@ def test_where_nothing_else_depends_the_rest_counts_single_columns_again():
     method = replace(SOUGHT, strongest=Strongest(pairs=6, looked=6, look=0.3))
     for people_, depend in ((alone(), False), (people(), True)):
         session = OpenSession(people_, setting(mu=1.0))
-        releases = method.measure(session, session.setting, progress=quiet)
+        releases = method.measure(Run(session, session.setting))
         assert 0.999 < sqrt(session.spent) <= 1.0
         asked = [q.purpose for q in session.asked]
         assert asked.count(strongest_pairs.LOOK) == 1
         assert (asked[-1] == PURPOSE) is depend
-        model = method.fit(releases, session.setting, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        model = method.fit(releases, session.setting, Fit(np.random.default_rng(0)))
         assert depend or len(model.weights) == 1
         assert depend or len(model.conditionals) >= 4

@@ -1,16 +1,14 @@
 """`coarse`: noisy counts of each column in a few even bins, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from synth.generators.base import Ask, Progress, Setting
-from synth.generators.method import Method
+from synth.generators.base import Fit, Run, Setting
+from synth.generators.method import Method, option
 from synth.generators.product_mixture.column import Axis
 from synth.generators.product_mixture.model import Product
-from synth.generators.ranges import Between, Range
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
@@ -32,32 +30,20 @@ class Coarse(Method):
     Privacy: released answers only.
     """
 
-    name: str = "coarse"
-    barrier: str = "before the fit"
-    summary: str = "noisy counts of each column in a few even bins"
-    reads: tuple[type, ...] = (CountsRelease,)
-    relations: tuple[str, ...] = ("add_remove", "replace_one", "zero_out")
-    bins: int = 32
-    ranges: ClassVar[Mapping[str, Range]] = {"bins": Between(2, 64)}
+    name = "coarse"
+    summary = "noisy counts of each column in a few even bins"
+    reads = (CountsRelease,)
+    by_torch = False
+    bins: int = option(32, 2, 64)
 
-    def measure(self, ask: Ask, setting: Setting, *, progress: Progress) -> list[CountsRelease]:
+    def measure(self, run: Run) -> list[CountsRelease]:
         """One question, the same noise for every column."""
-        columns = setting.schema.measured()
-        sigma = setting.sigma(SAFE / len(columns))
+        columns = run.setting.schema.measured()
+        sigma = run.setting.sigma(SAFE / len(columns))
         tables = [Marginal(bins=(even(n, c.cells, self.bins),), sigma=sigma) for n, c in columns.items()]
-        release = ask(Counts(purpose="coarse counts", marginals=tuple(tables)))
-        progress(1.0)
-        return [release]
+        return [run.ask(Counts(purpose="coarse counts", marginals=tuple(tables)))]
 
-    def fit(
-        self,
-        releases: Sequence[CountsRelease],
-        setting: Setting,
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
-    ) -> Product:
+    def fit(self, releases: Sequence[CountsRelease], setting: Setting, how: Fit) -> Product:
         """The columns' shares; a bin whose noisy count is negative is empty."""
         (release,) = releases
         axes = []
@@ -75,5 +61,4 @@ class Coarse(Method):
                 )
             )
         total = float(np.mean([values.sum() for values in release.values]))
-        progress(1.0)
         return Product(total=max(total, 1.0), weights=np.ones(1), axes=tuple(axes))
