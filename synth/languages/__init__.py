@@ -113,9 +113,9 @@ def _phrase(code: str, message: str, depth: int = 0) -> str:
         return exact
     if depth > 4:
         return message
-    for pattern, names, target in _patterns(code):
-        if match := pattern.fullmatch(message):
-            parts = [_phrase(code, g, depth + 1) if " " in g else g for g in match.groups()]
+    for fixed, names, target in _patterns(code):
+        if (found := _between(fixed, message)) is not None:
+            parts = [_phrase(code, g, depth + 1) if " " in g else g for g in found]
             filled = dict(zip(names, parts, strict=True))
             return _PLACE.sub(lambda m, filled=filled: filled.get(m[1], m[0]), target)  # type: ignore[misc]
     head, between, rest = message.partition(": ")  # a name, and what is said of it
@@ -173,15 +173,35 @@ def _plurals(code: str) -> tuple[Callable[[int], int], dict[str, dict[int, str]]
 
 
 @cache
-def _patterns(code: str) -> list[tuple[re.Pattern[str], list[str], str]]:
-    """Texts with places, the longest first, as what a filled one looks like."""
+def _patterns(code: str) -> list[tuple[list[str], list[str], str]]:
+    """Texts with places, the longest first: what stands between the places, the places' names, the translation."""
     results = []
     for text, target in _catalogue(code).items():
         pieces = _PLACE.split(text)
         fixed, names = pieces[::2], pieces[1::2]
         if names and any(" " in piece.strip() for piece in fixed):
-            results.append((re.compile("(.*?)".join(map(re.escape, fixed)), re.DOTALL), names, target))
-    return sorted(results, key=lambda f: -len(f[0].pattern))
+            results.append((fixed, names, target))
+    return sorted(results, key=lambda f: -len("".join(f[0])))
+
+
+def _between(fixed: list[str], message: str) -> list[str] | None:
+    """What stands in the places of a text; None for another text. Each piece is met where it first stands.
+
+    No later meeting could do better, so nothing is tried twice: the time is the message's length times the pieces.
+
+    >>> _between(["column ", ": ", " rows"], "column a: b: 3 rows")
+    ['a', 'b: 3']
+    """
+    if not (message.startswith(fixed[0]) and message.endswith(fixed[-1])):
+        return None
+    at, found = len(fixed[0]), []
+    for piece in fixed[1:-1]:
+        if (there := message.find(piece, at)) < 0:
+            return None
+        found.append(message[at:there])
+        at = there + len(piece)
+    end = len(message) - len(fixed[-1])
+    return [*found, message[at:end]] if at <= end else None
 
 
 class Texts(Mapping[Any, Any]):

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polib
@@ -75,3 +76,22 @@ def test_no_field_has_an_empty_text_of_the_frameworks():
     ]
     assert calls
     assert not [name for name, node in calls if "placeholder" not in {k.arg for k in node.keywords}]
+
+
+def hostile(text: str) -> str:
+    """A message of 4 kB that looks like a filled text nearly to its end."""
+    once = "".join(PLACE.split(text))
+    return (once * (4000 // len(once) + 1))[:4000] + "\0"
+
+
+def test_no_message_takes_long_to_be_translated():
+    """A table's header once stood in a message of 1.9 kB that took 181 s: the fourth power of its length."""
+    header = "column " + ": ; must be a, b or c; ".join(["x"] * 180)
+    texts = [t for t in language._catalogue("de") if PLACE.search(t)]
+    messages = [header, header + ".", ": " * 2000, ". " * 2000, *map(hostile, texts)]
+    with language.spoken("de"):
+        language.phrase("")
+        for message in messages:
+            begun = time.process_time()
+            language.prose(message)
+            assert time.process_time() - begun < 1, message[:200]
