@@ -30,6 +30,7 @@ from synth.privacy.curator import Curator
 from synth.privacy.ledger.ledger import ANSWERED, Entry
 from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.noise import SystemNoise
+from synth.privacy.owner import Owner
 from synth.questions import Release
 from synth.release import folder
 from synth.release.card import areas
@@ -58,6 +59,7 @@ class ChargedRun:
         self.priors: tuple[Encoded, ...] = ()  # once they are encoded
         self.given: dict[str, Any] = {}  # public columns, row by row
         self._sessions: list[Curator] = []
+        self._owner = Owner()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -115,12 +117,17 @@ class ChargedRun:
 
     @contextmanager
     def charged(self) -> Iterator[None]:
-        """Records how the run ended. Errors: SpentError for whatever goes wrong once the spend is committed."""
+        """Records how the run ended, in the process that paid.
+
+        Errors: SpentError for whatever goes wrong once the spend is committed.
+        """
         try:
             yield
         except BaseException as error:
             for session in self._sessions:
                 session.close()
+            if not self._owner.here:
+                raise
             if self.line is None and not self._recorded_after_all(error):
                 if isinstance(error, UnsettledError):  # it may be there: who cannot know has spent
                     self._tell()
@@ -129,6 +136,8 @@ class ChargedRun:
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
             raise SpentError(self._reason(error, cancelled=cancelled) + unrecorded) from error
+        if not self._owner.here:
+            return
         unrecorded = self._outcome("done", {"epsilon_derived": self.epsilon_derived})
         if unrecorded:
             raise SpentError(f"the run is done and epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}")
@@ -167,9 +176,10 @@ class ChargedRun:
         """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``."""
         alone = self.plan.learn_share in (0, 1)
         grant = rehearsal.share(self.plan.grant, share, failures=failures, alone=alone)
-        session = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
-        self._sessions.append(session)
-        return session
+        with self._owner:
+            session = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
+            self._sessions.append(session)
+            return session
 
     def _price(self, session: Curator) -> Learnt:
         """What all learning cost, with what was learnt before; the ledger was charged with the whole run."""

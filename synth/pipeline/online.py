@@ -51,17 +51,18 @@ class OnlineSession:
     def count(self, where: Mapping[str, str]) -> OnlineAnswer:
         """How many rows meet all conditions: by column a value, ``a|b``, or ``low..high``, as of ``synth.sample``.
 
-        Errors: UsageError for a condition on no column, or one that cuts through the parts of a number's range.
+        Threads are answered one after the other. Errors: UsageError for a condition on no column, or one that cuts
+        through the parts of a number's range; BudgetError in a fork.
         """
         if not where:
             raise UsageError("a question: name a column at least, and what it may be")
         allowed = allowed_by(self._schema, where)
         box = tuple(self._part(name, positions) for name, positions in allowed.items())
-        before = self._door.left
-        if not before:
-            return OnlineAnswer(rows=self._door.weights.count(box), counted=False, left=0)
-        rows = self._door.answer(box)
-        return OnlineAnswer(rows=rows, counted=self._door.left < before, left=self._door.left)
+        with self._door.owner:
+            if (before := self._door.left) <= 0:
+                return OnlineAnswer(rows=self._door.weights.count(box), counted=False, left=0)
+            rows = self._door.answer(box)
+            return OnlineAnswer(rows=rows, counted=self._door.left < before, left=self._door.left)
 
     def _part(self, name: str, positions: Any) -> Bins:
         """The column's allowed positions as one group; whole parts only."""

@@ -15,6 +15,7 @@ from synth.privacy.accounting.composition import (
     total_mu,
 )
 from synth.privacy.noise import SystemNoise
+from synth.privacy.owner import Owner
 from synth.privacy.relation import Adjacency, Relation
 from synth.sources.rows.encoded import EncodedRows
 from synth.sources.rows.forest import Forest
@@ -73,9 +74,9 @@ class Curator:
 
     **Guarantee**: ``commit`` (the ledger line of the whole grant) returns before ``read`` is called; a
     question that would exceed the grant is refused before rows are looked at; after ``close`` nothing is
-    answered any more.
+    answered any more, and in a fork nothing ever; threads are answered one after the other.
 
-    Errors: BudgetError for a question beyond the grant, or after ``close``.
+    Errors: BudgetError for a question beyond the grant, after ``close``, or in another process.
     Privacy: reads rows, under noise.
     """
 
@@ -91,7 +92,7 @@ class Curator:
         self._grant, self._commit, self._read = grant, commit, read
         self._mechanisms, self._noise = mechanisms, noise
         self._rows: Mapping[str, Any] | None = None
-        self._closed = False
+        self._closed, self._owner = False, Owner()
         self._events: list[Event] = []
         self._sampler = (0.0, 0.0)
 
@@ -112,11 +113,12 @@ class Curator:
 
     def open(self) -> None:
         """Commits the spend, then lets the rows be read. Errors: BudgetError, with nothing read."""
-        if self._closed:
-            raise BudgetError(CLOSED)
-        if self._rows is None:
-            self._commit()
-            self._rows = self._read()
+        with self._owner:
+            if self._closed:
+                raise BudgetError(CLOSED)
+            if self._rows is None:
+                self._commit()
+                self._rows = self._read()
 
     def public_rows(self) -> int | None:
         """The row count where the relation makes it public, else None."""
@@ -143,22 +145,27 @@ class Curator:
 
     def ask(self, question: Any) -> Any:
         """Answers within the grant, or refuses and reads nothing. Errors: BudgetError."""
-        if self._closed:
-            raise BudgetError(CLOSED)
-        mechanism = self._mechanisms[type(question)]
-        asked = mechanism.events(question, self._grant.adjacency)
-        sampler = self._dry_run(question, asked, mechanism)
-        self.open()
-        assert self._rows is not None
-        self._events += asked  # from here on something may be told, whatever becomes of the answer
-        self._sampler = sampler
-        return mechanism.answer(question, self._rows, self._noise)
+        with self._owner:
+            if self._closed:
+                raise BudgetError(CLOSED)
+            mechanism = self._mechanisms[type(question)]
+            asked = mechanism.events(question, self._grant.adjacency)
+            sampler = self._dry_run(question, asked, mechanism)
+            self.open()
+            assert self._rows is not None
+            self._events += asked  # from here on something may be told, whatever becomes of the answer
+            self._sampler = sampler
+            return mechanism.answer(question, self._rows, self._noise)
 
     def close(self) -> None:
         """Lets go of the rows, and of mechanisms that keep sums of them; no further question is answered."""
-        if isinstance(self._rows, EncodedRows | Forest):
-            self._rows.release()
-        self._rows, self._mechanisms, self._closed = None, {}, True
+        if not self._owner.here:  # what others hold for these rows is the payer's
+            self._rows, self._closed = None, True
+            return
+        with self._owner:
+            if isinstance(self._rows, EncodedRows | Forest):
+                self._rows.release()
+            self._rows, self._mechanisms, self._closed = None, {}, True
 
     def _dry_run(self, question: Any, asked: list[Event], mechanism: Mechanism) -> tuple[float, float]:
         """Refuses what the grant does not cover; returns the sampler's cost with the question included."""

@@ -4,7 +4,6 @@ Noise comes from AES-128 in counter mode, keyed by the operating system, never f
 forks draws a new key before its next number, so no two workers share a stream.
 """
 
-import os
 import secrets
 from bisect import bisect_right
 from itertools import accumulate
@@ -13,25 +12,12 @@ from math import prod
 import numpy as np
 from randomgen import AESCounter
 
+from synth.privacy import owner
 from synth.privacy.noise_table import leading, thresholds
 from synth.privacy.rounded_gaussian import MORE, QUICK, draws
 
 WIDEST = 2.0**58  # a deviation; sixteen of them, which no draw reaches, leave half of 63 bits to what it is added to
 HALF = 26  # bits of a float's 53: sums of millions of either half are exact
-
-
-class _Forks:
-    """How many forks lie between this process and the first: a process number alone may be given again."""
-
-    count = 0
-
-    @classmethod
-    def another(cls) -> None:
-        cls.count += 1
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_Forks.another)
 
 
 class SystemNoise:
@@ -45,13 +31,12 @@ class SystemNoise:
     exact = True
 
     def __init__(self) -> None:
-        self._owner = (-1, -1)
+        self._process = (-1, -1)
 
     def _generator(self) -> np.random.Generator:
-        process = (os.getpid(), _Forks.count)
-        if self._owner != process:
+        if self._process != (now := owner.process()):
             self._rng = np.random.Generator(AESCounter(key=secrets.randbits(128)))
-            self._owner = process
+            self._process = now
         return self._rng
 
     def gaussian_counts(self, shape: tuple[int, ...], *, sigma: float) -> np.ndarray:

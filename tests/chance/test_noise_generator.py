@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth.privacy import noise as module
+from synth.privacy import owner as module
 from synth.privacy.noise import SystemNoise
 
 WORDS = 1 << 18
@@ -102,5 +102,5 @@ def test_the_twin_that_looks_at_process_numbers_alone_would_share_it(monkeypatch
         return draws(source)
 
     monkeypatch.setattr(module._Forks, "count", 0)
-    source._owner = (mine, 0)
+    source._process = (mine, 0)
     assert forked(unnoticed) == draws(source)
