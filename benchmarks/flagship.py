@@ -12,7 +12,10 @@ from markdown_tables import means
 from public_tables import prepared, ran_and_scored
 from runner import grid, measured, same, start
 
-SCORES = ("contsim", "tv", "ks", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
+SCORES = (
+    *("contsim", "tv", "ks", "pair_tv_err", "max_pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc"),
+    *("mean_worst", "spread_worst", "group_mean", "correlation", "implausible"),
+)
 METHODS = "mixture,independent"
 markdown = partial(
     means,

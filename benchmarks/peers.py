@@ -23,6 +23,7 @@ CELL = ("table", "epsilon", "method", "options", "seed")
 SCORES = (
     *("contsim", "tv", "ks", "corrsim", "pair_tv_err", "max_pair_tv_err"),
     *("logreg_f1", "tstr_auc", "c2st_auc", "copies_train"),
+    *("mean_worst", "spread_worst", "group_mean", "correlation", "implausible"),
 )
 ORDER = ("mixture", "aim", "mst", "slicing", "dp_kernel", "dp_merf", "dp_ctgan", "pate_gan", "independent")
 ALL = "independent,mixture,slicing,dp_kernel,dp_merf,dp_ctgan,pate_gan,aim,mst"

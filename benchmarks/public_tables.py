@@ -14,6 +14,11 @@ import numpy as np
 import pandas as pd
 from runner import ROOT, SHARED, Row, answer_of
 
+from synth.evaluate.examination import OF_NUMBERS
+from synth.evaluate.fidelity import compare_samples
+from synth.evaluate.read_sample import read
+from synth.schema.table import Schema
+
 SYNTH = (sys.executable, "-m", "synth")
 ACS_CODES = "COW,SCHL,MAR,OCCP,POBP,RELP,SEX,RAC1P,PINCP"
 NIST_CODES = "SEX,MSP,HISP,RAC1P,HOUSING_TYPE,OWN_RENT,INDP,INDP_CAT,EDU,PINCP_DECILE,DVET,DREM,DPHY,DEYE,DEAR"
@@ -93,6 +98,12 @@ def acs5yr(folder: Path) -> list[str]:
     return ["--categorical", "sporder,adjinc,mar,sex,incgroup", "--target", "high"]
 
 
+def town(folder: Path) -> list[str]:
+    """The sample that comes with the application."""
+    halves(texts(ROOT / "data" / "town_survey.csv.gz").drop(columns=["person_id"]), folder)
+    return ["--target", "chronic_condition"]
+
+
 TABLES: dict[str, Callable[[Path], list[str]]] = {
     "acs": acs,
     "few": lambda folder: acs(folder, FEW),
@@ -104,6 +115,7 @@ TABLES: dict[str, Callable[[Path], list[str]]] = {
     "nist10": lambda folder: excerpt(folder, TEN),
     "diabetes": diabetes,
     "acs5yr": acs5yr,
+    "town": town,
 }
 PLAIN = [name for name in TABLES if name not in DELTA]
 
@@ -201,7 +213,26 @@ def scored(folder: Path, made: Path | None = None, *, reference: bool = False) -
     files = ["--real", folder / "train.csv", "--synthetic", made or folder / "out" / "synthetic.csv"]
     files += ["--schema", folder / "schema.json", "--test", folder / "test.csv", "--json", path]
     call(sys.executable, SHARED / "tools" / "score.py", *files, *([] if reference else ["--no-reference"]))
-    return json.loads(path.read_text())
+    return json.loads(path.read_text()) | amounts(folder, made)
+
+
+def amounts(folder: Path, made: Path | None = None) -> Row:
+    """What tables of counts do not show, of the folder's run or of another table: of the numbers' means, spreads and
+    percentiles, in standard deviations, the middle and the worst; worst of groups' means and of correlations; rows that
+    could not be, beside half of the real ones."""
+    schema, rng = Schema.load(folder / "schema.json"), np.random.default_rng(0)
+    files = folder / "train.csv", made or folder / "out" / "synthetic.csv"
+    real, synthetic = (read(f, schema, limit=50_000, rng=rng, synthetic=f != files[0]) for f in files)
+    seen = compare_samples(real, synthetic, quality_rows=None, rng=rng)
+    known = [o.numbers for o in seen.one_way.values() if o.numbers is not None and o.numbers.spread_ratio is not None]
+    out: Row = {}
+    for name, of in {n: f for n, _, f in OF_NUMBERS}.items():
+        values = [of(c) for c in known]
+        out |= {name: float(np.median(values)), f"{name}_worst": max(values)} if values else {}
+    out["group_mean"] = float(np.sqrt(np.mean([g.off**2 for g in seen.group_means]))) if seen.group_means else None
+    out["correlation"] = None if seen.correlation is None else seen.correlation.off
+    odd = seen.implausible
+    return out | ({} if odd is None else {"implausible": odd.share, "implausible_real": odd.second})
 
 
 def ran_and_scored(folder: Path, cell: Row, *more: object, most: float | None = None) -> Row:

@@ -23,6 +23,7 @@ SPEAKING = (
     "evaluate/verdict.py",
     "evaluate/rating.py",
     "report/released_verdict.py",
+    "evaluate/amounts.py",
     "evaluate/column_numbers.py",
     "evaluate/chart_data.py",
     "evaluate/detection.py",

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from synth.report.result_page import render as result_page
     from synth.report.steward.write import examine
     from synth.report.steward.write import write as write_steward_report
+    from synth.report.words import reason as verdict_reason
     from synth.schema.areas import lines as area_lines
     from synth.schema.areas import listed as areas_listed
     from synth.schema.coarsening import coarser_plain as grouped
@@ -162,6 +163,7 @@ _HOME = {
     "refit": "pipeline.refit",
     "question_tables": "verified.language:tables",
     "released_verdict": "report.publish:verdict",
+    "verdict_reason": "report.words:reason",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",
     "rough_rows": "pipeline.rough_rows",

@@ -58,7 +58,7 @@ def _one(result: Any) -> None:
     st.altair_chart(charts.one_way(one), key="one_way")
     if text := charts.rest(one):
         st.caption(frame.escape(text))
-    if rows := app_api.column_lines(one.numbers, date=one.kind == "dates"):
+    if rows := app_api.column_lines(one.numbers):
         lines = [f"| {' | '.join(frame.escape(_written(cell)) for cell in row)} |" for row in rows]
         st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
     notes = [

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app.session import frame
+from synth import app_api
 from synth.languages import Texts, _, phrase
 
 SHOWN = Texts(
@@ -67,7 +68,7 @@ def _table(result: Any) -> str:
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
     for use in result.uses:
         colour, icon = SIGNS[use.level]
-        why = frame.escape(phrase(use.reason)).replace("|", " ")
+        why = frame.escape(app_api.verdict_reason(use)).replace("|", " ")
         about, measure = frame.escape(phrase(use.use)), frame.escape(phrase(use.measure))
         what = f"{colour}:material/{icon}:] {about}: {why} :small[({measure})]"
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)

@@ -12,6 +12,7 @@ from synth.errors import UsageError, meant
 from synth.evaluate import area_levels, named_uses, plugin_scores
 from synth.evaluate import risks as attack
 from synth.evaluate.area_levels import AreaLevel
+from synth.evaluate.column_numbers import ColumnNumbers
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
 from synth.evaluate.figure import Figure
@@ -301,6 +302,7 @@ def _figures(
         worst = [float(np.triu(c.pairs, 1).max()) for c in (comparison, base)]
         label = f"two-way distance of the worst pair ({' and '.join(comparison.worst_pair)})"
         out.append(Figure(name="worst_pair", label=label, higher_is_better=False, value=worst[0], floor=worst[1]))
+    out += _amounts(comparison, base)
     for name, label in SCORES:
         value, floor = (getattr(a, name) for a in alike)
         out.append(Figure(name=name, label=label, higher_is_better=True, value=value, floor=floor))
@@ -319,6 +321,34 @@ def _figures(
     return out
 
 
+def _amounts(comparison: Comparison, base: Comparison) -> list[Figure]:
+    """Of each measure of amounts the place that is farthest off, and the farthest of ``base``."""
+    out, both = [], (comparison, base)
+    for name, label, of in OF_NUMBERS:
+        far = [{n: v for n, o in c.one_way.items() if o.numbers and (v := of(o.numbers)) is not None} for c in both]
+        if far[0]:
+            worst = max(far[0], key=lambda n: far[0][n])
+            out.append((name, f"{worst}: {label}", far[0][worst], max(far[1].values(), default=None)))
+    if comparison.group_means:
+        farthest = max(comparison.group_means, key=lambda g: g.off)
+        about = f"{farthest.column} / {farthest.by}: a group's mean that is farthest off, in standard deviations"
+        out.append(("group_mean", about, farthest.off, max((g.off for g in base.group_means), default=None)))
+    if comparison.correlation is not None:
+        about = f"{' / '.join(comparison.correlation.columns)}: the correlation that is farthest off"
+        out.append(("correlation", about, comparison.correlation.off, comparison.correlation.second))
+    if comparison.implausible is not None:
+        about = "rows that could not be: with two values that half of the real rows never have together"
+        out.append(("implausible", about, comparison.implausible.share, comparison.implausible.second))
+    return [Figure(name=n, label=label, higher_is_better=False, value=v, floor=f) for n, label, v, f in out]
+
+
+OF_NUMBERS: tuple[tuple[str, str, Callable[[ColumnNumbers], float | None]], ...] = (
+    ("mean", "mean that is farthest off, in standard deviations", lambda c: c.mean_off),
+    ("spread", "ratio of standard deviations, farthest from 1", lambda c: c.spread_factor),
+    ("median", "median that is farthest off, in standard deviations", lambda c: c.quantile_off(0.5)),
+    ("p90", "90th percentile that is farthest off, in standard deviations", lambda c: c.quantile_off(0.9)),
+    ("p99", "99th percentile that is farthest off, in standard deviations", lambda c: c.quantile_off(0.99)),
+)
 SCORES = (
     ("ks", "KS: numbers, 1 - Kolmogorov-Smirnov distance"),
     ("tv", "TV: categories, 1 - total variation"),
@@ -356,6 +386,9 @@ def plain(examination: Examination) -> dict[str, Any]:
         },
         "columns": {n: o.distance for n, o in c.one_way.items()},
         "numbers": {n: vars(o.numbers) for n, o in c.one_way.items() if o.numbers is not None},
+        "group_means": [vars(g) for g in c.group_means],
+        "correlation": None if c.correlation is None else vars(c.correlation),
+        "implausible": None if c.implausible is None else vars(c.implausible),
         "weighted": None if c.weighted is None else vars(c.weighted),
         "pairs": {
             "columns": list(c.columns),

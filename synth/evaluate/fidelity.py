@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from synth.errors import UsageError
-from synth.evaluate import chart_data
+from synth.evaluate import amounts, chart_data
+from synth.evaluate.amounts import Correlation, GroupMean, Implausible
 from synth.evaluate.association import cramers_v
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.column_numbers import ColumnNumbers, numbers
@@ -82,7 +83,8 @@ class Comparison:
     distance (off the diagonal) that two independent draws of these sizes from one population would show.
     ``associations``: Cramer's V (d, d) of the same joint tables, real and synthetic. ``weighted``: the same distances
     of weighted rows, where the schema names a weight. ``filled`` and ``scored``: which cells hold a value, and the mean
-    distance of pairs among the rows of which both do, as verdicts take it.
+    distance of pairs among the rows of which both do, as verdicts take it. ``group_means``, ``correlation``,
+    ``implausible``: what tables of counts do not show.
     """
 
     columns: tuple[str, ...]
@@ -101,6 +103,9 @@ class Comparison:
     filled: tuple[Codes, Codes] = field(repr=False)
     scored: Scored | None = field(repr=False, default=None)
     weighted: Weighted | None = field(repr=False, default=None)
+    group_means: tuple[GroupMean, ...] = field(repr=False, default=())
+    correlation: Correlation | None = field(repr=False, default=None)
+    implausible: Implausible | None = field(repr=False, default=None)
 
     @property
     def one_way_mean(self) -> float:
@@ -259,6 +264,8 @@ def compare_samples(
     pairs, chance, associations = _pairs(groups, codes)
     sizes = {n: len(g.labels) for n, g in groups.items()}
     both = (codes[0], codes[1]), (filled[0], filled[1])
+    halves = np.array_split(rng.permutation(real.used), 2)
+    parts = real.take(halves[0]), real.take(halves[1])
     scores = [scored(p, [sizes[n] for n in p], *both) for p in combinations(measured, 2)]
     return Comparison(
         columns=tuple(measured),
@@ -276,6 +283,9 @@ def compare_samples(
         filled=both[1],
         scored=mean(scores),
         weighted=None if weight is None else weighted(real, synthetic, groups, both[0], weight),
+        group_means=tuple(amounts.group_means(real, synthetic, groups, both[0])),
+        correlation=amounts.correlation(real, synthetic, parts),
+        implausible=amounts.implausible(real, synthetic, halves),
     )
 
 

@@ -6,8 +6,8 @@ sample so small that it is far off itself serves nobody. What is rated is the fi
 equal verdicts.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 GOOD, CARE, NOT = "good for", "usable with care for", "not for"
 LEVELS = (GOOD, CARE, NOT)
@@ -33,7 +33,14 @@ DISTANCES = {
     "children": Limit(0.04, 0.12, 0.10, 0.20),
     "across": Limit(0.04, 0.12, 0.15, 0.30),
 }
-MEANS = Limit(0.10, 0.25, 0.20, 0.50)  # in standard deviations of the real values
+AMOUNTS = {  # means in standard deviations of the real values, spreads as logarithms of their ratio
+    "averages": Limit(0.05, 0.15, 0.20, 0.40),
+    "spreads": Limit(0.15, 0.40, 0.30, 0.45),
+    "group_means": Limit(0.05, 0.15, 0.20, 0.40),
+    "correlations": Limit(0.05, 0.15, 0.15, 0.30),
+    "implausible": Limit(0.01, 0.05, 0.05, 0.20),
+}
+LIMITS = DISTANCES | AMOUNTS
 COEFFICIENTS = Limit(1.5, 4.0, 1.5, 4.0)  # of a regression, in standard errors of the real estimate
 LOSS = Limit(0.02, 0.08, 0.04, 0.10)  # of a trained model's score
 DETECTION = Limit(0.60, 0.80, 0.60, 0.80)  # area under ROC of a classifier that looks for synthetic rows
@@ -49,6 +56,10 @@ MEASURES = {
     "prediction": "score of a model, beside one trained on real rows",
     "detection": "classifier's area, 0.50 cannot tell",
     "regression": "standard errors off, root mean square over coefficients",
+    "averages": "standard deviations, the mean that is farthest off",
+    "group_means": "standard deviations, the group's mean that is farthest off",
+    "correlations": "the correlation that is farthest off",
+    "implausible": "rows with two values that half of the real rows never have together",
     "children": "rows with another number of rows below",
     "across": "rows in the wrong place, columns of two rows",
 }
@@ -58,6 +69,30 @@ CEILING = "a second real sample would be far off too: the rows are too few for t
 HALF, WORSE = "more than half of the relation is lost", "worse than independent: do not use"
 UNFITTED = "the fit did not reach what noise explains; another fit with another seed is free"
 PART = "not all of it"
+BASE = "what it is built on is not served"
+BUILT_ON = {  # uses, and that of which each is made: none is rated above it
+    "pairs": "columns",
+    "triples": "pairs",
+    "subgroups": "pairs",
+    "group_means": "averages",
+    "correlations": "averages",
+}
+TOO_FEW = "gather more rows, or gather groups and values: no epsilon helps"
+REMEDIES = {  # of what a table is not for
+    "columns": "spend more on the next run, or ask for its shares as a verified answer",
+    "averages": "state closer public bounds, or ask for the mean as a verified answer",
+    "group_means": "ask for the means as a verified answer, or gather small groups",
+    "correlations": "name the two columns as a use, or ask for a regression as a verified answer",
+    "pairs": "name the pairs that matter as a use, and spend more on the next run",
+    "triples": "name the three columns as a use",
+    "subgroups": "name the comparison as a use, or gather small groups",
+    "prediction": "name the prediction as a use, and spend more on the next run",
+    "detection": "use it for what many rows say together",
+    "implausible": "declare what never occurs as a rule",
+    "regression": "ask for the regression as a verified answer",
+    "children": "spend more on the next run",
+    "across": "name the columns as a use, and spend more on the next run",
+}
 NAMED = 5  # parts that a use names as not served
 
 
@@ -68,7 +103,7 @@ class Use:
     ``second``: what a second sample of real rows would show; ``independent``: what the real columns would if the
     relation were lost. ``why``: what decided. ``but``: what the verdict does not hold for, in words. No figure where
     nothing was measured. ``at_most``: whether the figure is only known not to be larger. ``parts``: further
-    figures in words, as those of a regression's coefficients.
+    figures in words, as those of a regression's coefficients. ``care``: parts that are usable with care alone.
     """
 
     name: str
@@ -79,6 +114,7 @@ class Use:
     second: float | None = field(repr=False, default=None)
     independent: float | None = field(repr=False, default=None)
     but: tuple[str, ...] = field(repr=False, default=())
+    care: tuple[str, ...] = field(repr=False, default=())
     at_most: bool = False
     parts: tuple[str, ...] = field(repr=False, default=())
 
@@ -89,7 +125,8 @@ class Use:
         return f"up to {value}" if self.at_most else value, self._in_words(self.second)
 
     def _in_words(self, value: float | None) -> str:
-        return "-" if value is None else percent(value) if self.name in DISTANCES else f"{value:.2f}"
+        shares = self.name in DISTANCES or self.name == "implausible"
+        return "-" if value is None else percent(value) if shares else f"{value:.2f}"
 
     @property
     def measure(self) -> str:
@@ -97,9 +134,21 @@ class Use:
         return MEASURES[self.name]
 
     @property
+    def remedy(self) -> str:
+        """What to do where it is not for all of the use; empty where nothing is to be done."""
+        if self.level != NOT and not self.but:
+            return ""
+        return TOO_FEW if self.why == CEILING else REMEDIES[self.name]
+
+    @property
     def reason(self) -> str:
-        """What decided, and what the verdict does not hold for."""
-        return "; ".join([self.why + (f"; not for {', '.join(self.but)}" if self.but else ""), *self.parts])
+        """What decided, what the verdict does not hold for, and what to do."""
+        lines = [
+            f"not for {', '.join(self.but)}" * bool(self.but),
+            f"with care for {', '.join(self.care)}" * bool(self.care),
+        ]
+        todo = f"to do: {self.remedy}" if self.remedy else ""
+        return "; ".join(part for part in (self.why, *lines, *self.parts, todo) if part)
 
     @property
     def sentence(self) -> str:
@@ -110,7 +159,13 @@ class Use:
 
     def plain(self) -> dict[str, object]:
         """As JSON data."""
-        return {**vars(self), "but": list(self.but), "parts": list(self.parts), "sentence": self.sentence}
+        return {
+            **vars(self),
+            "but": list(self.but),
+            "care": list(self.care),
+            "parts": list(self.parts),
+            "sentence": self.sentence,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +198,19 @@ def advice(rating: tuple[str, str]) -> str:
 
 
 def best_first(uses: Iterable[Use | None]) -> tuple[Use, ...]:
-    """The uses that there are by their levels, in their order within one."""
-    return tuple(sorted((u for u in uses if u is not None), key=lambda u: LEVELS.index(u.level)))
+    """The uses that there are by their levels, in their order within one; none above what it is built on.
+
+    >>> low, high = (Use(name=n, use=n, level=v, why="", value=None) for n, v in (("columns", NOT), ("pairs", GOOD)))
+    >>> [u.level for u in best_first([low, high])]
+    ['not for', 'not for']
+    """
+    held: list[Use] = []
+    for use in (u for u in uses if u is not None):
+        below = [u.level for u in held if u.name == BUILT_ON.get(use.name) and not u.use.startswith("named: ")]
+        base = min(below, key=LEVELS.index, default=GOOD)
+        capped = LEVELS.index(base) > LEVELS.index(use.level) and not use.use.startswith("named: ")
+        held.append(replace(use, level=base, why=BASE) if capped else use)
+    return tuple(sorted(held, key=lambda u: LEVELS.index(u.level)))
 
 
 def percent(value: float) -> str:
@@ -194,6 +260,38 @@ def _beside(limit: Limit, value: float, second: float) -> tuple[str, str]:
     return NOT, CEILING if value <= care else BEYOND
 
 
+def use_by_parts(
+    name: str,
+    use: str,
+    rated: Mapping[str, tuple[str, str]],
+    *,
+    value: float,
+    second: float,
+    why: str,
+    fitted: bool = True,
+) -> Use:
+    """A use of several parts, each with its own level and figures in words: good where all are, not for where half of
+    them are not. ``value``, ``second``: of the part that is farthest off; ``why``: what decided on it."""
+    not_for = [f"{n} ({w})" for n, (level, w) in rated.items() if level == NOT]
+    careful = [f"{n} ({w})" for n, (level, w) in rated.items() if level == CARE]
+    level = NOT if not_for and 2 * len(not_for) >= len(rated) else CARE if not_for or careful else GOOD
+    return Use(
+        name=name,
+        use=use,
+        level=CARE if level == GOOD and not fitted else level,
+        why=UNFITTED if level == GOOD and not fitted else why,
+        value=value,
+        second=second,
+        but=_first(not_for),
+        care=_first(careful),
+    )
+
+
+def _first(parts: Sequence[str]) -> tuple[str, ...]:
+    more = (f"and {len(parts) - NAMED} more",) if len(parts) > NAMED else ()
+    return (*parts[:NAMED], *more)
+
+
 def rate_between(limit: Limit, low: float, high: float, *, second: float, fitted: bool = True) -> tuple[str, str]:
     """The level of a figure that is only known to lie between two: good where its upper end is, bad where its lower."""
     upper, why = rate(limit, high, second=second, fitted=fitted)
@@ -238,8 +336,6 @@ def use_of(name: str, use: str, of: Scored, *, fitted: bool = True, but: Mapping
     """The use that a distance decides. ``but``: parts that it does not hold for, with the reason of each."""
     rating = rate(DISTANCES[name], of.distance, second=of.by_chance, independent=of.independent, fitted=fitted)
     level, why = (CARE, PART) if but and rating[0] == GOOD else rating
-    parts = [f"{n} ({w})" for n, w in (but or {}).items()]
-    more = [f"and {len(parts) - NAMED} more"] if len(parts) > NAMED else []
     return Use(
         name=name,
         use=use,
@@ -248,5 +344,5 @@ def use_of(name: str, use: str, of: Scored, *, fitted: bool = True, but: Mapping
         value=of.distance,
         second=of.by_chance,
         independent=of.independent,
-        but=(*parts[:NAMED], *more),
+        but=_first([f"{n} ({w})" for n, w in (but or {}).items()]),
     )

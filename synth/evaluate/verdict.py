@@ -11,12 +11,18 @@ from math import pi, sqrt
 
 import numpy as np
 
+from synth.evaluate.amounts import Correlation, GroupMean, Implausible
+from synth.evaluate.column_numbers import versus
 from synth.evaluate.detection import TwoSample
 from synth.evaluate.fidelity import Comparison
 from synth.evaluate.joint_scores import mean, scored
 from synth.evaluate.rating import (
+    AMOUNTS,
+    CEILING,
     DETECTION,
     DISTANCES,
+    GOOD,
+    LEVELS,
     NOT,
     Scored,
     Use,
@@ -25,6 +31,7 @@ from synth.evaluate.rating import (
     best_first,
     rate,
     rate_score,
+    use_by_parts,
     use_of,
 )
 from synth.evaluate.subgroups import Subgroup
@@ -35,8 +42,12 @@ TRIPLES = 200  # tables of three columns that are looked at, where there are mor
 CELLS = 8  # groups of a column in them
 WORST = 5
 USES = {
-    "columns": "shares and averages of single columns",
-    "pairs": "tables and correlations of two columns",
+    "columns": "shares of single columns",
+    "averages": "averages and spreads of numbers",
+    "pairs": "tables of two columns",
+    "correlations": "correlations of numbers",
+    "group_means": "averages of groups of people",
+    "implausible": "reading single rows as examples",
     "triples": "relations of three columns",
     "subgroups": "comparing groups of people, small ones too",
     "detection": "standing for real rows one by one, as in tests of software or free exploration",
@@ -84,6 +95,10 @@ def judge(
     uses = [
         *named(fitted),
         _columns(comparison, fitted=fitted),
+        _averages(comparison, fitted=fitted),
+        _group_means(comparison.group_means, fitted=fitted),
+        _correlations(comparison.correlation, fitted=fitted),
+        _implausible(comparison.implausible, fitted=fitted),
         None if comparison.scored is None else use_of("pairs", USES["pairs"], comparison.scored, fitted=fitted),
         None if three_columns is None else use_of("triples", USES["triples"], three_columns, fitted=fitted),
         _groups(groups, fitted=fitted),
@@ -126,7 +141,8 @@ def of_column(comparison: Comparison, name: str, *, fitted: bool = True) -> str:
     numbers = comparison.one_way[name].numbers
     if numbers is not None and numbers.unserved:
         return advice((NOT, numbers.unserved))
-    return advice(rate(DISTANCES["columns"], distance, second=second, fitted=fitted))
+    shares, average = rate(DISTANCES["columns"], distance, second=second, fitted=fitted), numbers and numbers.average
+    return advice(average[::2] if average and LEVELS.index(average[0]) > LEVELS.index(shares[0]) else shares)
 
 
 def _columns(comparison: Comparison, *, fitted: bool) -> Use:
@@ -134,6 +150,73 @@ def _columns(comparison: Comparison, *, fitted: bool) -> Use:
     but = {n: o.numbers.unserved for n, o in comparison.one_way.items() if o.numbers is not None and o.numbers.unserved}
     of = Scored(distance=float(np.mean(values)), by_chance=float(np.mean(seconds)))
     return use_of("columns", USES["columns"], of, fitted=fitted, but=but)
+
+
+def _averages(comparison: Comparison, *, fitted: bool) -> Use | None:
+    """Means and spreads of numbers, each by itself: good where all of them are."""
+    known = {n: o.numbers for n, o in comparison.one_way.items() if o.numbers is not None}
+    rated = {n: (c, a) for n, c in known.items() if (a := c.average) is not None}
+    if not rated:
+        return None
+    worst = max((LEVELS.index(a[0]), c.mean_off or 0.0, n) for n, (c, a) in rated.items())[2]
+    farthest = max((c for c, _ in rated.values()), key=lambda c: c.mean_off or 0.0)
+    return use_by_parts(
+        "averages",
+        USES["averages"],
+        {n: a[::2] for n, (_, a) in rated.items()},
+        value=farthest.mean_off or 0.0,
+        second=farthest.by_chance_mean,
+        why=rated[worst][1][1],
+        fitted=fitted,
+    )
+
+
+def _group_means(groups: Sequence[GroupMean], *, fitted: bool) -> Use | None:
+    """A number's means by group, each by itself: good where all of them are."""
+    if not groups:
+        return None
+    rated = [(g, *rate(AMOUNTS["group_means"], g.off, second=g.second)) for g in groups]
+    worst = max(rated, key=lambda r: (LEVELS.index(r[1]), r[2] != CEILING))
+    return use_by_parts(
+        "group_means",
+        USES["group_means"],
+        {f"{g.column}: {g.by} {g.group}": (level, versus(g.mean, g.date)) for g, level, _ in rated},
+        value=groups[0].off,
+        second=groups[0].second,
+        why=worst[2],
+        fitted=fitted,
+    )
+
+
+def _correlations(farthest: Correlation | None, *, fitted: bool) -> Use | None:
+    if farthest is None:
+        return None
+    level, why = rate(AMOUNTS["correlations"], farthest.off, second=farthest.second, fitted=fitted)
+    both = f"{' / '.join(farthest.columns)}: {farthest.value[1]:.2f} in place of {farthest.value[0]:.2f}"
+    return Use(
+        name="correlations",
+        use=USES["correlations"],
+        level=level,
+        why=why,
+        value=farthest.off,
+        second=farthest.second,
+        parts=() if level == GOOD else (both,),
+    )
+
+
+def _implausible(seen: Implausible | None, *, fitted: bool) -> Use | None:
+    if seen is None:
+        return None
+    level, why = rate(AMOUNTS["implausible"], seen.share, second=seen.second, fitted=fitted)
+    return Use(
+        name="implausible",
+        use=USES["implausible"],
+        level=level,
+        why=why,
+        value=seen.share,
+        second=seen.second,
+        parts=(f"{seen.rule}: make it a rule?",) if seen.rule and level != GOOD else (),
+    )
 
 
 def _threes(comparison: Comparison, seed: int) -> list[tuple[tuple[str, str, str], Scored]]:

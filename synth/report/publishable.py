@@ -6,13 +6,14 @@ here can be handed a real row: there is no parameter for one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Any
 
 import numpy as np
 
 from synth.evaluate.area_levels import AreaLevel
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
+from synth.evaluate.read_sample import values
 from synth.languages import Texts, _, prose
 from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
@@ -24,6 +25,7 @@ from synth.schema import grouping
 from synth.schema.table import Column, Schema
 
 MOST_BINS = 24  # bars of one chart; finer tables are gathered
+TINY = 1e-9  # ratio of variances: less is not told apart
 SHOWN = 60  # columns drawn
 SHOWN_CELLS = 30  # of a table of further statistics in sight at once
 HEADLINES = Texts(
@@ -77,6 +79,53 @@ class Publishable:
     larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
     named: Mapping[str, tuple[tuple[ComparedTable, ...], int]] = field(default_factory=dict)
     areas: Mapping[str, tuple[AreaLevel, ...]] = field(default_factory=dict)
+    averages: Mapping[str, "Average"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average:
+    """A number's synthetic ``mean`` and spread beside what a released table tells of the real ones.
+
+    ``off``, ``apart``: between what the mean, in standard deviations, and the logarithm of the spreads' ratio are off,
+    by the bins' widths and the noise; ``tail``: kurtosis of the synthetic values.
+    """
+
+    mean: float
+    off: tuple[float, float]
+    apart: tuple[float, float]
+    tail: float
+
+    @classmethod
+    def of(cls, table: NoisyTable, column: Column, positions: np.ndarray) -> "Average | None":
+        """By a released table of one column; None where nothing of it is a number, or nothing varies."""
+        (bins,) = table.bins
+        inside = (bins.groups >= 0) & (bins.starts < column.size)
+        ends = np.minimum(np.append(bins.starts[1:], column.cells), column.size) - 1
+        groups, first, last = bins.groups[inside], np.full(bins.size, column.size), np.full(bins.size, -1)
+        np.minimum.at(first, groups, bins.starts[inside])
+        np.maximum.at(last, groups, ends[inside])
+        known = last >= 0
+        counts, made = table.values[known], values(column, positions[positions < column.size])
+        rows = float(counts.sum())
+        if rows <= 0 or not len(made) or not made.std():
+            return None
+        mean, spread = float(made.mean()), float(made.std())
+        low, high = (values(column, p[known]) - mean for p in (first, last))
+        outer = np.maximum(low**2, high**2)
+        inner = np.where(low * high <= 0, 0.0, np.minimum(low**2, high**2))
+
+        def between(least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
+            noise = table.deviation * float(np.sqrt((((least + most) / 2) ** 2).sum())) / rows
+            return float(counts @ least) / rows - noise, float(counts @ most) / rows + noise
+
+        (a, b), squares = between(low, high), between(inner, outer)
+        c, d = (0.5 * log(max(s / spread**2, TINY)) for s in squares)
+        return cls(
+            mean=mean,
+            off=(max(a, -b, 0.0) / spread, max(abs(a), abs(b)) / spread),
+            apart=(max(c, -d, 0.0), max(abs(c), abs(d))),
+            tail=float((((made - mean) / spread) ** 4).mean()),
+        )
 
 
 def interval() -> str:
@@ -122,7 +171,15 @@ def gather(
         use: (tuple(every[frozenset(t)] for t in needed if frozenset(t) in every), len(needed))
         for use, needed in (() if schema is None else tables_of(schema))
     }
+    averages: dict[str, Average] = {}
+    facts = {} if schema is None else schema.columns
+    for t in (t for t in result if len(t.bins) == 1 and t.columns[0] in facts and facts[t.columns[0]].is_numeric):
+        name = t.columns[0]
+        found = Average.of(t, facts[name], synthetic[name])
+        if found is not None and (name not in averages or found.off[1] < averages[name].off[1]):
+            averages[name] = found
     return Publishable(
+        averages=averages,
         named=named,
         areas={} if schema is None else area_pages.of_releases(releases, synthetic, schema.columns, rows),
         rows=rows,

@@ -6,11 +6,24 @@ near one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.evaluate.rating import CARE, DISTANCES, NOT, Use, Uses, best_first, rate_between
+from synth.evaluate.rating import (
+    AMOUNTS,
+    CARE,
+    DISTANCES,
+    LEVELS,
+    NOT,
+    Use,
+    Uses,
+    best_first,
+    rate_between,
+    use_by_parts,
+)
 from synth.generators.marginals import misfit
 from synth.pipeline import retention
 from synth.report.publishable import ComparedTable, Publishable
@@ -19,7 +32,7 @@ NO_COUNTS = "no noisy counts of them were released to compare with"
 INDEPENDENT = "the method makes columns independent of each other"
 NONE_LEFT = "the method was measured to keep no relations between columns at such an epsilon"
 FILLED_IN = "no counts of them were released, the model fills them in"
-COLUMNS, PAIRS = "shares and averages of single columns", "tables and correlations of two columns"
+COLUMNS, PAIRS, AVERAGES = "shares of single columns", "tables of two columns", "averages and spreads of numbers"
 MORE = "relations of three and more columns"
 TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
 
@@ -38,6 +51,7 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
             [
                 *_named(publishable.named, "pairs", rows=publishable.rows, fitted=not unsure),
                 use("columns", COLUMNS, publishable.one_way.values(), rows=publishable.rows, fitted=not unsure),
+                _averages(publishable, fitted=not unsure),
                 use("pairs", PAIRS, publishable.two_way.values(), rows=publishable.rows, fitted=not unsure, lost=lost),
                 _unknown(
                     "triples",
@@ -49,6 +63,24 @@ def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
         ),
         unsure=unsure,
     )
+
+
+def _averages(publishable: Publishable, *, fitted: bool) -> Use | None:
+    """Means and spreads of numbers, each between its two ends: good where all of them are at the far one."""
+    if not publishable.averages or not publishable.rows:
+        return None
+    second = sqrt(4 / pi / publishable.rows)
+    rated = {}
+    for name, a in publishable.averages.items():
+        mean = rate_between(AMOUNTS["averages"], *a.off, second=second, fitted=fitted)
+        spread = rate_between(AMOUNTS["spreads"], *a.apart, second=second * sqrt(max(a.tail - 1, 0) / 4), fitted=fitted)
+        level, why = max(mean, spread, key=lambda r: LEVELS.index(r[0]))
+        rated[name] = level, why, f"its mean is off by {a.off[0]:.2f} to {a.off[1]:.2f} standard deviations"
+    worst = max(rated.values(), key=lambda r: LEVELS.index(r[0]))
+    farthest = max(a.off[1] for a in publishable.averages.values())
+    said = {n: r[::2] for n, r in rated.items()}
+    made = use_by_parts("averages", AVERAGES, said, value=farthest, second=second, why=worst[1], fitted=fitted)
+    return replace(made, at_most=True)
 
 
 Named = Mapping[str, tuple[Sequence[ComparedTable], int]]  # by use in words: its released tables, and how many it needs

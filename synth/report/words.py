@@ -52,8 +52,10 @@ def level(name: str) -> str:
 
 def reason(use: Use) -> str:
     """What decided, and what the verdict does not hold for."""
-    parts = [_named(part) for part in use.but]
-    return prose(use.why) + (_("; not for {parts}").format(parts=", ".join(parts)) if parts else "")
+    kinds = ((_("not for {parts}"), use.but), (_("with care for {parts}"), use.care))
+    lines = [said.format(parts=", ".join(map(_named, parts))) for said, parts in kinds if parts]
+    todo = [_("to do: {remedy}").format(remedy=prose(use.remedy))] if use.remedy else []
+    return "; ".join([prose(use.why), *lines, *map(prose, use.parts), *todo])
 
 
 def _named(part: str) -> str:

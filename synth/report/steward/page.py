@@ -99,7 +99,7 @@ def _parts(f: Figure) -> str:
 
 
 def _value(f: Figure, value: float | None) -> str:
-    return percent(value) if f.name.startswith(("one_way", "two_way", "worst_pair")) else figure(value)
+    return percent(value) if f.name.startswith(("one_way", "two_way", "worst_pair", "implausible")) else figure(value)
 
 
 def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
@@ -119,10 +119,7 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
         "chart": chart,
         "rows": rows,
         "rest": rows[len(shown.labels) :],
-        "numbers": [
-            (prose(name), *map(words.days, values))
-            for name, *values in column_numbers.lines(one.numbers, date=one.kind == "dates")
-        ],
+        "numbers": [(prose(name), *map(words.days, values)) for name, *values in column_numbers.lines(one.numbers)],
     }
 
 

@@ -1,6 +1,7 @@
 """One verdict: the rule says what a statistician would, and every page, file and command says what the rule does."""
 
 import json
+import shutil
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,9 +14,9 @@ import synth
 from synth.evaluate.rating import (
     CARE,
     DETECTION,
-    DISTANCES,
     GOOD,
     LEVELS,
+    LIMITS,
     NOT,
     WORSE,
     Limit,
@@ -36,7 +37,7 @@ def _rated(case):
         return ("-", "") if result is None else result
     if case["use"] == "detection":
         return rate(DETECTION, case["figure"], digits=2, fitted=fitted)
-    limit, second = DISTANCES[case["use"]], case["second"]
+    limit, second = LIMITS[case["use"]], case["second"]
     if "low" in case:
         return rate_between(limit, case["low"], case["figure"], second=second, fitted=fitted)
     return rate(limit, case["figure"], second=second, independent=case.get("independent"), fitted=fitted)
@@ -49,14 +50,14 @@ def test_the_verdict_is_a_statistician_s(case):
 
 def test_there_are_thirty_cases_and_each_use_has_some():
     assert len(CASES) >= 30
-    assert {c["use"] for c in CASES} == {*DISTANCES, "prediction", "detection"}
+    assert {c["use"] for c in CASES} == {*LIMITS, "prediction", "detection"}
     assert {c["verdict"] for c in CASES} == {*LEVELS, "-"}
 
 
-@pytest.mark.parametrize("name", DISTANCES)
+@pytest.mark.parametrize("name", LIMITS)
 def test_a_verdict_never_gets_better_as_the_figure_gets_worse_or_the_second_sample_better(name):
     levels = {
-        (v, s): LEVELS.index(rate(DISTANCES[name], v, second=s)[0])
+        (v, s): LEVELS.index(rate(LIMITS[name], v, second=s)[0])
         for v in np.linspace(0, 1, 101)
         for s in (0.0, 0.02, 0.1, 0.3, 1.0)
     }
@@ -66,7 +67,7 @@ def test_a_verdict_never_gets_better_as_the_figure_gets_worse_or_the_second_samp
     for v in np.linspace(0, 1, 101):
         ranks = [levels[v, s] for s in (1.0, 0.3, 0.1, 0.02, 0.0)]
         assert ranks == sorted(ranks)
-    assert rate(DISTANCES[name], 0.5, second=0.5)[0] == NOT, "no second sample makes a half of the rows good"
+    assert rate(LIMITS[name], 0.5, second=0.5)[0] == NOT, "no second sample makes a half of the rows good"
 
 
 def test_figures_that_are_shown_alike_are_rated_alike():
@@ -213,3 +214,19 @@ def test_related_tables_whose_children_are_anybody_s_are_not_to_be_used(tmp_path
     assert levels["opposed"] == (NOT, WORSE)
     assert levels["anybody"][0] == NOT
     assert levels["alike"][0] == GOOD
+
+
+@pytest.mark.parametrize(("column", "change"), [("age", lambda v: v + 15), ("age", lambda v: 50 + (v - 50) / 3)])
+def test_what_leaves_praises_no_average_that_the_released_counts_speak_against(made, tmp_path, column, change):
+    def average():
+        (use,) = (u for u in synth.app_api.released_verdict(release).uses if u.name == "averages")
+        return use
+
+    release = tmp_path / "release"
+    shutil.copytree(made / "release", release)
+    assert not any(column in part for part in average().but)
+    rows = pd.read_csv(release / "synthetic.csv", dtype=str, keep_default_na=False)
+    rows[column] = change(rows[column].astype(float)).clip(0, 99).round().astype(int)
+    rows.to_csv(release / "synthetic.csv", index=False)
+    assert average().level == NOT or any(column in part for part in average().but)
+    assert average().remedy
