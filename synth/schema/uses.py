@@ -205,10 +205,10 @@ def of_text(text: str) -> Use:
     >>> of_text("compare income and hours across sex").tables
     (('sex', 'income'), ('sex', 'hours'))
     """
-    line, weight = " ".join(text.split()), 1.0
-    if match := WEIGHT.search(line):
+    line, weight = " ".join(text[: 2 * MOST_TEXT].split()), 1.0
+    if len(text) <= MOST_TEXT and (match := WEIGHT.search(line)):
         line, weight = line[: match.start()], _number(match[1], text)
-    if not line or len(line) > MOST_TEXT:
+    if not line or len(text) > MOST_TEXT:
         raise InputError(f"use {shown(text)}: must be 1 to {MOST_TEXT} characters; {FORMS}")
     plain, names = without_quotes(line)
     try:

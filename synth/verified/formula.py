@@ -1,10 +1,15 @@
-"""Formulas as in R and statsmodels, by formulaic: taken apart into tables by position, so that no text runs on rows."""
+"""Formulas as in R and statsmodels, by formulaic: taken apart into tables by position, so that no text runs on rows.
+
+A formula is a program of a stranger's. Its terms are counted before they are expanded; each factor is calculated here,
+in floats; and formulaic, which settles contrasts and names, is given plain columns in the factors' place.
+"""
 
 import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -17,7 +22,9 @@ from synth.schema.table import Column, Schema
 formulaic, pd = Lazy("formulaic"), Lazy("pandas")
 
 MOST_TEXT, MOST_TERMS, MOST_COEFFICIENTS = 1000, 20, 60
+MOST_EXPANDED = 4096  # terms, each as often as it arises, that brackets and powers may expand to
 MOST_PARTS = 1 << 18  # parts of a column's range; a number of more values is read as the middle of its part
+LARGEST = 1e300  # of a written number
 FUNCTIONS: Mapping[str, Any] = {
     "log": np.log,
     "log1p": np.log1p,
@@ -112,28 +119,32 @@ def design(right: str, schema: Schema, *, place: str) -> Design:
     if re.search(FORBIDDEN, quoted.text):
         raise UsageError(f"{place}: powers up to 4, and neither braces, brackets, other quotes nor a dot; {FORMS}")
     try:
-        parsed = formulaic.Formula(quoted.text)
-        terms = list(parsed)
+        expanded = _expanded(formulaic.parser.DefaultFormulaParser().get_ast(quoted.text))
+        terms = list(formulaic.Formula(quoted.text)) if expanded <= MOST_EXPANDED else []
         texts = dict.fromkeys(str(f.expr) for t in terms for f in t.factors if str(f.expr) not in ("1", "0"))
     except Exception:  # formulaic's own kinds of errors are many; the text is the researcher's
         raise UsageError(f"{place}: is no formula; {FORMS}") from None
+    if expanded > MOST_EXPANDED:
+        raise UsageError(f"{place}: brackets and powers expand to more than {MOST_EXPANDED:,} terms; leave some out")
     if not terms or len(terms) > MOST_TERMS + 1:
         raise UsageError(f"{place}: has {len(terms)} terms, and 1 to {MOST_TERMS} are possible; leave some out")
     known = {text: _Factor.of(text, schema, quoted, place=place) for text in texts}
+    names_of = {text: f"factor_{i}_" for i, text in enumerate(known)}
     try:
-        probe = pd.DataFrame(_probe(known.values()))
-        made = formulaic.model_matrix(parsed, probe, context=dict(FUNCTIONS), na_action="ignore")
-        structure = made.model_spec.structure
+        probe = pd.DataFrame({names_of[text]: f.probe for text, f in known.items()}, index=[0])
+        structure = formulaic.model_matrix(_plain(terms, names_of), probe, na_action="ignore").model_spec.structure
     except Exception:  # public values alone: it tells nothing of a row
         raise UsageError(f"{place}: cannot be made into a table of numbers; {FORMS}") from None
     names, made_of = [], []
     blocks = {text: f.block for text, f in known.items()}
-    order = list(blocks)
+    order = {name: (i, known[text]) for i, (text, name) in enumerate(names_of.items())}
     for part in structure:
         for scoped in part.scoped_terms:
-            choices = [_columns(known[f.factor.expr], order.index(f.factor.expr), f.reduced) for f in scoped.factors]
+            choices = [_columns(*order[f.factor.expr], f.reduced) for f in scoped.factors]
             made_of += [tuple(reversed(pick)) for pick in product(*reversed(choices))]
-        names += [quoted.written(c) for c in part.columns]
+        for column in part.columns:
+            texts_back = re.sub(r"factor_(\d+)_", lambda m: list(known)[int(m[1])], column)
+            names.append(quoted.written(texts_back))
     if len(names) != len(made_of) or len(names) > MOST_COEFFICIENTS:
         raise UsageError(f"{place}: has {len(names)} coefficients, at most {MOST_COEFFICIENTS} are possible")
     return Design(
@@ -142,6 +153,31 @@ def design(right: str, schema: Schema, *, place: str) -> Design:
         terms=tuple(made_of),
         present=tuple(f.present for f in known.values()),
     )
+
+
+def _expanded(node: Any) -> float:
+    """At most how many terms a tree of formulaic's makes, each as often as it arises; infinite for other operators."""
+    if not hasattr(node, "args"):
+        return 1
+    sizes = [_expanded(part) for part in node.args]
+    match node.operator.symbol, sizes:
+        case "+" | "-", _:
+            return sum(sizes)
+        case "*" | "/" | "in" | ":", (left, right):
+            return left + right + left * right
+        case "**" | "^", (size, _) if str(node.args[1]) in "1234":
+            return size ** int(str(node.args[1]))
+    return inf
+
+
+def _plain(terms: list[Any], names: Mapping[str, str]) -> Any:
+    """The formula of these terms with a column in the place of each factor's text."""
+    kinds = formulaic.parser.types
+
+    def factor(text: str) -> Any:
+        return kinds.Factor(names.get(text, text), eval_method="lookup" if text in names else "literal")
+
+    return formulaic.Formula([kinds.Term([factor(str(f.expr)) for f in t.factors]) for t in terms])
 
 
 def outcome(left: str, schema: Schema, positive: str | None, *, place: str) -> tuple[Block, Block]:
@@ -165,20 +201,24 @@ def outcome(left: str, schema: Schema, positive: str | None, *, place: str) -> t
     return factor.block, factor.present
 
 
-def _columns(factor: "_Factor", index: int, reduced: bool) -> list[tuple[int, int]]:
+def _columns(index: int, factor: "_Factor", reduced: bool) -> list[tuple[int, int]]:
     wide = factor.block.width
     return [(index, j) for j in range(1 if reduced and factor.levels else 0, wide)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Factor:
-    """One factor: its name in the formula, its column, its numbers by position; ``levels`` of categories."""
+    """One factor: its column, its numbers by position; ``levels`` of categories."""
 
-    name: str
     column: str
     block: Block
     present: Block
     levels: tuple[str, ...] = ()
+
+    @property
+    def probe(self) -> Any:
+        """A made-up value, by which formulaic settles names and contrasts."""
+        return pd.Categorical([self.levels[0]], categories=self.levels) if self.levels else 1.5
 
     @classmethod
     def of(cls, text: str, schema: Schema, quoted: _Quoted, *, place: str) -> "_Factor":
@@ -190,16 +230,16 @@ class _Factor:
         key, name = held[0], quoted.column(held[0])
         column = schema.columns[name]
         if text == f"C({key})" or (text == key and not column.is_numeric):
-            return cls._of_categories(key, name, column, place=f"{place}: {released}")
+            return cls._of_categories(name, column, place=f"{place}: {released}")
         if not column.is_numeric or column.type == "datetime" or "C(" in text:
             raise UsageError(f"{place}: {released}: {name} is {column.type}; only numbers are calculated with")
         with np.errstate(all="ignore"):
             values = np.asarray(_value(tree.body, _values(name, column)), dtype=float)
         block, present = _tables(name, column, np.broadcast_to(values, (len(_values(name, column)),))[:, None])
-        return cls(name=key, column=name, block=block, present=present)
+        return cls(column=name, block=block, present=present)
 
     @classmethod
-    def _of_categories(cls, key: str, name: str, column: Column, *, place: str) -> "_Factor":
+    def _of_categories(cls, name: str, column: Column, *, place: str) -> "_Factor":
         if column.size > MOST_COEFFICIENTS + 1 or column.type == "datetime":
             raise UsageError(f"{place}: {name} has {column.size} values, at most {MOST_COEFFICIENTS + 1} are possible")
         texts = list(column.categories or ())
@@ -210,7 +250,7 @@ class _Factor:
         except ValueError:
             order = sorted(range(len(texts)), key=lambda i: texts[i])
         block, present = _tables(name, column, np.eye(len(texts))[:, order])
-        return cls(name=key, column=name, block=block, present=present, levels=tuple(texts[i] for i in order))
+        return cls(column=name, block=block, present=present, levels=tuple(texts[i] for i in order))
 
 
 def _parsed(text: str, message: str, *, place: str) -> ast.Expression:
@@ -231,7 +271,7 @@ def _permitted(node: ast.AST) -> bool:
             known = isinstance(node.func, ast.Name) and node.func.id in (*FUNCTIONS, "C")
             return known and len(node.args) == 1 and not node.keywords
         case ast.Constant():
-            return type(node.value) in (int, float)
+            return type(node.value) in (int, float) and -LARGEST < node.value < LARGEST  # type: ignore[operator]
         case ast.Compare():
             return len(node.ops) == 1
         case _:
@@ -294,15 +334,3 @@ def _tables(name: str, column: Column, values: np.ndarray) -> tuple[Block, Block
     there = np.isfinite(values).all(axis=1)
     numbers = np.where(there[:, None], values, 0.0)
     return Block(bins=bins, table=numbers), Block(bins=bins, table=there.astype(float)[:, None])
-
-
-def _probe(factors: Any) -> dict[str, Any]:
-    """A few made-up values for each column, by which formulaic settles names and contrasts."""
-    result: dict[str, Any] = {}
-    for factor in factors:
-        levels = factor.levels
-        if levels:
-            result[factor.name] = pd.Categorical([levels[0]], categories=levels)
-        elif factor.name not in result:
-            result[factor.name] = [1.5]
-    return result
