@@ -167,11 +167,11 @@ def listed(source: str) -> list[str]:
 def fetched(source: str | None, table: str, out: str, schema: str) -> None:
     """``app_api.databases.fetch`` of a description's columns; of related tables of each, into a folder."""
     facts = app_api.parse_schema(json.loads(Path(schema).read_text(encoding="utf-8")))
-    if isinstance(facts, app_api.Dataset):
+    if facts.several:
         for name, one in facts.tables.items():
             app_api.databases.fetch(source, name, str(Path(out) / f"{name}.parquet"), columns=list(one.columns))
         return
-    app_api.databases.fetch(source, table, out, columns=list(facts.columns))
+    app_api.databases.fetch(source, table, out, columns=list(facts.all_columns))
 
 
 def decided(counts: str, releases: list[str]) -> list[float]:
@@ -195,11 +195,10 @@ def charged_before(table: str | None, text: str, person: str, **asked: Any) -> l
 def rough_rows(table: str, text: str, source: str | None) -> int:
     """``app_api.rough_rows``; of several tables, of the root."""
     facts = app_api.parse_schema(json.loads(text))
-    if isinstance(facts, app_api.Dataset) and source is not None:
-        return app_api.rough_rows(facts.root, schema=facts.tables[facts.root], source=source)
-    if isinstance(facts, app_api.Dataset):
-        return app_api.rough_rows(app_api.tables_in(Path(table))[facts.root], schema=facts.tables[facts.root])
-    return app_api.rough_rows(table, schema=facts, source=source)
+    place: str | Path = table
+    if facts.several:
+        place = facts.root if source is not None else app_api.tables_in(Path(table))[facts.root]
+    return app_api.rough_rows(place, schema=facts.tables[facts.root], source=source)
 
 
 def standing(release: str, real: str | None = None) -> dict[str, int]:

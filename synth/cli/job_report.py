@@ -72,17 +72,15 @@ def _real(request: "ReportRequest") -> Path:
 def _real_tables(request: "ReportRequest") -> str | Path:
     """The real tables as a folder, or as one file where persons keep their rows; of a database's a copy, as above."""
     from synth.release.folder import load_release
-    from synth.schema.dataset import Dataset
     from synth.sources import named_databases
     from synth.sources.engines import scratch
 
     if not request.source:
         return request.table
     schema = load_release(request.release, tree=True).schema
-    tables = schema.written if isinstance(schema, Dataset) else {}
-    if not getattr(schema, "several", False):
+    if not schema.several:
         return _real(request)
-    for name, one in tables.items():
+    for name, one in schema.written.items():
         named_databases.fetch(request.source, name, scratch.folder() / f"{name}.parquet", columns=list(one.columns))
     return scratch.folder()
 

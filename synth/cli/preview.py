@@ -46,7 +46,6 @@ def preview(
     from synth.report.preview import preview as previewed
     from synth.report.words import written
     from synth.schema import dataset as schemas
-    from synth.schema.table import Schema
 
     facts, why = schemas.load_any(schema), one_or_each(prior_reason)
     with written(language):
@@ -63,8 +62,7 @@ def preview(
             options=parse_options(option or []),
             seed=seed,
         )
-    assert isinstance(facts, Schema)  # what else there is was refused
-    looks = look(prior or (), schema=facts, prior_reason=why, relation=relation)
+    looks = look(prior or (), schema=facts.tables[facts.root], prior_reason=why, relation=relation)
     if as_json:
         say({**result.plain(), "priors": [one.plain() for one in looks]})
         return

@@ -228,7 +228,7 @@ def schema_learn(
     Of a folder of tables, or a whole database, those of all tables together.
     """
     from synth.pipeline import run as pipeline
-    from synth.schema.dataset import Dataset, load_any
+    from synth.schema.dataset import load_any
 
     check_writable(out)  # before anything is spent
     if table is None and source is None:
@@ -250,8 +250,7 @@ def schema_learn(
         audience=audience(),
     )
     write_text(out, facts.to_json())
-    columns = facts.all_columns if isinstance(facts, Dataset) else facts.columns
-    learnt = [n for n, c in columns.items() if c.source == "private"]
+    learnt = [n for n, c in facts.all_columns.items() if c.source == "private"]
     if as_json:
         say({"epsilon_spent": epsilon, "delta": delta, "learnt": learnt, "paths": {"schema": str(out)}})
     else:

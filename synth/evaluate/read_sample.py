@@ -4,24 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from synth.schema import codec
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Column, Schema
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import from_frame
-from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import places, text_columns
+from synth.sources.related_tables import places
 from synth.sources.related_tables import read as read_table
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
-from synth.sources.table_source import place_of
 
 TABLE = "synthetic.csv"  # of a release of one table
 
@@ -120,24 +116,16 @@ def forest(
     Errors: InputError, UsageError. Privacy: reads rows, exact: for the steward alone, never released.
     """
     draws = Seeded(np.random.default_rng(seed))
-    if isinstance(schema, PersonsTable):
-        return _persons(tables, schema, draws)
+    if schema.one_table and isinstance(tables, str | Path) and (Path(tables) / TABLE).is_file():
+        tables, synthetic = Path(tables) / TABLE, True  # a release
     opened = {
         name: read_table(
-            where if synthetic else where.under(schema.tables[name]),
-            schema.tables[name],
-            text_columns(schema, name),
+            where if synthetic else where.under(schema.written[name]),
+            schema.written[name],
+            schema.texts(name),
             draws,
             key=b"",
         ).rows
         for name, where in places(tables, schema).items()
     }
-    return link(schema, opened, draws)
-
-
-def _persons(table: Any, schema: PersonsTable, draws: Seeded) -> Forest:
-    """One table as persons and their rows; a folder is that of a release, whose table is written in the plain way."""
-    written = isinstance(table, str | Path) and (Path(table) / TABLE).is_file()
-    place = place_of(Path(table) / TABLE if written else table)
-    place = place if written else place.under(schema.flat)
-    return link(schema, persons_and_rows(read_table(place, schema.flat, schema.texts, draws, key=b"").rows), draws)
+    return link(schema, {t: opened[schema.file_of(t)] for t in schema.tables}, draws)

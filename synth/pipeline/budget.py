@@ -85,8 +85,8 @@ def setting(schema: Schema | Dataset, grant: Grant, *, public_rows: int | None) 
     """What a generator may know of a run that may spend ``grant``."""
     before = derived_epsilon(grant.mu_elsewhere, grant.left_delta)
     return Setting(
-        schema=schema.as_measured(schema.root) if isinstance(schema, Dataset) else schema,
-        tree=schema if isinstance(schema, Dataset) else None,
+        schema=schema.as_measured(schema.root),
+        tree=schema.tree,
         workload=workload(schema),
         mu=grant.mu,
         sensitivity=counts.sensitivity(grant.adjacency),

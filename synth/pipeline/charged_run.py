@@ -37,7 +37,7 @@ from synth.release.card import areas
 from synth.release.card.card import card, together
 from synth.release.card.priors import earlier
 from synth.release.card.statements import complete
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
 
 
@@ -88,14 +88,13 @@ class ChargedRun:
         """All questions of the generator, asked and answered; the session is closed afterwards."""
         session = self._session(1 - self.plan.learn_share, self._rows, failures=False)
         session.open()
-        public = session.public_rows() if isinstance(self.schema, Schema) else None
+        public = session.public_rows() if self.schema.tree is None else None
         circumstances = setting(self.schema, session.grant, public_rows=public)
         self.reporter.stage("measure")
         self.priors = encoded(self.plan.priors, self.schema)
         asked = replace(circumstances, priors=self.priors)
         releases = self.plan.questions.measure(Run(session.ask, asked, self.reporter.progress))
-        if isinstance(self.schema, Schema):
-            self.given = session.public_values(self.schema.public_columns)
+        self.given = session.public_values(self.schema.public_columns)
         session.close()
         return releases, circumstances
 
@@ -161,7 +160,7 @@ class ChargedRun:
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
         about |= areas.on_card(self.schema)
-        about |= on_card(self.schema) if isinstance(self.schema, Schema) else {}
+        about |= on_card(self.schema)
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
         about = about if before is None else together(about, before)
@@ -203,8 +202,8 @@ class ChargedRun:
                 self._tell()
 
     def _rows(self) -> Mapping[str, Any]:
-        reader = self._reader()
-        return reader.trees(self.schema) if isinstance(self.schema, Dataset) else reader.measured(self.schema)
+        reader, tree = self._reader(), self.schema.tree
+        return reader.measured(self.schema.tables[ONE]) if tree is None else reader.trees(tree)
 
     def _wide_rows(self) -> Mapping[str, Any]:
         return self._reader().wide(self.schema)

@@ -16,11 +16,12 @@ from synth.generators.totals.agree import agree
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.enforcement import Rules
 from synth.schema.intervals import Intervals
+from synth.schema.table import Schema
 from synth.schema.totals_checks import stated
 from synth.schema.totals_places import PublishedTotals
 
 
-def of_children(schema: Dataset) -> dict[str, PublishedTotals]:
+def of_children(schema: Schema | Dataset) -> dict[str, PublishedTotals]:
     """The totals of each table below the root. Errors: InputError by the table's name.
 
     Privacy: public only.
@@ -36,7 +37,7 @@ def of_children(schema: Dataset) -> dict[str, PublishedTotals]:
     return {n: t for n, t in out.items() if t is not None}
 
 
-def problems(schema: Dataset, roots: PublishedTotals | None) -> Iterator[str]:
+def problems(schema: Schema | Dataset, roots: PublishedTotals | None) -> Iterator[str]:
     """A sentence for each table whose totals cannot be promised before the spend.
 
     Privacy: public only.

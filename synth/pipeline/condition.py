@@ -1,42 +1,43 @@
 """The positions that a condition on columns allows."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from synth.errors import UsageError, meant
-from synth.pipeline.related_condition import split
 from synth.schema import areas, codec
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 
 
-def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, Any]:
-    """The positions that a condition allows, by column, of related tables by table and column. Errors: UsageError.
+def allowed_by(schema: Schema | Dataset, where: Mapping[str, str]) -> dict[str, dict[str, np.ndarray]]:
+    """The positions that a condition allows, by table and column; none for an empty one. Errors: UsageError.
+
+    Of several tables columns are written TABLE.COLUMN.
 
     Privacy: public only.
     """
-    if isinstance(schema, PersonsTable):
-        positions = allowed_by(schema.flat, where)
-        return {t: a for t in schema.tables if (a := {n: p for n, p in positions.items() if schema.table_of(n) == t})}
-    if isinstance(schema, Dataset):
-        return {t: allowed_by(schema.tables[t], columns) for t, columns in split(schema, where).items()}
-    out: dict[str, np.ndarray] = {}
+    out: dict[str, dict[str, np.ndarray]] = {}
+    stated = schema.stated
     for name, wanted in where.items():
-        own, places = areas.as_lowest(schema.columns, name, _allowed(schema, name, wanted))
-        out[own] = places if own not in out else np.intersect1d(out[own], places)
-        if not len(out[own]):
+        table, column = stated.find(name)
+        if table not in stated.tables:
+            raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(stated.tables)}")
+        facts, of = stated.tables[table], table if stated.several else "the model"
+        lowest, places = areas.as_lowest(facts.columns, column, _allowed(facts, column, name, wanted, of=of))
+        at, own = schema.find(stated.name_of(table, lowest))
+        known = out.setdefault(at, {})
+        known[own] = places if own not in known else np.intersect1d(known[own], places)
+        if not len(known[own]):
             raise UsageError(f"`where={name}={wanted}`: no area of {own} meets all conditions; leave one out")
     return out
 
 
-def _allowed(schema: Schema, name: str, wanted: str) -> np.ndarray:
-    if name not in schema.measured() and name not in areas.above(schema.columns):
-        columns = meant(name, schema.measured())
-        raise UsageError(f"`where={name}={wanted}`: {name} is not a measured column of the model; {columns}")
+def _allowed(schema: Schema, column: str, name: str, wanted: str, *, of: str) -> np.ndarray:
+    if column not in schema.measured() and column not in areas.above(schema.columns):
+        columns = meant(column, schema.measured())
+        raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {of}; {columns}")
     try:
-        return codec.places_of(schema.columns[name], wanted)
+        return codec.places_of(schema.columns[column], wanted)
     except ValueError as error:
         raise UsageError(f"`where={name}={wanted}`: {error}") from None

@@ -16,7 +16,6 @@ from synth.pipeline.totals import Agreeing, totals_of
 from synth.schema import codec, key_pattern
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.enforcement import Rules
-from synth.schema.persons import PERSONS, ROWS, PersonsTable
 from synth.schema.table import Schema
 from synth.sources.rows.spill import Spill
 
@@ -33,11 +32,11 @@ def rows_at_a_time(schema: Schema) -> int:
 class Drawn:
     """A table of ``num_rows`` rows from a model, told once: as ``blocks`` or as a ``whole``.
 
-    ``where``: by column the positions allowed. ``kept``: for each constraint the share of rows drawn so far that keep
-    it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as many rows
-    as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that is not so.
-    ``given``: public columns (num_rows,), which the rows have in their order. ``block``: rows drawn at a time
-    (``rows_at_a_time``); ``piece``: of these as text.
+    ``where``: by table and column the positions allowed. ``kept``: for each constraint the share of rows drawn so far
+    that keep it; the list is filled in place. ``first``: the number that identifiers begin with. A whole table of as
+    many rows as the schema's totals state agrees with them, and is held whole; ``cells_off``: of them, None where that
+    is not so. ``given``: public columns (num_rows,), which the rows have in their order. ``block``: rows drawn at a
+    time (``rows_at_a_time``); ``piece``: of these as text.
     """
 
     def __init__(
@@ -47,14 +46,14 @@ class Drawn:
         num_rows: int,
         *,
         rng: np.random.Generator,
-        where: Mapping[str, np.ndarray] | None = None,
+        where: Condition | None = None,
         first: int = 1,
         given: Mapping[str, np.ndarray] | None = None,
         block: int | None = None,
         piece: int = PIECE,
     ) -> None:
         self._given = Given(model=model, given=given) if given and isinstance(model, Product) else None
-        self._model, self._schema, self._rng, self._where = model, schema, rng, where
+        self._model, self._schema, self._rng, self._where = model, schema, rng, (where or {}).get(ONE)
         self.num_rows = {ONE: num_rows}
         self._first, self._piece = first, piece
         self._block = block or rows_at_a_time(schema)
@@ -108,7 +107,8 @@ class Drawn:
 class DrawnTables:
     """Related tables of ``num_roots`` roots, drawn when made; ``where``: positions allowed, by table and column.
 
-    As many roots as the root's totals state agree with them; ``cells_off``: as of a single table.
+    As many roots as the root's totals state agree with them; ``cells_off``: as of a single table. Of one table whose
+    persons keep their rows a root is a person, who has a row, and one value in all of them in each column of his own.
 
     **Guarantee**: every child's key is that of a row of its parent, whose number of children is within its bound.
     """
@@ -134,7 +134,7 @@ class DrawnTables:
         }
         parents: dict[str, list[np.ndarray]] = {n: [] for n in self.schema.tables}
         done = dict.fromkeys(self.schema.tables, 0)
-        drawing = Drawing(model, where or {}, rules=rules)
+        drawing = Drawing(model, with_rows(self.schema, where or {}), rules=rules)
         below = 0
         for block in drawing.blocks(num_roots, rng=rng):
             if met is not None:
@@ -146,22 +146,35 @@ class DrawnTables:
                 parents[name].append(rows.parent + (before[key.parent] if key is not None else 0))
                 self._spools[name].append({c: rows.positions[c] for c in self._drawn[name].columns})
                 done[name] += rows.num_rows
-        self.num_rows = done
+        self._bases = {self.schema.file_of(n): n for n in self.schema.downwards}  # of tables in a file the lowest
+        self.num_rows = {file: done[self._bases[file]] for file in self.schema.written}
         self._parents = {n: np.concatenate(p) if p else np.zeros(0, dtype=np.int64) for n, p in parents.items()}
-        self.retained: list[dict[str, Any]] = [{"table": n, **k} for n, r in rules.items() for k in r.retained]
+        self.retained: list[dict[str, Any]] = [
+            {**({"table": n} if self.schema.several else {}), **k} for n, r in rules.items() for k in r.retained
+        ]
         self.retained += drawing.across.retained
         self.cells_off: int | None = None if met is None else rules[self.schema.root].off + below
 
-    def blocks(self, table: str) -> Iterator[dict[str, pa.Array]]:
-        """One table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
-        reported, start = self._drawn[table], 0
+    def blocks(self, file: str) -> Iterator[dict[str, pa.Array]]:
+        """One file's table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
+        table, start = self._bases[file], 0
+        reported = self._drawn[table]
+        above = [t for t in self.schema.upwards(table)[1:] if self.schema.file_of(t) == file]
+        held = {
+            t: {n: self._spools[t][n].astype(np.min_scalar_type(c.cells)) for n, c in self._drawn[t].columns.items()}
+            for t in above
+        }
         batches = (
-            self._spools[table].batches(reported.columns, PIECE) if self.num_rows[table] else iter([_empty(reported)])
+            self._spools[table].batches(reported.columns, PIECE) if self.num_rows[file] else iter([_empty(reported)])
         )
         for positions in batches:
             size = len(next(iter(positions.values())))
-            texts = codec.decode(positions, self.schema.tables[table], num_rows=size, first=start + 1)
             rows = np.arange(start, start + size)
+            whole, at, below = dict(positions), rows, table
+            for one in above:
+                at, below = self._parents[below][at], one
+                whole |= {n: p[at] for n, p in held[one].items()}
+            texts = codec.decode(whole, self.schema.written[file], num_rows=size, first=start + 1)
             for column in self.schema.key_columns(table):
                 texts[column] = self._keys(table, column, rows)
             yield texts
@@ -176,45 +189,17 @@ class DrawnTables:
         return self._keys(key.parent, above, self._parents[table][rows])
 
 
-class DrawnPersons(DrawnTables):
-    """One table of ``num_persons`` persons with their rows, which follow each other; drawn when made.
-
-    ``where``: as of ``DrawnTables``. **Guarantee**: a person has from one row to as many as are kept of one, and one
-    value in all of them in each column that is a person's own.
-    """
-
-    def __init__(
-        self,
-        model: NestedMixture,
-        num_persons: int,
-        *,
-        rng: np.random.Generator,
-        where: Condition | None = None,
-    ) -> None:
-        super().__init__(model, num_persons, rng=rng, where=with_rows(model.schema, where or {}))
-        assert isinstance(self.schema, PersonsTable)
-        self._flat, self._own = self.schema.flat, self._drawn[PERSONS].columns
-        self.num_rows = {ONE: self.num_rows[ROWS]}
-        self.retained = [{n: v for n, v in k.items() if n != "table"} for k in self.retained]
-
-    def blocks(self, table: str = ONE) -> Iterator[dict[str, pa.Array]]:  # noqa: ARG002 (as of several tables)
-        """The table as text columns in schema order, at most ``PIECE`` rows at a time; one piece at least."""
-        above = {n: self._spools[PERSONS][n].astype(np.min_scalar_type(c.cells)) for n, c in self._own.items()}
-        person, start = str(self._flat.person), 0
-        for positions in self._spools[ROWS].batches(self._drawn[ROWS].columns, PIECE):
-            size = len(next(iter(positions.values())))
-            owner = self._parents[ROWS][start : start + size]
-            whole = {**positions, **{n: p[owner] for n, p in above.items()}}
-            texts = codec.decode(whole, self._flat, num_rows=size, first=start + 1)
-            yield {**texts, person: key_pattern.write(self._flat.columns[person].pattern, owner + 1)}
-            start += size
-
-
 def with_rows(schema: Dataset, where: Condition) -> Condition:
-    """The condition on persons who have a row: noise alone leaves the model some without. Privacy: public only."""
-    number = number_of(ROWS)
-    least = np.arange(1, schema.as_measured(PERSONS).columns[number].size)
-    return {**where, PERSONS: {**where.get(PERSONS, {}), number: least}}
+    """The condition, of one table on persons who have a row: noise alone leaves the model some without.
+
+    Privacy: public only.
+    """
+    out = dict(where)
+    for key in schema.keys if schema.one_table else ():
+        number = number_of(key.child)
+        least = np.arange(1, schema.as_measured(key.parent).columns[number].size)
+        out[key.parent] = {**out.get(key.parent, {}), number: least}
+    return out
 
 
 def _drawn(schema: Schema) -> Schema:
@@ -238,15 +223,13 @@ def drawn(
     where: Mapping[str, Any] | None = None,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> Drawn | DrawnTables:
-    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by column or by table.
+    """``num_rows`` rows of a table, or trees of related ones; ``where``: positions allowed, by table and column.
 
     ``given``: of a single table, columns that its rows have in their order.
     """
-    if isinstance(schema, PersonsTable):
-        return DrawnPersons(model, num_rows, rng=rng, where=where)
-    if isinstance(schema, Dataset):
+    if schema.tree is not None:
         return DrawnTables(model, num_rows, rng=rng, where=where)
-    return Drawn(model, schema, num_rows, rng=rng, where=where, given=given)
+    return Drawn(model, schema.tables[ONE], num_rows, rng=rng, where=where, given=given)
 
 
 def whole(blocks: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.Array]:

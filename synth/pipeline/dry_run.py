@@ -33,7 +33,7 @@ from synth.privacy.relation import relation_named
 from synth.schema import codec, persons
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.persons import PersonsTable, taken
+from synth.schema.persons import taken
 from synth.schema.table import Schema
 from synth.sources.table_source import place_of
 
@@ -146,9 +146,9 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
     """A checked plan on made-up rows, with a ledger of its own. Errors: UsageError, InputError."""
     link = relation_named(request.relation)
     adjacency = adjacency_of(schema, link)
-    for table in Dataset.of(schema).tables.values():
+    for table in schema.tables.values():
         Rules(table)
-    generator = generator_named(request.method, link, request.options, tree=isinstance(schema, Dataset))
+    generator = generator_named(request.method, link, request.options, tree=schema.tree is not None)
     generator = generator.quick() if isinstance(generator, Nested) else generator
     if request.delta == 0:
         check_pure(generator)
@@ -168,10 +168,10 @@ def _plan(schema: Schema | Dataset, rows: int, request: RunRequest, folder: Path
 
 def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
     """Rows drawn evenly and independently from what the schema allows, as text, by table."""
-    if isinstance(schema, Schema):
-        return {ONE: _frame(schema, rows)}
+    if schema.tree is None:
+        return {ONE: _frame(schema.tables[ONE], rows)}
     result: dict[str, pd.DataFrame] = {}
-    forest = made_up(schema, most_roots(schema, rows))
+    forest = made_up(schema.tree, most_roots(schema.tree, rows))
     for name in schema.downwards:
         branch, own, key = forest[name], schema.tables[name], schema.key_above(name)
         many = len(branch.parent)
@@ -181,8 +181,8 @@ def _frames(schema: Schema | Dataset, rows: int) -> dict[str, pd.DataFrame]:
             result[name][column] = [str(i) for i in range(many)]
         for column, above in zip(key.columns, key.referred, strict=True) if key is not None else ():
             result[name][column] = result[key.parent][above].to_numpy()[branch.parent]  # type: ignore[union-attr]
-    if isinstance(schema, PersonsTable):
-        return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.person)}
+    if schema.one_table:
+        return {ONE: result[persons.ROWS].merge(result[persons.PERSONS], on=schema.privacy_unit[0])}
     return result
 
 

@@ -21,7 +21,7 @@ from synth.pipeline.totals import on_card, totals_of
 from synth.questions import Release
 from synth.release import folder
 from synth.release.card.statements import complete
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE
 from synth.sources.formats.text_table import Table
 
 networks = Lazy("synth.numeric.networks")  # and with it torch
@@ -103,7 +103,7 @@ def fit_and_sample(
     stated = None if totals is None else totals.num_rows
     num_rows = num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
-    tables, results = Dataset.of(schema).written, drawn(model, schema, num_rows, rng=rng, given=given)
+    tables, results = schema.written, drawn(model, schema, num_rows, rng=rng, given=given)
     short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
     held = held or getattr(results, "cells_off", None) is not None  # such a table is held whole
     texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}

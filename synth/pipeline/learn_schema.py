@@ -7,7 +7,6 @@ nothing: up to 2^31 either side of zero (2^51 for whole numbers), dates from 180
 
 from collections.abc import Callable, Mapping
 from math import inf, nextafter, sqrt
-from typing import cast
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from synth.mechanisms import values as stability
 from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Question, Release, Values, ValuesRelease
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable, as_tables
 from synth.schema.table import CATEGORICAL, Column, Learnt, Schema
 
 Ask = Callable[[Question], Release]
@@ -32,11 +30,8 @@ WIDE = {
 
 def lacking(schema: Schema | Dataset) -> list[str]:
     """The columns whose facts the schema does not state, and which can be learnt; of related tables TABLE.COLUMN."""
-    if isinstance(schema, PersonsTable):
-        return lacking(schema.flat)
-    if isinstance(schema, Dataset):
-        return [f"{t}.{n}" for t, table in schema.tables.items() for n in lacking(table)]
-    return [n for n, c in schema.measured().items() if is_bare(c)]
+    own = schema.stated
+    return [own.name_of(t, n) for t, s in own.tables.items() for n, c in s.measured().items() if is_bare(c)]
 
 
 def is_bare(column: Column) -> bool:
@@ -76,19 +71,19 @@ def fineness(column: Column, places: np.ndarray) -> np.ndarray:
 
 def completed(schema: Schema | Dataset, facts: Mapping[str, Column]) -> Schema | Dataset:
     """The schema with these columns in place of its own, by the names of ``lacking``."""
-    if isinstance(schema, PersonsTable):
-        return as_tables(cast("Schema", completed(schema.flat, facts)))
-    if isinstance(schema, Dataset):
-        own = {t: {n: c for n in s.columns if (c := facts.get(f"{t}.{n}"))} for t, s in schema.tables.items()}
-        return schema.model_copy(update={"tables": {t: completed(s, own[t]) for t, s in schema.tables.items()}})
-    return schema.model_copy(update={"columns": {**schema.columns, **facts}})
+
+    def own(stated: Schema | Dataset) -> Schema | Dataset:
+        columns = {
+            t: {n: facts.get(stated.name_of(t, n), c) for n, c in s.columns.items()} for t, s in stated.tables.items()
+        }
+        return stated.with_tables({t: s.model_copy(update={"columns": columns[t]}) for t, s in stated.tables.items()})
+
+    return schema.changed(own)
 
 
 def priced(schema: Schema | Dataset, price: Learnt) -> Schema | Dataset:
     """The schema with what learning it cost."""
-    if isinstance(schema, PersonsTable):
-        return as_tables(schema.flat.model_copy(update={"learnt": price}))
-    return schema.model_copy(update={"learnt": price})
+    return schema.changed(lambda stated: stated.model_copy(update={"learnt": price}))
 
 
 def learn(
@@ -101,8 +96,7 @@ def learn(
     names = lacking(schema)
     if not names:
         return schema
-    every = schema.all_columns if isinstance(schema, Dataset) else schema.columns
-    asked = Schema(columns={n: every[n] for n in names})
+    asked = Schema(columns={n: schema.all_columns[n] for n in names})
     return completed(schema, _learnt(ask, asked, adjacency, mu=mu, failure_delta=failure_delta))
 
 

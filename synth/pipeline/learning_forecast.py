@@ -38,8 +38,7 @@ def rehearsed(
     own, mu = rehearsal.share(grant, share, failures=True, alone=False), grant.mu * sqrt(share)
     result, events = rehearsal.learning(questions, schema, own, mu)
     names = lacking(schema)
-    every = schema.all_columns if isinstance(schema, Dataset) else schema.columns
-    words = sum(every[n].type in CATEGORICAL for n in names)
+    words = sum(schema.all_columns[n].type in CATEGORICAL for n in names)
     sigma = noise_of(len(names), grant.adjacency, mu=mu)
     part = {"sigma": sigma, "failure_delta": grant.failure_delta / max(words, 1)}
     said = LearningForecast(

@@ -14,9 +14,8 @@ from synth.pipeline.learn_schema import fineness, finer, grids, lacking
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.schema import cells, coarsening, codec, persons_rules
+from synth.schema import cells, coarsening, codec
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.persons import as_stated
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.contribution_bound import keep
 from synth.sources.formats.text_table import Table
@@ -39,14 +38,14 @@ def read(
 
     **Guarantee**: a unit more or less is ``adjacency.max_rows`` rows more or less of each column, at most.
     """
-    stated = as_stated(schema)
-    if isinstance(stated, Dataset):
-        return _of_tables(stated, rows, noise)
+    if (tree := schema.stated.tree) is not None:
+        return _of_tables(tree, rows, noise)
+    stated = schema.written[ONE]
     names = lacking(stated)
     table = rows[ONE].place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
     retained = None
     if not adjacency.by_row:
-        apart = not persons_rules.asked(stated)  # else rows that name nobody are passed over
+        apart = not stated.linked_rows  # else rows that name nobody are passed over
         retained = keep(table.column(adjacency.unit), adjacency.max_rows, noise, nameless=apart)
     return _seen(stated, table, retained, noise)
 

@@ -20,6 +20,7 @@ from synth.pipeline.run import requested
 from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
+from synth.schema.dataset import ONE
 from synth.schema.table import Schema
 
 MOST = 1_000_000  # values of a column that is asked about
@@ -57,7 +58,7 @@ class OnlineSession:
         if not where:
             raise UsageError("a question: name a column at least, and what it may be")
         allowed = allowed_by(self._schema, where)
-        box = tuple(self._part(name, positions) for name, positions in allowed.items())
+        box = tuple(self._part(name, positions) for name, positions in allowed[ONE].items())
         with self._door.owner:
             if (before := self._door.left) <= 0:
                 return OnlineAnswer(rows=self._door.weights.count(box), counted=False, left=0)

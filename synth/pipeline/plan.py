@@ -96,7 +96,7 @@ def plan(
     check_num_rows(rows)
     bare, share = to_be_learnt(with_target(schema, target), learn_share)
     facts, link = taken(bare), relation_named(relation)
-    generator = generator_named(method, link, options, tree=isinstance(facts, Dataset))
+    generator = generator_named(method, link, options, tree=facts.tree is not None)
     if delta == 0:
         check_pure(generator)
     adjacency = adjacency_of(facts, link)
@@ -108,10 +108,11 @@ def plan(
         if prior:
             raise UsageError("`prior=`: its worth is rehearsed under a complete schema; learn what is missing first")
         facts, learning, before, grant = rehearsed(generator, facts, grant, share)
-    if isinstance(facts, Dataset):
-        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, facts, generator), facts)
+    tree, table = facts.tree, facts.tables[facts.root]
+    if tree is not None:
+        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, tree, generator), tree)
         return _of_tree(
-            partial(forecast, facts, generator, roots=rows, priors=priors, before=before),
+            partial(forecast, tree, generator, roots=rows, priors=priors, before=before),
             lambda e: granted(e, delta, adjacency, learning=False),
             grant,
             delta=delta,
@@ -119,16 +120,16 @@ def plan(
             epsilons=epsilons if facts.uses else (),
             error=error,
         )
-    if not facts.measured():
+    if not table.measured():
         raise UsageError("every column is an identifier; there is nothing to plan")
-    named = Forecaster(generator=generator, schema=facts, adjacency=adjacency, rows=rows, delta=delta)
+    named = Forecaster(generator=generator, schema=table, adjacency=adjacency, rows=rows, delta=delta)
     alone = _of_one(
         named, grant, before, method=method, relation=str(link), epsilons=epsilons, learning=learning, error=error
     )
     if not prior:
         return alone
     how: dict[str, Any] = {"method": method, "relation": relation, "options": options, "prior_reason": prior_reason}
-    return replace(alone, prior=worth(facts, prior, epsilons=(epsilon,), rows=rows, delta=delta, **how)[0])
+    return replace(alone, prior=worth(table, prior, epsilons=(epsilon,), rows=rows, delta=delta, **how)[0])
 
 
 def _of_tree(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from synth.errors import InputError, UsageError
+from synth.errors import UsageError
 from synth.generators import GENERATORS, TREES
 from synth.generators.method import Method
 from synth.jobs import give_back
@@ -18,16 +18,11 @@ from synth.pipeline.request import Note, RunRequest
 from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import (
     adjacency_of,
-    approved,
     check_learnt,
-    confirmed,
-    learning_share,
-    to_learn,
-    with_target,
-    with_unit,
+    vouched,
 )
 from synth.pipeline.statistics_questions import StatisticsQuestions
-from synth.pipeline.uses import NOT_BY, with_uses
+from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
@@ -35,11 +30,10 @@ from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
-from synth.schema import persons_rules
 from synth.schema.constraints import columns_of
 from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.persons import as_stated, as_tables
+from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.public_references import with_combinations
 from synth.sources.related_tables import allowed_empty
@@ -115,7 +109,7 @@ def planned(
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
-    schema = with_combinations(schema, public) if isinstance(schema, Dataset) and schema.public else schema
+    schema = with_combinations(schema, public)
     adjacency = adjacency_of(schema, relation)
     adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
     if request.delta == 0:
@@ -128,7 +122,7 @@ def planned(
         note(NOT_BY.format(asked.name))
     book = Ledger(request.ledger)
     declared = request.dataset or schema.dataset
-    dataset = charged_to(tables, result, as_stated(schema), request.dataset, request.source, book)
+    dataset = charged_to(tables, result, schema, request.dataset, request.source, book)
     check_named(next(iter(result.values())), declared, dataset, book=book, separate=request.separate)
     return RunPlan(
         request=request,
@@ -174,7 +168,7 @@ def charged_before(
 
 def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset) -> Method:
     """Errors: UsageError for options that related tables do not have."""
-    if isinstance(schema, Dataset):
+    if schema.several:
         for name in SINGLE:
             if getattr(request, name):
                 raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
@@ -188,14 +182,14 @@ def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset
             f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "
             "choose one of these, or `linked=False`"
         )
-    return generator_named(request.method, relation, request.options, tree=linked or isinstance(schema, Dataset))
+    return generator_named(request.method, relation, request.options, tree=linked or schema.several)
 
 
 def _linked(request: RunRequest, schema: Schema | Dataset) -> bool:
     """Whether one table's persons are to keep their rows; answers are asked of rows alone."""
-    if isinstance(schema, Dataset) or (request.ask and not request.linked) or request.learn_share == 1:
+    if schema.several or (request.ask and not request.linked) or request.learn_share == 1:
         return False
-    return persons_rules.asked(schema) if request.linked is None else request.linked
+    return schema.linked_rows if request.linked is None else request.linked
 
 
 def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
@@ -203,35 +197,11 @@ def _agreed(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
 
     Errors: as ``planned``.
     """
-    agreed, share = _vouched(request, schema, note)
-    if isinstance(agreed, Dataset) or (agreed.person is None and not _linked(request, schema)):
-        return agreed, share
+    agreed, share = vouched(schema, request, note=note)
     linked = _linked(request, schema)
-    if request.linked is not None and linked != persons_rules.asked(agreed):
+    if linked != agreed.linked_rows and request.linked is not None and (linked or agreed.person is not None):
         agreed = agreed.model_copy(update={"linked": linked})
     return (as_tables(agreed) if linked else agreed), share
-
-
-def _vouched(request: RunRequest, schema: Any, note: Note) -> tuple[Any, float]:
-    """The schema that somebody answers for, and the share of mu**2 for what it lacks. Errors: as ``planned``."""
-    if isinstance(schema, Dataset):
-        agreed = approved(with_uses(schema, request.uses), request, note=note)
-        return agreed, learning_share(agreed, request.learn_share)
-    if request.learn_share is not None:
-        schema = to_learn(schema, request.assume_public, note)
-    share = learning_share(schema, request.learn_share)
-    schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
-    schema = with_uses(schema, request.uses) if share < 1 else schema  # whose facts are learnt and no more
-    schema = confirmed(
-        schema,
-        assume_public=request.assume_public,
-        reasons=request.reasons,
-        max_categories=request.max_categories,
-        note=note,
-    )
-    if not schema.measured():
-        raise InputError("schema: every column is an identifier; there is nothing to learn")
-    return schema, share
 
 
 def _check_method(questions: Method, schema: Schema | Dataset, adjacency: Adjacency, share: float) -> None:
@@ -241,7 +211,7 @@ def _check_method(questions: Method, schema: Schema | Dataset, adjacency: Adjace
             f"method {questions.name} with these options reveals the number of rows; it needs `relation=zero_out` "
             "or replace_one, with single rows as units"
         )
-    for table in Dataset.of(schema).tables.values():
+    for table in schema.tables.values():
         Rules(table if share == 0 else _stated(table))
     if share == 0:
         questions.check_schema(schema)
@@ -264,9 +234,7 @@ def _check_pure(questions: Method, share: float) -> None:
 
 def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:
     """What cannot be written as it is wished. Errors: UsageError."""
-    schema = as_stated(schema)
-    if isinstance(schema, Dataset):
-        return
-    dialect_copy.check(schema, request.dialect if request.out is not None else "plain")
-    if request.out is not None:
-        folder.check_room(Path(request.out), schema, request.num_rows)
+    for table in () if schema.several else schema.written.values():
+        dialect_copy.check(table, request.dialect if request.out is not None else "plain")
+        if request.out is not None:
+            folder.check_room(Path(request.out), table, request.num_rows)

@@ -30,7 +30,7 @@ from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.relation import relation_named
 from synth.release import folder
 from synth.release.card.statements import PREVIEW
-from synth.schema import codec, persons_rules
+from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 
@@ -86,8 +86,9 @@ def run_preview(
     Privacy: public only.
     """
     linked = options.get("linked")
-    if isinstance(schema, Dataset) or (persons_rules.asked(schema) if linked is None else linked):
+    if schema.several or (schema.linked_rows if linked is None else linked):
         raise UsageError(ONE_TABLE)
+    schema = schema.tables[schema.root]
     if not prior:
         raise UsageError(NEEDED)
     place, many = Path(out), min(rows, MOST_ROWS)

@@ -23,7 +23,6 @@ from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.table_versions import parquet_files
-from synth.sources.related_tables import text_columns
 from synth.sources.rows.encoded import parts
 from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FramePlace, ParquetPlace, Place, place_of
@@ -144,9 +143,9 @@ def _answers(stored: Sequence[folder.StoredRelease], schema: Schema) -> PriorAns
     """Those about columns that the earlier release's schema describes as the present one does."""
     for one in stored:
         asked = [r for r in one.releases if isinstance(r, CountsRelease)]
-        before = one.schema
-        if asked and isinstance(before, Schema):
-            alike = (n for n, c in schema.columns.items() if n in before.columns and before.columns[n] == c)
+        if asked and one.schema.tree is None:
+            before = one.schema.all_columns
+            alike = (n for n, c in schema.columns.items() if n in before and before[n] == c)
             return PriorAnswers(asked, frozenset(alike))
     return None
 
@@ -181,7 +180,7 @@ def stated(
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
     return tuple(
-        _related(Path(path), why, schema) if isinstance(schema, Dataset) else _stated(Path(path), why, schema)
+        _stated(Path(path), why, schema.tables[ONE]) if schema.tree is None else _related(Path(path), why, schema.tree)
         for path, why in zip(paths, said, strict=True)
     )
 
@@ -215,7 +214,7 @@ def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
         stored = folder.load_release(path)
         if stored.card.get("preview"):
             raise InputError(f"prior {path.name}: it is a preview, drawn from a public table; name that table")
-        if isinstance(stored.schema, Dataset):
+        if stored.schema.tree is not None:
             raise InputError(f"prior {path.name}: it is a release of several tables; name one of one table, or a file")
         texts = folder.read_texts(path / TABLE, stored.setting.schema)
         place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
@@ -254,14 +253,13 @@ def check_apart(
         if isinstance(prior, Prior):
             held = _alike(rows[ONE], prior.place, prior.columns, key)
         else:
-            assert isinstance(schema, Dataset)
             if not schema.several:
                 columns = [n for names in prior.columns.values() for n in names]
                 if _alike(rows[ONE], prior.places[ONE], columns, key):
                     raise UsageError(SHARED.format(prior.name))
                 continue
             of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= REPORTED]
-            with_keys = {t: (*columns, *text_columns(schema, t)) for t, columns in prior.columns.items()}
+            with_keys = {t: (*columns, *schema.texts(t)) for t, columns in prior.columns.items()}
             held = any(_alike(rows[t], prior.places[t], prior.columns[t], key) for t in of_its_own) or all(
                 _alike(rows[t], prior.places[t], columns, key) for t, columns in with_keys.items()
             )

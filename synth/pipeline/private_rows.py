@@ -12,11 +12,10 @@ from synth.errors import UsageError
 from synth.privacy.ledger.ledger import Ledger
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.naming import dataset_of
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
 from synth.sources.formats.text_table import Table
-from synth.sources.related_tables import folder_at, places, text_columns
+from synth.sources.related_tables import folder_at, places
 from synth.sources.table_source import FilePlace, Place, place_of
 
 Source: TypeAlias = str | Path | pd.DataFrame | Place
@@ -41,21 +40,15 @@ class PrivateRows:
 
 def wanted(result: Mapping[str, Place], schema: Schema | Dataset) -> dict[str, PrivateRows]:
     """What a run needs of each table."""
-    if not isinstance(schema, Dataset):
-        return {n: PrivateRows.of(p, schema) for n, p in result.items()}
-    if isinstance(schema, PersonsTable):
-        named = list(dict.fromkeys([*schema.flat.measured(), *schema.texts]))
-        return {n: PrivateRows(place=p.under(schema.flat), columns=named) for n, p in result.items()}
-    columns = {n: dict.fromkeys([*s.measured(), *text_columns(schema, n)]) for n, s in schema.tables.items()}
-    return {n: PrivateRows(place=p.under(schema.tables[n]), columns=list(columns[n])) for n, p in result.items()}
+    columns = {n: dict.fromkeys([*s.measured(), *schema.texts(n)]) for n, s in schema.written.items()}
+    return {n: PrivateRows(place=p.under(schema.written[n]), columns=list(columns[n])) for n, p in result.items()}
 
 
 def marked(rows: Mapping[str, PrivateRows], schema: Schema | Dataset) -> Iterator[tuple[str, PrivateRows]]:
     """The forms in which each table's rows are known again: of related ones also that of a run on one alone."""
     for name, own in rows.items():
         yield name, own
-        several = isinstance(schema, Dataset) and not isinstance(schema, PersonsTable)
-        measured = list(Dataset.of(schema).tables[name].measured()) if several else []
+        measured = list(schema.tables[name].measured()) if schema.several else []
         if measured:  # else nothing of the table is asked: learning looks at one below it
             yield name, PrivateRows(place=own.place, columns=measured)
 
@@ -67,7 +60,7 @@ def located(
 
     Errors: UsageError, InputError.
     """
-    if not isinstance(schema, Dataset):
+    if not schema.several:
         if isinstance(tables, Mapping):
             raise UsageError("several tables need a schema of related tables, with their keys (parse_related)")
         if tables is None:
@@ -102,7 +95,7 @@ def charged_to(
 ) -> str:
     """The name under which tables are charged. Errors: UsageError where they have none."""
     declared = dataset or schema.dataset
-    if not isinstance(schema, Dataset):
+    if not schema.several:
         return dataset_name(result[ONE], declared, book=book)
     if declared:
         return declared

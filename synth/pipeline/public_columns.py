@@ -25,10 +25,10 @@ def check(schema: Schema | Dataset, questions: Method, adjacency: Adjacency, ask
 
     Privacy: public only.
     """
-    if isinstance(schema, Dataset):
-        _check_related(schema)
-        return
-    names = schema.public_columns
+    for name, table in schema.tables.items() if schema.tree is not None else ():
+        if table.public_columns:
+            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
+    names, table = schema.public_columns, schema.tables[schema.root]
     if not names:
         return
     named = ", ".join(names)
@@ -48,11 +48,11 @@ def check(schema: Schema | Dataset, questions: Method, adjacency: Adjacency, ask
         )
     if asked.num_rows is not None:
         raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
-    if schema.totals:
+    if table.totals:
         raise InputError(f"schema: totals and public columns ({named}) do not go together yet; leave one of them out")
-    if set(names) == set(schema.measured()):
+    if set(names) == set(table.measured()):
         raise InputError(f"schema: every column is public ({named}); nothing is left to protect")
-    for number, rule in enumerate(schema.constraints or (), start=1):
+    for number, rule in enumerate(table.constraints or (), start=1):
         if columns_of(rule)[-1] in names:
             raise InputError(
                 f"schema: constraint {number} ({rule.kind}) is mended by changing {columns_of(rule)[-1]}, which is "
@@ -60,19 +60,12 @@ def check(schema: Schema | Dataset, questions: Method, adjacency: Adjacency, ask
             )
 
 
-def _check_related(schema: Dataset) -> None:
-    """Errors: InputError for what single tables alone may have."""
-    for name, table in schema.tables.items():
-        if table.public_columns:
-            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
-
-
-def on_card(schema: Schema) -> dict[str, Any]:
+def on_card(schema: Schema | Dataset) -> dict[str, Any]:
     """What the card says of public columns; nothing where there are none."""
     names = schema.public_columns
     if not names:
         return {}
     return {
-        "public_columns": {n: schema.columns[n].reason for n in names},
+        "public_columns": {n: schema.all_columns[n].reason for n in names},
         "relation_in_words": IN_WORDS.format(", ".join(names)),
     }

@@ -15,12 +15,10 @@ from synth.privacy.noise import SystemNoise
 from synth.release import folder
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 from synth.sources.contribution_bound import keep_parts
 from synth.sources.engines import stored_trees
-from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import Read, read, text_columns
+from synth.sources.related_tables import Read, read
 from synth.sources.rows.forest import Forest
 from synth.sources.rows.linking import link
 from synth.sources.rows.spill import Spill
@@ -64,7 +62,7 @@ class RowReader:
 
         On Spark they stay there; they are fetched for what cannot be counted there.
         """
-        places = {n: self.plan.rows[n if n in self.plan.rows else ONE].place for n in schema.tables}
+        places = {n: self.plan.rows[schema.file_of(n)].place for n in schema.tables}
         there = stored_trees.stored(schema, places, self.noise, lambda: self._linked(schema)[0])
         if there is not None:
             for name, own in self.plan.rows.items():
@@ -82,14 +80,11 @@ class RowReader:
     def _linked(self, schema: Dataset) -> tuple[Forest, dict[str, Read]]:
         """All rows, read here and put together; one table of persons and their rows is read once."""
         key = self.plan.book.row_key()
-        if isinstance(schema, PersonsTable):
-            result = read(self._rows.place, schema.flat, schema.texts, self.noise, key=key)
-            return link(schema, persons_and_rows(result.rows), self.noise), {ONE: result}
         results = {
-            name: read(rows.place, schema.tables[name], text_columns(schema, name), self.noise, key=key)
+            name: read(rows.place, schema.written[name], schema.texts(name), self.noise, key=key)
             for name, rows in self.plan.rows.items()
         }
-        return link(schema, {n: r.rows for n, r in results.items()}, self.noise), results
+        return link(schema, {t: results[schema.file_of(t)].rows for t in schema.tables}, self.noise), results
 
     def _write_log(self, schema: Dataset, encoded: Mapping[str, codec.Encoded]) -> None:
         """The steward's counts of unknown cells, by column and, of several tables, by table."""

@@ -22,9 +22,6 @@ from synth.privacy.relation import relation_named
 from synth.questions import Release, SearchRelease
 from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
-from synth.schema.dataset import Dataset
-from synth.schema.persons import as_stated
-from synth.schema.table import Schema
 
 
 def refit(
@@ -57,15 +54,15 @@ def refit(
         check_num_rows(num_rows)
         check_seed(seed)
         stored = folder.load_release(release, tree=None)
-        folder.check_out(Path(out) if out is not None else None, as_stated(stored.schema))
+        folder.check_out(Path(out) if out is not None else None, stored.schema)
         dialect_copy.check_choice(dialect)
-        if isinstance(single := as_stated(stored.schema), Schema):
+        for single in () if stored.schema.several else stored.schema.written.values():
             dialect_copy.check(single, dialect if out is not None else "plain")
         generator = _generator(stored, method, options)
         read = _read(generator, stored.releases)
         schema = with_target(stored.schema, target)
         setting = stored.setting
-        if isinstance(schema, Schema):
+        if schema.tree is None:
             setting = replace(setting, schema=schema, workload=workload(schema))
         device, started = resolve_device(device, by_torch=generator.by_torch), time.perf_counter()
         made = fit_and_sample(
@@ -73,7 +70,7 @@ def refit(
         )
         seconds = time.perf_counter() - started
         about = _card(stored.card, generator, schema, made)
-        beside = folder.public_beside(release, stored) if isinstance(schema, Dataset) else {}
+        beside = folder.public_beside(release, stored)
         paths = write(
             out, made, stored.releases, setting, about, reporter, public=beside, raw_text=raw_text, dialect=dialect
         )
@@ -90,7 +87,7 @@ def refit(
         device=device,
         paths=paths,
         card=about,
-        schema=as_stated(schema),
+        schema=schema.stated,
         **made.for_result,
     )
 
@@ -99,8 +96,8 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
     """The method asked for, by default the release's with its options. Errors: UsageError."""
     retained = stored.options if method in (None, stored.method) else {}
     relation = relation_named(str(stored.card["relation"]))
-    tree = isinstance(stored.schema, Dataset)
-    return generator_named(method or stored.method, relation, {**retained, **(options or {})}, tree=tree)
+    chosen = {**retained, **(options or {})}
+    return generator_named(method or stored.method, relation, chosen, tree=stored.schema.tree is not None)
 
 
 def _card(stored: Mapping[str, Any], generator: Method, schema: Any, made: Made) -> dict[str, Any]:

@@ -97,12 +97,13 @@ def rehearse(
     Errors: UsageError for whatever the method or the curator refuse.
     """
     asked: Asked = []
-    if isinstance(schema, Dataset):
+    tree, columns = schema.tree, schema.tables[schema.root].measured()
+    if tree is not None:
         public, what = None, f"{len(schema.tables)} tables"
-        session = _curator(grant, lambda: made_up(schema), mechanisms())
+        session = _curator(grant, lambda: made_up(tree), mechanisms())
     else:
-        public, what = rows if grant.adjacency.rows_are_public else None, f"{len(schema.measured())} columns"
-        session = _session(grant, schema.measured(), rows, asked, repeats=int(getattr(generator, "rounds", 1)))
+        public, what = rows if grant.adjacency.rows_are_public else None, f"{len(columns)} columns"
+        session = _session(grant, columns, rows, asked, repeats=int(getattr(generator, "rounds", 1)))
     try:
         generator.check(Run(session.ask, replace(setting(schema, grant, public_rows=public), priors=priors)))
     except BudgetError as error:

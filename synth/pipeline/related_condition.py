@@ -13,26 +13,11 @@ from synth.errors import UsageError
 from synth.generators.nested_mixture.draw import DrawnTable
 from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.related_rules import AcrossTables
-from synth.schema import areas
 from synth.schema.dataset import Dataset
 
 Condition = Mapping[str, Mapping[str, np.ndarray]]  # positions allowed, by table and column
 PILOT = 20_000  # roots drawn to learn how many meet a condition
 MOST_DRAWN = 5_000_000  # roots of one condition
-
-
-def split(schema: Dataset, where: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The parts of a condition by table and column; each is written TABLE.COLUMN. Errors: UsageError."""
-    result: dict[str, dict[str, str]] = {}
-    for name, wanted in where.items():
-        table, point, column = name.partition(".")
-        if not point or table not in schema.tables:
-            raise UsageError(f"`where={name}`: write TABLE.COLUMN=VALUE, a table of {', '.join(schema.tables)}")
-        facts = schema.tables[table]
-        if column not in facts.measured() and column not in areas.above(facts.columns):
-            raise UsageError(f"`where={name}={wanted}`: {column} is not a measured column of {table}")
-        result.setdefault(table, {})[column] = wanted
-    return result
 
 
 class Drawing:

@@ -19,13 +19,10 @@ from synth.questions.linked import place, placed
 from synth.release import folder
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.histories import gap_of, month_of
-from synth.schema.persons import PersonsTable
-from synth.schema.table import Schema
 from synth.sources.formats import files
-from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import Read, places, read, text_columns
+from synth.sources.related_tables import Read, places, read
 from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import TableRows, link
+from synth.sources.rows.linking import link
 from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
 
 NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
@@ -55,18 +52,15 @@ class RelatedPrior:
 
     def encoded(self, schema: Dataset) -> "PriorTrees":
         """Its rows as trees under the private tables' schema."""
-        noise, own = SeededNoise(0), _only(schema, self.columns)
+        noise, own = SeededNoise(0), schema.only(self.columns)
         results: dict[str, Read] = {}
         for name, there in self.places.items():
-            texts = own.texts if isinstance(own, PersonsTable) else text_columns(own, name)
             at = there if self.release else there.under(own.written[name])
-            results[name] = read(at, own.written[name], texts, noise, key=bytes(32))
-        opened: Mapping[str, TableRows] = {n: r.rows for n, r in results.items()}
-        opened = opened if own.several else persons_and_rows(opened[ONE])
+            results[name] = read(at, own.written[name], own.texts(name), noise, key=bytes(32))
         return PriorTrees(
             name=self.name,
             sha256=self.digest,
-            trees=link(own, opened, noise),
+            trees=link(own, {t: results[own.file_of(t)].rows for t in own.tables}, noise),
             root=schema.root,
             reason=self.reason,
             cards=self.cards,
@@ -154,22 +148,21 @@ def located(path: Path, schema: Dataset, *, release: bool) -> tuple[dict[str, Pl
     columns = columns if schema.several else dict.fromkeys(schema.tables, columns[ONE])
     for table, held in columns.items():
         order = [k.order for k in schema.keys if k.child == table and k.order is not None]
-        if absent := [n for n in (*text_columns(schema, table), *order) if n not in held]:
+        if absent := [n for n in (*schema.texts(schema.file_of(table)), *order) if n not in held]:
             raise InputError(NO_KEY.format(path.name, table, absent[0]))
     known = {t: tuple(n for n in schema.tables[t].measured() if n in held) for t, held in columns.items()}
     if not any(known.values()):
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
-    own = _only(schema, known)
+    own = schema.only(known)
     for table, one in there.items():
         measured = known[table] if own.several else [n for names in known.values() for n in names]
-        texts = own.texts if isinstance(own, PersonsTable) else text_columns(schema, table)
-        (one if release else one.under(own.written[table])).check_form([*measured, *texts])
+        (one if release else one.under(own.written[table])).check_form([*measured, *own.texts(table)])
     return there, known
 
 
 def _released(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, set[str]]]:
     stored = folder.load_release(path, tree=None).schema
-    if isinstance(stored, Schema) or stored.several != schema.several:
+    if stored.tree is None or stored.several != schema.several:
         raise InputError((OTHER if schema.several else NOT_PERSONS).format(path.name))
     if absent := [t for t in schema.tables if t not in stored.tables]:
         raise InputError(f"prior {path.name}: it has no table {absent[0]}; take a release of the same tables")
@@ -188,17 +181,3 @@ def _public(path: Path, schema: Dataset) -> tuple[dict[str, Place], dict[str, se
         dialect = schema.written[table].dialect if one.delimited else None
         held[table] = set(files.header(first, dialect=dialect))
     return there, held
-
-
-def _only(schema: Dataset, columns: Mapping[str, tuple[str, ...]]) -> Dataset:
-    """The schema of these measured columns, and of all identifiers; one table's of those of both its parts."""
-    tables = {}
-    for name, one in schema.tables.items():
-        retained = {n: c for n, c in one.columns.items() if n in columns[name] or c.type == "identifier"}
-        tables[name] = Schema.model_construct(dialect=one.dialect, columns=retained)
-    if isinstance(schema, PersonsTable):
-        held = {n for one in tables.values() for n in one.columns}
-        columns_of = {n: c for n, c in schema.flat.columns.items() if n in held}
-        flat = schema.flat.model_copy(update={"columns": columns_of, "constraints": None})
-        return PersonsTable.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, flat=flat)
-    return Dataset.model_construct(dataset=schema.dataset, tables=tables, keys=schema.keys, public=schema.public)

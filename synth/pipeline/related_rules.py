@@ -13,6 +13,7 @@ from synth.generators.nested_mixture.draw import DrawnTable
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset
 from synth.schema.related_constraints import rule_writes
+from synth.schema.table import Schema
 from synth.schema.tree import Count, Equal, Order, Total, ends, placed
 
 Block = Mapping[str, DrawnTable]
@@ -22,8 +23,8 @@ NEAR = 1e-9  # relative: steps of tenths are no whole binary numbers
 class AcrossTables:
     """The rules of a schema; ``retained``: for each rule how many rows it concerned and in what share it holds."""
 
-    def __init__(self, schema: Dataset) -> None:
-        self.schema, self.rules = schema, schema.constraints or ()
+    def __init__(self, schema: Schema | Dataset) -> None:
+        self.schema, self.rules = schema, schema.across
         self._seen = [[0, 0] for _ in self.rules]
 
     @property

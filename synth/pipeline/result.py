@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from synth.errors import UsageError
 from synth.release import folder
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE
 from synth.schema.table import Schema
 from synth.schema.typed_frame import typed_frame
 
@@ -33,12 +33,12 @@ class Framed(ABC):
 
         A single table is called ``synthetic``.
         """
-        return {n: typed_frame(self._cells(n, s), s) for n, s in Dataset.of(self.schema).tables.items()}
+        return {n: typed_frame(self._cells(n, s), s) for n, s in self.schema.tables.items()}
 
     @property
     def frame(self) -> pd.DataFrame:
         """The synthetic table, as of ``frames``. Errors: UsageError where there are several."""
-        if isinstance(self.schema, Dataset):
+        if self.schema.several:
             raise UsageError(f"there are several tables; see the frames {', '.join(self.schema.tables)}")
         return self.frames[ONE]
 
@@ -75,7 +75,7 @@ class Result(Framed):
     @property
     def texts(self) -> Mapping[str, pa.Array]:
         """A single table's cells as text, missing codes and all; empty where it is long."""
-        return {} if isinstance(self.schema, Dataset) else self.tables.get(ONE, {})
+        return {} if self.schema.several else self.tables.get(ONE, {})
 
     def plain(self) -> dict[str, Any]:
         """The result as JSON data, without the rows."""
@@ -91,7 +91,7 @@ class Result(Framed):
         return synth.Release(self.paths["card"]).priors()
 
     def _cells(self, name: str, schema: Schema) -> Mapping[str, pa.Array]:
-        path = self.paths.get(f"table {name}" if isinstance(self.schema, Dataset) else name)
+        path = self.paths.get(f"table {name}" if self.schema.several else name)
         return folder.read_texts(path, schema) if name not in self.tables and path else self.tables.get(name, {})
 
     def compare(self, real: Any, *, ledger: Any = None) -> Any:
@@ -106,10 +106,10 @@ class Result(Framed):
         return synth.app_api.compared(self, real, ledger=ledger)
 
     def __repr__(self) -> str:
-        tables = Dataset.of(self.schema).tables
+        tables = self.schema.tables
         many = self.num_rows if isinstance(self.num_rows, Mapping) else {ONE: self.num_rows}
         shape = f"{sum(many.values()):,} rows, {sum(len(s.columns) for s in tables.values())} columns"
-        several = f" of {len(tables)} tables" if isinstance(self.schema, Dataset) else ""
+        several = f" of {len(tables)} tables" if self.schema.several else ""
         cost = f"epsilon {self.epsilon_spent:g}, delta {self.delta:g}, {self.relation}"
         return f"Result({shape}{several} by {self.method}; {cost}; {self.paths.get('card', 'not written')})"
 

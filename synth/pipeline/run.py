@@ -30,7 +30,6 @@ from synth.questions import Release
 from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
-from synth.schema.persons import as_stated
 from synth.schema.table import Schema
 
 
@@ -130,7 +129,7 @@ def carry_out(
         device=plan.device,
         paths=paths,
         card=card,
-        schema=as_stated(charged_run.schema),
+        schema=charged_run.schema.stated,
         **made.for_result,
     )
 

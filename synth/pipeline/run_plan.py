@@ -14,8 +14,7 @@ from synth.pipeline.private_rows import PrivateRows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
 from synth.privacy.ledger.ledger import Ledger, Spend
-from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 
@@ -89,11 +88,11 @@ class RunPlan:
 
 def _asked_of(schema: Schema | Dataset) -> dict[str, Any]:
     """What the ledger says of the columns."""
-    if isinstance(schema, PersonsTable):
-        return {**_asked_of(schema.flat), "linked": True}
-    if not isinstance(schema, Dataset):
-        return {"columns": list(schema.measured()), "target": schema.target}
-    return {
-        "tables": {n: list(s.measured()) for n, s in schema.tables.items()},
-        "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
-    }
+    if schema.several:
+        return {
+            "tables": {n: list(s.measured()) for n, s in schema.tables.items()},
+            "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
+        }
+    table = schema.written[ONE]
+    linked = {} if schema.tree is None else {"linked": True}
+    return {"columns": list(table.measured()), "target": table.target, **linked}

@@ -18,8 +18,7 @@ from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.totals import totals_of
 from synth.release import dialect_copy, folder
 from synth.schema import codec
-from synth.schema.dataset import ONE, Dataset
-from synth.schema.persons import PersonsTable, as_stated
+from synth.schema.dataset import ONE
 from synth.schema.typed_frame import typed_frame
 from synth.sources.engines.engine import Engine
 
@@ -55,7 +54,7 @@ def sample(
     """
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        tables, several = Dataset.of(plan.stored.schema).written, Dataset.of(plan.stored.schema).several
+        tables, several = plan.stored.schema.written, plan.stored.schema.several
         dialect_copy.check_choice(dialect)
         if out is not None and several:
             raise UsageError("out: related tables are written by synth.app_api.sample_to, into a folder")
@@ -98,17 +97,17 @@ def sample_to(
     engine = _engine(source, out, out_table)
     with reading(model, "model"):
         plan = _planned(model, num_rows, where, seed)
-        tree, schema = plan.stored.schema, as_stated(plan.stored.schema)
-        if isinstance(schema, Dataset):
+        stored = plan.stored.schema
+        if stored.several:
             if out is None or engine is not None:
                 raise UsageError("`source=`: related tables are drawn into a folder; name it with `out=`")
             return plan.drawn.num_rows, plan.probability, _tables_to(model, Path(out), plan, raw_text=raw_text)
-        rows = plan.drawn.num_rows[ONE]
+        rows, schema = plan.drawn.num_rows[ONE], stored.written[ONE]
         text = out is not None and bool(Path(out).suffix)
         dialect_copy.check_choice(dialect)
         dialect_copy.check(schema, dialect if text else "plain")
         side_by_side = engine.dialect.name == "spark" if engine is not None else not text
-        if side_by_side and isinstance(tree, PersonsTable):
+        if side_by_side and stored.one_table:
             raise UsageError("a table whose persons keep their rows is drawn into one file; name a .parquet or .csv")
     if out is not None and not Path(out).suffix:
         sample_parts.write(
@@ -179,12 +178,12 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     allowed = allowed_by(stored.schema, where or {})
     if not allowed:
         share = 1.0
-    elif isinstance(stored.schema, Dataset):
+    elif stored.schema.tree is not None:
         share = _share(stored, allowed, rng)
         if not share:
             raise UsageError(f"`where=`: of {PILOT:,} roots of the model none meets it; ask for less")
     else:
-        share = float(stored.model.probability(allowed))
+        share = float(stored.model.probability(allowed[ONE]))
     totals = None if allowed else totals_of(stored.schema)
     size = num_rows or (totals.num_rows if totals else min(max(1, round(stored.model.total * share)), MOST_ROWS))
     tables = drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None)
@@ -193,7 +192,5 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
 
 def _share(stored: folder.StoredModel, allowed: Mapping[str, Any], rng: np.random.Generator) -> float:
     """The chance that a root meets a condition; of persons, among those with a row."""
-    if not isinstance(stored.schema, PersonsTable):
-        return Drawing(stored.model, allowed).probability(rng=rng)
     least = Drawing(stored.model, with_rows(stored.schema, {})).probability(rng=rng)
     return min(Drawing(stored.model, with_rows(stored.schema, allowed)).probability(rng=rng) / max(least, 1e-9), 1.0)

@@ -22,6 +22,7 @@ from synth.errors import InputError, UsageError
 from synth.files import whole_files
 from synth.pipeline.condition import allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
+from synth.pipeline.related_condition import Condition
 from synth.release import folder
 
 ABOUT, SUMS = "_parts.json", "_SHA256SUMS"  # by their names, readers of folders of Parquet pass such files over
@@ -72,7 +73,7 @@ def write(
     num_rows: int,
     seed: int | None,
     where: Mapping[str, str],
-    allowed: Mapping[str, np.ndarray],
+    allowed: Condition,
     workers: int | None = None,
     draw: "Callable[[Parts, list[int]], dict[str, str]] | None" = None,
 ) -> None:
@@ -144,7 +145,7 @@ def _digest(model: Path) -> str:
     return both.hexdigest()
 
 
-def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allowed: Mapping[str, np.ndarray]) -> str:
+def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allowed: Condition) -> str:
     """Draws one part into its file; its SHA-256.
 
     Errors: InputError. Privacy: released answers only.

@@ -1,17 +1,16 @@
 """The schema that a run works under: its target and unit, who vouches for its facts, and which are to be learnt."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.learn_schema import lacking
 from synth.pipeline.request import Note, RunRequest
+from synth.pipeline.uses import with_uses
 from synth.privacy.relation import Adjacency, Relation
 from synth.schema import related_rules, round_bounds
 from synth.schema.column import RISKS, Risk
-from synth.schema.dataset import Dataset, parse_any
-from synth.schema.dataset import parse as parse_related
-from synth.schema.persons import PersonsTable
+from synth.schema.dataset import ONE, Dataset, parse_any
 from synth.schema.table import CATEGORICAL, NUMERIC, UNCONFIRMED, UNREAD, Column, Schema, parse
 from synth.sources import draft_risks
 
@@ -22,15 +21,14 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     """The schema with its target replaced. Errors: UsageError when it is no column of it."""
     if target is None:
         return schema
-    if isinstance(schema, Dataset):
+    if schema.tree is not None:
         raise UsageError("`target=`: related tables have no such option yet; leave it out")
-    if target == schema.target:
+    table = schema.tables[ONE]
+    if target == table.target:
         return schema
-    if target not in schema.measured():
-        raise UsageError(
-            f"`target={target}` is not a measured column of the schema; {meant(target, schema.measured())}"
-        )
-    return schema.model_copy(update={"target": target, "positive": None})
+    if target not in table.measured():
+        raise UsageError(f"`target={target}` is not a measured column of the schema; {meant(target, table.measured())}")
+    return schema.with_tables({ONE: table.model_copy(update={"target": target, "positive": None})})
 
 
 def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
@@ -46,9 +44,8 @@ def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
             "schema: some of its facts were learnt before, at a price that does not add up with learning within a run; "
             "learn what is missing with `synth.learn_schema`, then run without `learn_share=`"
         )
-    if share and isinstance(schema, Dataset):
-        for problem in related_rules.not_learnable(schema, lacking(schema)):
-            raise InputError(f"schema: {problem}")
+    for problem in related_rules.not_learnable(schema, lacking(schema) if share else ()):
+        raise InputError(f"schema: {problem}")
     return share
 
 
@@ -63,7 +60,7 @@ def check_learnt(schema: Schema | Dataset, adjacency: Adjacency) -> None:
         )
 
 
-def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
+def with_unit(schema: Any, unit: str | None, max_rows: int | None) -> Any:
     """The schema with its unit of privacy replaced. Errors: UsageError when unit and max_rows do not fit."""
     if unit is None and max_rows is None:
         return schema
@@ -79,11 +76,8 @@ def with_unit(schema: Schema, unit: str | None, max_rows: int | None) -> Schema:
 
 def adjacency_of(schema: Schema | Dataset, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
-    if isinstance(schema, Dataset):
-        return Adjacency(relation=relation, unit=schema.person if isinstance(schema, PersonsTable) else schema.root)
-    if schema.person is None:
-        return Adjacency(relation=relation)
-    return Adjacency(relation=relation, unit=schema.person, max_rows=schema.max_rows or 1)
+    unit, rows = schema.privacy_unit
+    return Adjacency(relation=relation, unit=unit, max_rows=rows)
 
 
 def confirmed(
@@ -100,7 +94,7 @@ def confirmed(
     ``of``: how columns' names begin in messages, TABLE. for one of related tables.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
     """
-    schema = explained(schema, reasons)
+    schema = explained(schema, reasons, of=of)
     drafted = schema.unconfirmed()
     listed = "; ".join(f"{of}{name} ({', '.join(names)})" for name, names in drafted.items())
     if drafted and assume_public is False:
@@ -132,11 +126,11 @@ def confirmed(
     return schema.assume_public().retained()
 
 
-def explained(schema: Schema, reasons: Mapping[str, str]) -> Schema:
+def explained(schema: Schema, reasons: Mapping[str, str], *, of: str = "") -> Schema:
     """The schema with these reasons for publishing a column's list. Errors: UsageError for a name that is no column."""
     for name in reasons:
         if name not in schema.columns:
-            raise UsageError(f"`reasons={name}`: the schema has no such column; {meant(name, schema.columns)}")
+            raise UsageError(f"`reasons={of}{name}`: the schema has no such column; {meant(name, schema.columns)}")
     columns = {n: c.model_copy(update={"reason": reasons[n]}) if n in reasons else c for n, c in schema.columns.items()}
     return schema.model_copy(update={"columns": columns})
 
@@ -177,7 +171,9 @@ def check_alone(schema: Schema, assume_public: bool | Sequence[str], *, of: str 
     named = () if isinstance(assume_public, bool) else tuple(assume_public)
     for name in named:
         if name not in schema.columns:
-            raise UsageError(f"`assume_public={name}`: the schema has no such column; {meant(name, schema.columns)}")
+            raise UsageError(
+                f"`assume_public={of}{name}`: the schema has no such column; {meant(name, schema.columns)}"
+            )
     alone = risky(schema)
     waiting = [n for n in alone if schema.columns[n].source == UNCONFIRMED and n not in named]
     if waiting:
@@ -222,25 +218,18 @@ def to_learn(schema: AnySchema, assume_public: bool | Sequence[str], note: Note)
 
     With ``assume_public`` only the lists that must be vouched for alone and are not named.
     """
-    if isinstance(schema, Dataset):
-        tables = {
-            t: to_learn(
-                s, assume_public if isinstance(assume_public, bool) else _own(assume_public, t), _noting(note, t)
-            )
-            for t, s in schema.tables.items()
-        }
-        return schema.model_copy(update={"tables": tables})
-    named = () if isinstance(assume_public, bool) else tuple(assume_public)
-    alone = risky(schema)
-    waiting = [n for n in schema.unconfirmed() if (n in alone and n not in named) or assume_public is False]
-    if not waiting:
-        return schema
-    learnt = [n for n in waiting if schema.columns[n].type not in UNREAD]
-    if learnt:
-        note(f"drafted and confirmed by nobody, so learnt privately: {', '.join(learnt)}")
-    note(f"kind and missing codes taken as public on your word: {', '.join(waiting)}")
-    columns = {n: bare(c) if n in waiting else c for n, c in schema.columns.items()}
-    return schema.model_copy(update={"columns": columns})
+    tables = {}
+    for table, own in schema.tables.items():
+        named, noted = _own(schema, table, assume_public), _noting(schema, table, note)
+        alone = {n for n in risky(own) if isinstance(named, bool) or n not in named}
+        waiting = [n for n in own.unconfirmed() if n in alone or assume_public is False]
+        if learnt := [n for n in waiting if own.columns[n].type not in UNREAD]:
+            noted(f"drafted and confirmed by nobody, so learnt privately: {', '.join(learnt)}")
+        if waiting:
+            noted(f"kind and missing codes taken as public on your word: {', '.join(waiting)}")
+        columns = {n: bare(c) if n in waiting else c for n, c in own.columns.items()}
+        tables[table] = own.model_copy(update={"columns": columns}) if waiting else own
+    return schema.with_tables(tables)
 
 
 def bare(column: Column) -> Column:
@@ -263,40 +252,42 @@ def alone(schema: Schema) -> dict[str, str]:
     return {n: RISKS[r] for n, r in {**waiting, **unsaid}.items()}
 
 
-def approved(schema: Dataset, request: RunRequest, *, note: Note) -> Dataset:
-    """The schema if somebody vouches for every fact that is not to be learnt; columns are named TABLE.COLUMN.
+def vouched(schema: AnySchema, request: RunRequest, *, note: Note) -> tuple[AnySchema, float]:
+    """The schema if somebody vouches for every fact that is not to be learnt, and the share of mu**2 for those.
 
     Errors: InputError, UsageError.
     """
     check_vouched(schema)
-    vouched, reasons = request.assume_public, request.reasons
-    for one in [*([] if isinstance(vouched, bool) else vouched), *reasons]:
-        owner, _, column = one.partition(".")
-        if owner not in schema.tables or column not in schema.tables[owner].columns:
-            raise UsageError(f"{one}: the schema has no such column; write TABLE.COLUMN")
+    assumed: bool | Sequence[str] = request.assume_public
+    reasons: Mapping[str, str] = request.reasons
+    for name in [*([] if isinstance(assumed, bool) else assumed), *reasons]:
+        if schema.find(name)[0] not in schema.tables:
+            raise UsageError(f"{name}: the schema has no such column; write TABLE.COLUMN")
     if request.learn_share is not None:
-        schema = to_learn(schema, vouched, note)
-    tables = {}
-    for name, table in schema.tables.items():
-        own = vouched if isinstance(vouched, bool) else _own(vouched, name)
-        because = {v: reasons[f"{name}.{v}"] for v in _own(list(reasons), name)}
-        tables[name] = confirmed(
-            table.model_copy(update={"unit_source": None}),
-            assume_public=own,
-            reasons=because,
+        schema = to_learn(schema, assumed, note)
+    share = learning_share(schema, request.learn_share)
+    schema = with_unit(with_target(schema, request.target), request.unit, request.max_rows)
+    schema = with_uses(schema, request.uses) if share < 1 else schema  # whose facts are learnt and no more
+    tables = {
+        name: confirmed(
+            table.model_copy(update={"unit_source": None}) if schema.several else table,
+            assume_public=_own(schema, name, assumed),
+            reasons={schema.find(n)[1]: why for n, why in reasons.items() if schema.find(n)[0] == name},
             max_categories=request.max_categories,
-            note=_noting(note, name),
-            of=f"{name}.",
+            note=_noting(schema, name, note),
+            of=schema.name_of(name, ""),
         )
-    plain = schema.model_dump(exclude_none=True, exclude={"tables"})
-    plain["tables"] = {n: t.model_dump(exclude_none=True) for n, t in tables.items()}
-    result = parse_related(plain, complete=request.learn_share is None)
-    for problem in related_rules.problems(result, complete=request.learn_share != 1):
+        for name, table in schema.tables.items()
+    }
+    schema = schema.with_tables(tables)
+    for problem in related_rules.problems(schema, complete=request.learn_share != 1) if schema.several else ():
         raise InputError(f"schema: {problem}")
-    return result
+    if not any(t.measured() for t in schema.tables.values()):
+        raise InputError("schema: every column is an identifier; there is nothing to learn")
+    return schema, share
 
 
-def check_vouched(schema: Dataset) -> None:
+def check_vouched(schema: Schema | Dataset) -> None:
     """Errors: InputError for what is left open, for keys or references that a draft proposed, and for facts that were
     learnt from one table's rows: for a unit of its own, a row or a person; what they cost a root is not known.
     """
@@ -312,7 +303,7 @@ def check_vouched(schema: Dataset) -> None:
     for name, public in (schema.public or {}).items():
         if public.source == UNCONFIRMED:
             raise InputError(f'schema: nobody has confirmed that {name} is public: set its "source" to "declared"')
-    for name, table in schema.tables.items():
+    for name, table in schema.tables.items() if schema.several else ():
         private = any(c.source == "private" for c in table.columns.values())
         if table.learnt is not None or (private and schema.learnt is None):
             raise InputError(
@@ -321,11 +312,11 @@ def check_vouched(schema: Dataset) -> None:
             )
 
 
-def _noting(note: Note, table: str) -> Note:
-    """Notes that name the table."""
-    return lambda text: note(f"{table}: {text}")
+def _noting(schema: Schema | Dataset, table: str, note: Note) -> Note:
+    """Notes that name the table where there are several."""
+    return (lambda text: note(f"{table}: {text}")) if schema.several else note
 
 
-def _own(named: Sequence[str], table: str) -> list[str]:
-    """The columns of a table among TABLE.COLUMN."""
-    return [n.partition(".")[2] for n in named if n.partition(".")[0] == table]
+def _own(schema: Schema | Dataset, table: str, named: bool | Sequence[str]) -> bool | list[str]:
+    """A table's columns among those named, or the word on all of them."""
+    return named if isinstance(named, bool) else [column for t, column in map(schema.find, named) if t == table]

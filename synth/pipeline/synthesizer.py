@@ -15,7 +15,6 @@ from synth.pipeline.request import MAX_CATEGORIES
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
-from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
 from synth.sources.named_databases import shown
@@ -127,9 +126,10 @@ class Synthesizer:
         """
         del y
         epsilon = self.epsilon if epsilon is None else epsilon
-        if isinstance(self.schema, Dataset):
+        check_schema(self.schema, tree=True)
+        assert self.schema is not None
+        if self.schema.several:
             raise UsageError("Synthesizer: is for one table; make related tables with synth.run")
-        check_schema(self.schema)
         if epsilon is None:
             raise UsageError("Synthesizer: epsilon is missing; name it when the object is made, or by set_params")
         held = tempfile.TemporaryDirectory(prefix="synthesizer-")

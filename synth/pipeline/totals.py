@@ -30,16 +30,14 @@ def check(schema: Schema | Dataset, num_rows: int | None) -> None:
 
     Privacy: public only.
     """
-    alone = _of_roots(schema) if isinstance(schema, Dataset) else schema
-    totals = stated(alone, num_rows=num_rows)
-    if isinstance(schema, Dataset):
-        for problem in child_totals.problems(schema, totals):
-            raise InputError(problem)
-        for below in child_totals.of_children(schema).values():
-            _check_met(below)
+    totals = stated(_of_roots(schema), num_rows=num_rows)
+    for problem in child_totals.problems(schema, totals):
+        raise InputError(problem)
+    for below in child_totals.of_children(schema).values():
+        _check_met(below)
     if totals is None:
         return
-    if isinstance(schema, Dataset) and totals.num_rows > ROOTS_AT_A_TIME:
+    if schema.keys and totals.num_rows > ROOTS_AT_A_TIME:
         raise InputError(
             f"totals of table {schema.root}: they count {totals.num_rows:,} roots, at most {ROOTS_AT_A_TIME:,} can be "
             "made to agree with totals; leave them out"
@@ -85,7 +83,7 @@ class Agreeing:
         self._rules.follow(rows)
 
 
-def _of_roots(schema: Dataset) -> Schema:
+def _of_roots(schema: Schema | Dataset) -> Schema:
     """The root table. Errors: InputError for totals of what a rule across tables writes."""
     written = AcrossTables(schema).written
     for name, table in schema.tables.items():
@@ -97,7 +95,7 @@ def _of_roots(schema: Dataset) -> Schema:
 
 def totals_of(schema: Schema | Dataset) -> PublishedTotals | None:
     """The totals of a single table's complete schema, or of the root's, checked before."""
-    alone = schema.tables[schema.root] if isinstance(schema, Dataset) else schema
+    alone = schema.tables[schema.root]
     return stated(alone, rules=False) if alone.totals else None
 
 
@@ -106,8 +104,6 @@ def on_card(schema: Schema | Dataset, *, cells_off: int) -> list[dict[str, Any]]
     totals = totals_of(schema)
     if totals is None:
         return []
-    if not isinstance(schema, Dataset):
-        return _lines(schema, totals, "", cells_off)
     below = child_totals.of_children(schema)
     made = _lines(schema.tables[schema.root], totals, "", cells_off)
     return made + [x for n, t in below.items() for x in _lines(schema.tables[n], t, f"{n}.", cells_off)]

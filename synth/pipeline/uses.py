@@ -15,7 +15,6 @@ from synth.schema import related_uses
 from synth.schema import uses as named
 from synth.schema.column import CATEGORICAL
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable, as_tables
 from synth.schema.table import Schema
 from synth.verified import formula
 
@@ -41,8 +40,6 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
     checked(schema)
     if not lines:
         return schema
-    if isinstance(schema, PersonsTable):
-        return cast("Facts", as_tables(with_uses(schema.flat, lines)))
     try:
         more = TypeAdapter(tuple[named.Use, ...]).validate_python(named.read(list(lines)))
     except InputError as error:
@@ -52,8 +49,8 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
             f"`uses=`: each is a line of text or its JSON, a table of 2 to {named.MOST_COLUMNS} columns, with a weight "
             f"of at most {named.MOST_WEIGHT:g}; {named.FORMS}"
         ) from None
-    result: Any = schema.model_copy(update={"uses": (*(schema.uses or ()), *more)})
-    for problem in _problems(result):
+    result: Any = schema.changed(lambda s: s.model_copy(update={"uses": (*(s.uses or ()), *more)}))
+    for problem in related_uses.problems(result.stated):
         raise UsageError(f"`uses=`: {problem}")
     try:
         checked(result)
@@ -64,7 +61,7 @@ def with_uses(schema: Facts, lines: str | Sequence[Any]) -> Facts:
 
 def columns_of(schema: Schema | Dataset) -> list[str]:
     """The columns of a ``schema`` that a use may name; of related tables TABLE.COLUMN. Privacy: public only."""
-    return list(related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured())
+    return list(related_uses.measured(schema.stated))
 
 
 def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[str]]:
@@ -72,14 +69,7 @@ def of_plan(text: str, schema: Schema | Dataset) -> tuple[list[named.Use], list[
 
     Privacy: public only.
     """
-    read = related_uses.of_plan if isinstance(schema, Dataset) else named.of_plan
-    return read(text, columns_of(schema))
-
-
-def _problems(schema: Schema | Dataset) -> Iterator[str]:
-    if isinstance(schema, Dataset):
-        return related_uses.problems(schema)
-    return named.problems(schema.uses or (), schema.columns, schema.measured())
+    return related_uses.of_plan(text, columns_of(schema), schema.find)
 
 
 def _complete(schema: Schema | Dataset) -> None:
@@ -107,8 +97,8 @@ def workload(schema: Schema | Dataset) -> Workload:
 
     Privacy: public only.
     """
-    if isinstance(schema, PersonsTable):
-        return _of_persons(schema, workload(schema.flat))
+    if schema.one_table:
+        return _of_persons(schema, workload(schema.stated))
     tables: list[NamedTable] = []
     targets, outcomes, columns = list[str](), list[str](), dict[str, float]()
     for number, use in enumerate(schema.uses or ()):
@@ -129,17 +119,15 @@ def workload(schema: Schema | Dataset) -> Workload:
 
 def alone(schema: Schema | Dataset, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:
     """The schema of a regression's columns as of one table, and the regression on it. Privacy: public only."""
-    if isinstance(schema, PersonsTable):
-        return schema.flat, use
-    return related_uses.of_formula(schema, use) if isinstance(schema, Dataset) else (schema, use)
+    return related_uses.of_formula(schema.stated, use)
 
 
 def at(schema: Schema | Dataset, name: str) -> str:
     """A column that a use names, of persons and their rows as TABLE.COLUMN. Privacy: public only."""
-    return f"{schema.table_of(name)}.{name}" if isinstance(schema, PersonsTable) else name
+    return schema.inner_name(*schema.find(name))
 
 
-def _of_persons(schema: PersonsTable, made: Workload) -> Workload:
+def _of_persons(schema: Schema | Dataset, made: Workload) -> Workload:
     tables = (NamedTable(columns=_at(schema, t.columns), weight=t.weight, use=t.use) for t in made.tables)
     return Workload(
         tables=tuple(tables),
@@ -236,7 +224,7 @@ def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, .
     Privacy: public only.
     """
     made = workload(schema)
-    every = related_uses.measured(schema) if isinstance(schema, Dataset) else schema.measured()
+    every = related_uses.measured(schema)
     for number, use in enumerate(schema.uses or ()):
         tables = [t.columns for t in made.tables if t.use == number]
         own = _at(schema, use.names)
@@ -244,9 +232,5 @@ def tables_of(schema: Schema | Dataset) -> Iterator[tuple[str, list[tuple[str, .
             tables = [(n,) for n in own]
         elif isinstance(use, named.PredictionUse):
             others = [n for n in every if n not in own]
-            tables = [
-                (n, other)
-                for n in own
-                for other in (related_uses.beside(schema, n, others) if isinstance(schema, Dataset) else others)
-            ]
+            tables = [(n, other) for n in own for other in related_uses.beside(schema, n, others)]
         yield use.words, tables

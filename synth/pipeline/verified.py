@@ -24,10 +24,10 @@ from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease
 from synth.release import folder
 from synth.schema import codec
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.given import check_schema
-from synth.schema.persons import PersonsTable, as_stated, as_tables
+from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.verified import language, price
@@ -84,7 +84,7 @@ class Questions:
     @cached_property
     def planned(self) -> tuple[Planned, ...]:
         """The questions with the law of the synthetic rows."""
-        if isinstance(self.schema, Dataset):
+        if self.schema.tree is not None:
             return trees.planned(self.read, self._model, rng=np.random.default_rng(0))
         rows, total = self.drawn
         return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
@@ -105,12 +105,12 @@ class Questions:
     @cached_property
     def synthetic(self) -> tuple[dict[str, float], ...]:
         """What the released table says, by coefficient."""
-        if isinstance(self.schema, Dataset):
-            forest = trees.released(self.place, self.schema)
+        if self.schema.tree is not None:
+            forest = trees.released(self.place, self.schema.tree)
             return tuple(synthetic_values(p, trees.rows_of(forest, p.law.template)[0]) for p in self.planned)
-        texts = folder.read_texts(self.place / "synthetic.csv", self.schema)
+        texts = folder.read_texts(self.place / "synthetic.csv", self.schema.tables[ONE])
         table = Table({n: pa.chunked_array([a]) for n, a in texts.items()}, num_rows=len(next(iter(texts.values()))))
-        rows = codec.encode(table, self.schema, SeededNoise(0)).positions
+        rows = codec.encode(table, self.schema.tables[ONE], SeededNoise(0)).positions
         return tuple(synthetic_values(p, rows) for p in self.planned)
 
     def price(
@@ -192,7 +192,7 @@ class Questions:
         Privacy: reads rows, under noise.
         """
         schema = self.schema if schema is None else schema
-        check_schema(schema, tree=isinstance(self.schema, Dataset))
+        check_schema(schema, tree=self.schema.tree is not None)
         request, rows = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
         return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
 
@@ -208,8 +208,8 @@ class Questions:
     ) -> Answer:
         """As ``answer``, of a request that stands already."""
         clock = time.perf_counter()
-        if isinstance(self.schema, PersonsTable) and isinstance(schema := as_stated(schema), Schema):
-            schema, request = with_unit(schema, request.unit, request.max_rows), request.changed(linked=True)
+        if self.schema.one_table and not schema.several:
+            schema, request = with_unit(schema.stated, request.unit, request.max_rows), request.changed(linked=True)
         self._check_columns(schema)
         planned, synthetic = self.planned, self.synthetic
         questions = VerifiedQuestions(planned=planned)
@@ -238,25 +238,24 @@ class Questions:
     @property
     def _hashed(self) -> str:
         """The card's entry by which a release's tables are known."""
-        return "tables_sha256" if isinstance(as_stated(self.schema), Dataset) else "synthetic_sha256"
+        return "tables_sha256" if self.schema.several else "synthetic_sha256"
 
     def _adjacency(self, relation: str, max_rows: int | None) -> Adjacency:
         """The relation on the release's own unit, but for rows of a person that somebody names. Errors: UsageError."""
-        if max_rows is not None and isinstance(self.schema, Dataset):
+        if max_rows is not None and self.schema.tree is not None:
             raise UsageError("`max_rows=`: how many rows belong to one unit is in the release's schema; leave it out")
         known = adjacency_of(self.schema, relation_named(relation))
         return known if max_rows is None else replace(known, max_rows=max_rows)
 
     def _check_columns(self, schema: Schema | Dataset) -> None:
         """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""
-        if isinstance(self.schema, PersonsTable) and isinstance(schema, Schema):
-            schema = as_tables(schema)
-        if isinstance(self.schema, Dataset) or isinstance(schema, Dataset):
-            trees.check(self.read, self.schema, schema)
+        own = as_tables(schema.tables[ONE]) if self.schema.one_table and schema.tree is None else schema
+        if self.schema.tree is not None or own.tree is not None:
+            trees.check(self.read, self.schema, own)
             return
+        columns, given = self.schema.all_columns, schema.tables[ONE].measured()
         for name in sorted({n for q in self.read for n in q.score.columns}):
-            given = schema.measured().get(name)
-            if given is None or trees.positioned(given) != trees.positioned(self.schema.columns[name]):
+            if name not in given or trees.positioned(given[name]) != trees.positioned(columns[name]):
                 raise UsageError(trees.OTHER.format(f"column {name}"))
 
 

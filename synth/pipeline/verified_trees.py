@@ -14,12 +14,10 @@ from synth.pipeline.related_condition import Drawing
 from synth.privacy.noise import SeededNoise
 from synth.questions import Score, TreeScore
 from synth.schema.column import Column, facts
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
-from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import places, read, text_columns
+from synth.sources.related_tables import read
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.rows.linking import link
 from synth.sources.table_source import place_of
@@ -37,8 +35,7 @@ def planned(questions: Sequence[Question], model: NestedMixture, *, rng: np.rand
     widest = max(schema.most_rows(t) for t in schema.tables)
     roots = int(min(np.clip(TIMES * model.total, FEWEST, MOST), max(MOST_ROWS // widest, FEWEST)))
     rules = {n: Rules(s) for n, s in schema.tables.items()}
-    where = with_rows(schema, {}) if isinstance(schema, PersonsTable) else {}
-    forest = _forest(schema, list(Drawing(model, where, rules=rules).blocks(roots, rng=rng)))
+    forest = _forest(schema, list(Drawing(model, with_rows(schema, {}), rules=rules).blocks(roots, rng=rng)))
     each = max(float(model.total), 1.0) / forest.num_roots
     result = []
     for question in questions:
@@ -68,14 +65,12 @@ def _forest(schema: Dataset, blocks: Sequence[Mapping[str, DrawnTable]]) -> Fore
 
 def released(place: Path, schema: Dataset) -> Forest:
     """The released tables, or the one whose persons keep their rows, as a forest."""
-    noise, opened = SeededNoise(0), {}
-    if isinstance(schema, PersonsTable):
-        table = read(place_of(place / f"{ONE}.csv"), schema.flat, schema.texts, noise, key=bytes(32))
-        return link(schema, persons_and_rows(table.rows), noise)
-    for name, where in places(place, schema).items():
-        own = schema.tables[name]
-        opened[name] = read(where, own, text_columns(schema, name), noise, key=bytes(32)).rows
-    return link(schema, opened, noise)
+    noise = SeededNoise(0)
+    opened = {
+        n: read(place_of(place / f"{n}.csv"), own, schema.texts(n), noise, key=bytes(32)).rows
+        for n, own in schema.written.items()
+    }
+    return link(schema, {t: opened[schema.file_of(t)] for t in schema.tables}, noise)
 
 
 def rows_of(forest: Forest, score: Score) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -89,9 +84,9 @@ def rows_of(forest: Forest, score: Score) -> tuple[dict[str, np.ndarray], np.nda
     return {n: p[order] for n, p in rows.items()}, roots[order]
 
 
-def check(questions: Sequence[Question], known: Any, given: Schema | Dataset) -> None:
+def check(questions: Sequence[Question], known: Schema | Dataset, given: Schema | Dataset) -> None:
     """Whether tables and release have the same positions and keys where questions are asked. Errors: UsageError."""
-    if not (isinstance(known, Dataset) and isinstance(given, Dataset)) or known.several != given.several:
+    if None in (known.tree, given.tree) or known.several != given.several:
         raise UsageError(
             "`schema=`: the release and the table are not both of related tables, or of one whose persons keep their "
             "rows; name the one it is of"

@@ -30,7 +30,7 @@ from synth.schema import table as schemas
 from synth.schema.column import Column
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.dialect import Dialect
-from synth.schema.persons import as_stated, as_tables
+from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.dialect_writer import Writing
@@ -74,26 +74,25 @@ def write(
     """
     tree, results = setting.tree, None
     facts = setting.schema if tree is None else tree
-    single = as_stated(facts)
     with whole_files.folder(out) as draft:
         names = write_tables(draft, tables, facts, raw_text=raw_text)
         names |= {n: _copied(draft, n, table, raw_text=raw_text) for n, table in (public or {}).items()}
         card["csv_text"] = csv_injection.RAW if raw_text else csv_injection.MARKED
         hashes = {name: _digest(draft / file) for name, file in names.items()}
-        if isinstance(single, Schema):
+        if facts.several:
+            card["tables_sha256"] = hashes
+        else:
             card["synthetic_sha256"] = hashes[ONE]
             card.pop(dialect_copy.DIGEST, None)  # of the release that is refitted
-            results = dialect_copy.write(draft, single, dialect, note, raw_text=raw_text)
+            results = dialect_copy.write(draft, facts.written[ONE], dialect, note, raw_text=raw_text)
             card |= {dialect_copy.DIGEST: results} if results else {}
-        else:
-            card["tables_sha256"] = hashes
         packed, arrays = store.pack(releases)
         state, weights = model.state()
         kind = "facsimile-" if tree is None else f"facsimile-{RELATED}"
         about = {"method": method, "card": dict(card), "schema": json.loads(facts.to_json())}
         reported = about if tree is not None else {"method": method, "options": dict(options or {}), **about}
         given = ("mu", "sensitivity", "signed", "public_rows") if tree is None else ("mu",)
-        marked = {ONE_TABLE: True} if tree is not None and not tree.several else {}
+        marked = {ONE_TABLE: True} if facts.one_table else {}
         reported = {
             "format": f"{kind}release/1",
             **marked,
@@ -105,7 +104,7 @@ def write(
         whole_files.write(draft / "card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
         store.save(draft / "release.json", reported, arrays)
         store.save(draft / "model.json", {"format": f"{kind}model/1", **marked, **about, "model": state}, weights)
-    if isinstance(single, Dataset):
+    if facts.several:
         own = {n: str(out / f"{n}.json") for n in ("schema", "card", "release", "model")}
         return {**own, **{f"table {n}": str(out / file) for n, file in names.items()}}
     if not results:
@@ -120,7 +119,7 @@ def write_tables(
     """A CSV file for each table; returns their names."""
     out.mkdir(parents=True, exist_ok=True)
     for name, blocks in tables.items():
-        write_blocks(out / f"{name}.csv", blocks, Dataset.of(schema).written[name], raw_text=raw_text)
+        write_blocks(out / f"{name}.csv", blocks, schema.written[name], raw_text=raw_text)
     return {name: f"{name}.csv" for name in tables}
 
 
@@ -321,9 +320,10 @@ def _loaded(path: str | Path, what: str, tree: bool | None) -> tuple[dict[str, A
     several = is_related(place) if tree is None else tree
     file = place / f"{what}.json" if place.is_dir() else place
     plain, arrays = store.load(file, kind=RELATED + what if several else what)
-    parse = datasets.parse if several and not plain.get(ONE_TABLE) else schemas.parse
-    schema = parse(plain.get("schema"), name=f"{path}: schema")
-    return plain, arrays, as_tables(schema) if several and isinstance(schema, Schema) else schema
+    if several and not plain.get(ONE_TABLE):
+        return plain, arrays, datasets.parse(plain.get("schema"), name=f"{path}: schema")
+    schema = schemas.parse(plain.get("schema"), name=f"{path}: schema")
+    return plain, arrays, as_tables(schema) if several else schema
 
 
 def load_release(path: str | Path, *, tree: bool | None = False) -> StoredRelease:
@@ -335,12 +335,13 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
     check_state.check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     try:
-        if isinstance(schema, Dataset) and not all(isinstance(r, LinkedRelease | PublicLinked) for r in releases):
+        tree = schema.tree
+        if tree is not None and not all(isinstance(r, LinkedRelease | PublicLinked) for r in releases):
             raise TypeError
         for release in releases:
             _check_columns(store.bins_of(release), schema, what="release")
         card, given = dict(plain["card"]), plain["setting"]
-        if isinstance(schema, Dataset):
+        if tree is not None:
             shifted = linked.sensitivity(Adjacency(relation=relation_named(str(card["relation"])), unit=schema.root))
             root = schema.as_measured(schema.root)
             setting = Setting(schema=root, tree=schema, mu=float(given["mu"]), sensitivity=shifted)
@@ -373,10 +374,10 @@ class _OfColumn(Protocol):
 
 def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Dataset, *, what: str) -> None:
     for part in parts:
-        name, known = part.column, schema.measured() if isinstance(schema, Schema) else {}
-        if isinstance(schema, Dataset):
+        name, known = part.column, schema.tables[schema.root].measured()
+        if schema.tree is not None:
             table, name, _ = placed(part.column)
-            known = schema.as_asked(table).columns
+            known = schema.tree.as_asked(table).columns
         column = known.get(name)
         if column is None or column.cells != part.cells:
             raise InputError(f"the {what} is damaged: it does not fit column {name} of its own schema")
@@ -389,8 +390,8 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
     """
     plain, arrays, schema = _loaded(path, "model", tree)
     try:
-        model = rebuild(plain["model"], arrays, schema if isinstance(schema, Dataset) else None)
-        if isinstance(schema, Schema):  # a nested mixture checks itself
+        model = rebuild(plain["model"], arrays, schema.tree)
+        if schema.tree is None:  # a nested mixture checks itself
             _check_columns(model.axes, schema, what="model")
             check_state.check(model)
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
@@ -405,7 +406,7 @@ def check_out(out: Path | None, schema: Schema | Dataset | None = None) -> None:
     """
     if out is None:
         return
-    tables = [f"{n}.csv" for n in (*schema.tables, *(schema.public or {}))] if isinstance(schema, Dataset) else []
+    tables = [] if schema is None else [f"{n}.csv" for n in (*schema.written, *(schema.public or {}))]
     try:
         made = [p for p in (out, *out.absolute().parents) if not p.exists()]
         if not made and not out.is_dir():

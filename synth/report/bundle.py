@@ -37,8 +37,8 @@ from synth.report import (
 from synth.report.documents import pack
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
-from synth.schema.persons import PERSONS, PersonsTable
 from synth.schema.table import Schema
+from synth.schema.tree import Tables
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table
@@ -161,7 +161,7 @@ def _packed(
         )
     verify.check(card)
     card["registry"] = registry(card)
-    result = related_publish.gather(folder) if isinstance(stored.schema, Dataset) else publish.gather(folder)
+    result = related_publish.gather(folder) if stored.schema.tree is not None else publish.gather(folder)
     card["verdict"] = publish.judged(result, card).plain()
     twin = [dialect_copy.NAME] if dialect_copy.DIGEST in card else []
     parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
@@ -221,10 +221,10 @@ def checked(folder: Path) -> StoredRelease:
         file = folder / name
         if reported is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == reported):
             raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
-    made = Dataset.of(stored.schema).written
+    made = stored.schema.written
     rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
     tables = {name: _read(folder / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
-    for problem in broken(Dataset.of(stored.schema), tables):
+    for problem in broken(stored.schema, tables):
         raise InputError(f"{folder}: {problem}; use another copy")
     if dialect_copy.DIGEST in card:
         _check_twin(folder, made[ONE], tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
@@ -234,8 +234,8 @@ def checked(folder: Path) -> StoredRelease:
 def _tables(schema: Schema | Dataset, card: Mapping[str, Any]) -> dict[str, str | None]:
     """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
     reported = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
-    public = [n for n in Dataset.of(schema).public or {} if n in reported]
-    return {f"{n}.csv": reported.get(n, "none") for n in (*Dataset.of(schema).written, *public)}
+    public = [n for n in schema.public or {} if n in reported]
+    return {f"{n}.csv": reported.get(n, "none") for n in (*schema.written, *public)}
 
 
 def seeded(card: Mapping[str, Any]) -> bool:
@@ -283,15 +283,14 @@ def _encoded(table: Table, schema: Schema) -> codec.Encoded:
     return codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
 
 
-def broken(schema: Dataset, tables: Mapping[str, Table | None]) -> Iterator[str]:
+def broken(schema: Tables, tables: Mapping[str, Table | None]) -> Iterator[str]:
     """A sentence for each key that the tables break: it finds no parent, stands twice above, or has too many rows.
 
     Privacy: released answers only.
     """
-    if isinstance(schema, PersonsTable):
+    if schema.one_table:
         yield from _broken_persons(schema, tables[ONE])
-        return
-    for key in schema.keys:
+    for key in schema.keys if schema.several else ():
         child, parent = tables[key.child], tables[key.parent]
         if child is None:
             continue
@@ -306,16 +305,17 @@ def broken(schema: Dataset, tables: Mapping[str, Table | None]) -> Iterator[str]
             yield f"{key.child}: a row of {key.parent} has {most} rows, more than {key.most_children}"
 
 
-def _broken_persons(schema: PersonsTable, table: Table | None) -> Iterator[str]:
+def _broken_persons(schema: Tables, table: Table | None) -> Iterator[str]:
     """A person has too many rows, or two values where one is a person's own."""
+    key = schema.keys[0]
     if table is None:
         return
-    person = _keys(table, [schema.person])
-    if int(person.value_counts().iloc[0]) > schema.keys[0].most_children:
-        yield f"a {schema.person} has more than {schema.keys[0].most_children} rows"
-    for name in schema.tables[PERSONS].measured():
+    person, named = _keys(table, key.columns), key.columns[0]
+    if int(person.value_counts().iloc[0]) > key.most_children:
+        yield f"a {named} has more than {key.most_children} rows"
+    for name in schema.tables[schema.root].measured():
         if pd.MultiIndex.from_arrays([person, _keys(table, [name])]).unique().size > person.unique().size:
-            yield f"a {schema.person} has several values of {name}, of which it should have one"
+            yield f"a {named} has several values of {name}, of which it should have one"
 
 
 def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
@@ -333,12 +333,12 @@ def _made(
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
     }
-    if isinstance(stored.schema, PersonsTable):
+    if stored.schema.one_table:
         report, plain = related_publish.page(result, card=card), related_publish.plain(result)
         said = related_index.uses(result)
-        made["index.html"] = index_page.render(None, stored.schema.flat, card, documents, said=said)
+        made["index.html"] = index_page.render(None, stored.schema.stated, card, documents, said=said)
         made["README.md"] = bundle_texts.readme(card, documents)
-    elif isinstance(stored.schema, Dataset):
+    elif stored.schema.several:
         report, plain = related_publish.page(result, card=card), related_publish.plain(result)
         made["index.html"] = related_index.render(result, card, documents)
         made["README.md"] = related_index.readme(card, stored.schema, documents)
@@ -349,7 +349,7 @@ def _made(
         made["reproduce.py"] = bundle_texts.REPRODUCE
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
     rows = card["rows"].get("tables", {})
-    full = {n: s for n, s in Dataset.of(stored.schema).written.items() if rows.get(n, 1)}
+    full = {n: s for n, s in stored.schema.written.items() if rows.get(n, 1)}
     typed = {f"{n}.parquet": _parquet(folder / f"{n}.csv", s) for n, s in full.items()}
     return {**{n: t.encode() for n, t in made.items()}, **typed}
 

@@ -16,7 +16,6 @@ from synth.languages import _, prose
 from synth.report import chosen_release, html
 from synth.report.steward.page import MARK
 from synth.report.words import lines
-from synth.schema.dataset import Dataset
 
 if TYPE_CHECKING:
     from synth.pipeline.result import Result
@@ -56,7 +55,7 @@ def compare(result: "Result", real: Any, *, ledger: str | Path | None = None) ->
     """
     if card := result.paths.get("card"):
         chosen_release.look(card, ledger=ledger)
-    if isinstance(result.schema, Dataset):
+    if result.schema.several:
         held = {n: pd.DataFrame({c: a.to_pandas() for c, a in t.items()}) for n, t in result.tables.items()}
         across = appraise_related(real, Path(card).parent if card else held, result.schema)
         return Compared(comparison=across, verdict=across.verdict)

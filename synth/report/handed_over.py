@@ -21,7 +21,6 @@ from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import related as related_steward
 from synth.report.steward import write as steward
 from synth.report.words import written
-from synth.schema.persons import as_stated
 from synth.schema.table import Schema
 from synth.verified import language as questions_in
 
@@ -55,7 +54,7 @@ class Release(Framed):
     @cached_property
     def schema(self) -> Any:
         """The public facts of the table, or tables; what was learnt is in it."""
-        return as_stated(folder.load_release(self.place, tree=None).schema)
+        return folder.load_release(self.place, tree=None).schema.stated
 
     def _cells(self, name: str, schema: Schema) -> Mapping[str, "pa.Array"]:
         return folder.read_texts(self.place / f"{name}.csv", schema)

@@ -10,7 +10,7 @@ from synth.errors import EmptyTableError
 from synth.evaluate.read_sample import read
 from synth.report.publish import folder_of
 from synth.schema import table as schemas
-from synth.schema.dataset import ONE, Dataset, is_related, load_any
+from synth.schema.dataset import ONE, is_related, load_any
 from synth.schema.table import CATEGORICAL, Column, Schema
 from synth.sources.draft_risks import RARE
 from synth.sources.related_tables import places
@@ -94,11 +94,11 @@ def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarra
     """Rows with each vouched category, (categories,), by column; of the ``real`` tables where they are given."""
     facts, results, paths = load_any(folder / "schema.json"), {}, dict[str, Any]()
     if real is not None:
-        there: dict[str, Any] = places(real, facts) if isinstance(facts, Dataset) else {}
+        there: dict[str, Any] = places(real, facts) if facts.several else {}
         paths = {n: p.path for n, p in there.items()} or {ONE: Path(real)}
-    for table, schema in Dataset.of(facts).tables.items():
+    for table, schema in facts.tables.items():
         columns = _vouched(schema)
-        path, start = paths.get(table, folder / f"{table}.csv"), f"{table}." if isinstance(facts, Dataset) else ""
+        path = paths.get(table, folder / f"{table}.csv")
         positions = dict.fromkeys(columns.columns, np.zeros(0, dtype=np.int64))
         with suppress(EmptyTableError):  # of related tables one may have no row
             if columns.columns:
@@ -106,5 +106,5 @@ def _counts(folder: Path, real: str | Path | None = None) -> dict[str, np.ndarra
                 positions = dict(read(path, columns, limit=ALL, rng=rng, synthetic=real is None).positions)
         for name, column in columns.columns.items():
             counted = np.bincount(positions[name], minlength=column.cells)
-            results[start + name] = counted[: column.size].astype(np.int64)
+            results[facts.name_of(table, name)] = counted[: column.size].astype(np.int64)
     return results

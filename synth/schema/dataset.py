@@ -5,20 +5,23 @@ table's rows are, how many of one parent are kept at most, and by which column t
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from synth.errors import InputError
 from synth.schema import histories
+from synth.schema import uses as uses_of
 from synth.schema.column import Column
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
 from synth.schema.table import UNCONFIRMED, Learnt, Schema, read
 from synth.schema.table import parse as parse_table
-from synth.schema.tree import NUMBER, Tree
+from synth.schema.tree import NUMBER, Across, Key, PublicTable, Tables
+from synth.schema.tree import ONE as ONE
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}
 RULES = {
@@ -26,10 +29,9 @@ RULES = {
     "columns": "must list the child's columns, at least one",
     "parent_columns": "must list the parent's columns, as many as the child's",
 }
-ONE = "synthetic"  # what a release calls a table that has no others beside it
 
 
-class Dataset(Tree):
+class Dataset(Tables, BaseModel):
     """The public facts of a tree of tables. ``open``: what a draft leaves for the steward to decide; ``learnt``: what
     it cost to learn its ``private`` facts, for a key of the root with everything below it.
 
@@ -38,38 +40,64 @@ class Dataset(Tree):
     Privacy: public only.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+
+    dataset: str | None = None
+    tables: dict[str, Schema]
+    keys: tuple[Key, ...]
+    public: dict[str, PublicTable] | None = None
+    constraints: tuple[Across, ...] | None = None
+    uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
+    open: tuple[str, ...] | None = None
     learnt: Learnt | None = None
 
-    @classmethod
-    def of(cls, schema: "Schema | Dataset") -> "Dataset":
-        """A single table as a tree of one, under the name that its release gives it."""
-        return schema if isinstance(schema, Dataset) else cls.model_construct(tables={ONE: schema}, keys=())
+    @property
+    def tree(self) -> "Dataset | None":
+        """The tables whose rows belong together, as methods of trees see them."""
+        return self
 
     @property
-    def all_columns(self) -> dict[str, Column]:
-        """By TABLE.COLUMN."""
-        return {f"{t}.{n}": c for t, s in self.tables.items() for n, c in s.columns.items()}
+    def stated(self) -> "Schema | Dataset":
+        """The schema that somebody wrote."""
+        return self
 
     @property
-    def written(self) -> Mapping[str, Schema]:
-        """The tables as files hold them: one a table, but of persons and their rows (persons.py)."""
-        return self.tables
+    def linked_rows(self) -> bool:
+        """Whether the rows of one person in one table are to belong together: they do, in several."""
+        return False
 
     @property
-    def several(self) -> bool:
-        """Whether more than one table is written."""
-        return bool(self.keys)
+    def privacy_unit(self) -> tuple[str, int]:
+        """What a unit of privacy is called, and how many of its rows count: a root, with what is below it."""
+        return self.root, 1
 
     @property
     def unit_in_words(self) -> str:
         """What the guarantee is about."""
         return unit_in_words(self.downwards)
 
-    def key_columns(self, table: str) -> list[str]:
-        """The table's columns that keys are about."""
-        above = self.key_above(table)
-        own = [n for k in self.keys_below(table) for n in k.referred]
-        return list(dict.fromkeys([*own, *(above.columns if above else ())]))
+    @property
+    def keys_on_card(self) -> list[dict[str, Any]]:
+        """The keys as a card and the ledger name them."""
+        return [k.model_dump(mode="json", exclude_none=True) for k in self.keys]
+
+    @property
+    def public_columns(self) -> tuple[str, ...]:
+        """Columns that pass through: of related tables none."""
+        return ()
+
+    @property
+    def weight(self) -> None:
+        """The column of weights: of related tables none."""
+
+    def only(self, columns: Mapping[str, Collection[str]]) -> "Dataset":
+        """The schema of these columns of each table, and of all identifiers."""
+        tables = {n: one.only(columns[n]) for n, one in self.tables.items()}
+        return Dataset.model_construct(dataset=self.dataset, tables=tables, keys=self.keys, public=self.public)
+
+    def with_tables(self, tables: Mapping[str, Schema]) -> Self:
+        """The same with these tables in place of its own."""
+        return self.model_copy(update={"tables": dict(tables)})
 
     def as_measured(self, table: str) -> Schema:
         """The table as a generator sees it: its measured columns, and the numbers of children under each key."""

@@ -5,6 +5,7 @@ in both. So what happens to one person's rows here happens to one root there, an
 proof of this (mechanisms/linked.md).
 """
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from synth.errors import InputError
@@ -40,17 +41,29 @@ class PersonsTable(Dataset):
         """One table is written."""
         return False
 
-    @property
-    def person(self) -> str:
-        """The column that names a person."""
-        return str(self.flat.person)
+    def file_of(self, table: str) -> str:  # noqa: ARG002 (as of several tables)
+        """The one: a row of it is one row of either table, under its person's key; no other row has part in it."""
+        return ONE
 
-    @property
-    def texts(self) -> list[str]:
+    def texts(self, file: str = ONE) -> list[str]:  # noqa: ARG002
         """The columns that are read as text: the person, and an identifier by which rows are ordered."""
         order = self.keys[0].order
         known = order is not None and self.flat.columns[order].type == "identifier"
-        return [self.person, *([str(order)] if known else [])]
+        return [*self.flat.texts(), *([str(order)] if known else [])]
+
+    @property
+    def stated(self) -> Schema:
+        """The one table's."""
+        return self.flat
+
+    def changed(self, how: Callable[[Schema], Schema]) -> "PersonsTable":
+        """As a change of the one table's schema leaves them."""
+        return as_tables(how(self.flat))
+
+    @property
+    def privacy_unit(self) -> tuple[str, int]:
+        """The column that names a person, with all rows."""
+        return str(self.flat.person), 1
 
     @property
     def all_columns(self) -> dict[str, Column]:
@@ -60,17 +73,28 @@ class PersonsTable(Dataset):
     @property
     def unit_in_words(self) -> str:
         """What the guarantee is about."""
-        return unit_in_words(self.person)
+        return unit_in_words(self.privacy_unit[0])
+
+    def only(self, columns: Mapping[str, Collection[str]]) -> Dataset:
+        """As of several; the one table's schema has the columns of both parts."""
+        tables = {n: one.only(columns[n]) for n, one in self.tables.items()}
+        held = {n: c for n, c in self.flat.columns.items() if any(n in t.columns for t in tables.values())}
+        flat = self.flat.model_copy(update={"columns": held, "constraints": None})
+        return PersonsTable.model_construct(dataset=self.dataset, tables=tables, keys=self.keys, flat=flat)
+
+    def name_of(self, table: str, column: str) -> str:  # noqa: ARG002
+        """As the one table calls it."""
+        return column
+
+    def find(self, name: str) -> tuple[str, str]:
+        """In which of both a column stands."""
+        return (PERSONS if name in self.tables[PERSONS].measured() else ROWS), name
 
     @property
-    def key_on_card(self) -> dict[str, Any]:
+    def keys_on_card(self) -> list[dict[str, Any]]:
         """The key to a person's rows, the persons named by their column, which is the unit."""
-        key = self.keys[0].model_dump(mode="json", exclude_none=True)
-        return {**key, "parent": self.person, "child": f"{ROWS} of {self.person}"}
-
-    def table_of(self, column: str) -> str:
-        """In which of both a column stands."""
-        return PERSONS if column in self.tables[PERSONS].measured() else ROWS
+        person = self.privacy_unit[0]
+        return [{**key, "parent": person, "child": f"{ROWS} of {person}"} for key in super().keys_on_card]
 
     def to_json(self) -> str:
         """The one table's schema as JSON text."""
@@ -139,9 +163,4 @@ def taken(schema: Schema | Dataset) -> Schema | Dataset:
 
     Privacy: public only.
     """
-    return as_tables(schema) if isinstance(schema, Schema) and persons_rules.asked(schema) else schema
-
-
-def as_stated(schema: Schema | Dataset) -> Schema | Dataset:
-    """The schema that a person wrote: of persons and their rows the one table's. Privacy: public only."""
-    return schema.flat if isinstance(schema, PersonsTable) else schema
+    return as_tables(schema.tables[ONE]) if schema.linked_rows else schema

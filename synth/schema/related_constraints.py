@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 
 from synth.schema.column import Column
-from synth.schema.tree import Across, Tree, ends, placed
+from synth.schema.tree import Across, Tables, ends, placed
 
 
-def problems(schema: Tree) -> Iterator[str]:
+def problems(schema: Tables) -> Iterator[str]:
     """Yields a sentence for each rule across tables that cannot be kept as it is written."""
-    for i, rule in enumerate(schema.constraints or (), start=1):
+    for i, rule in enumerate(schema.across, start=1):
         for problem in _broken(schema, rule):
             yield f"constraint {i} across tables ({rule.kind}): {problem}"
-    written = [rule_writes(schema, r) for r in schema.constraints or () if r.kind != "order"]
+    written = [rule_writes(schema, r) for r in schema.across if r.kind != "order"]
     for name in {n for n in written if written.count(n) > 1}:
         yield f"two constraints across tables decide {name}; keep one"
 
 
-def _broken(schema: Tree, rule: Across) -> Iterator[str]:
+def _broken(schema: Tables, rule: Across) -> Iterator[str]:
     names = [n for n in (ends(rule)) if not (rule.kind == "count" and n == rule.child)]
     for name in names:
         table, column = placed(name)
@@ -33,7 +33,7 @@ def _broken(schema: Tree, rule: Across) -> Iterator[str]:
     yield from _kinds(schema, rule)
 
 
-def _kinds(schema: Tree, rule: Across) -> Iterator[str]:
+def _kinds(schema: Tables, rule: Across) -> Iterator[str]:
     one, other = ends(rule)
     if rule.kind == "count":
         if _column(schema, one).type != "integer":
@@ -59,7 +59,7 @@ def _kinds(schema: Tree, rule: Across) -> Iterator[str]:
         yield f"{one} and {other} must be two numbers or two dates"
 
 
-def _column(schema: Tree, name: str) -> Column:
+def _column(schema: Tables, name: str) -> Column:
     table, column = placed(name)
     return schema.tables[table].columns[column]
 
@@ -70,7 +70,7 @@ def _facts(column: Column) -> dict[str, object]:
     return {n: getattr(column, n) for n in reported}
 
 
-def rule_writes(schema: Tree, rule: Across) -> str:
+def rule_writes(schema: Tables, rule: Across) -> str:
     """The column that is changed where the rule does not hold: a child's, but for totals and counts."""
     if rule.kind == "order":
         low, high = placed(rule.low)[0], placed(rule.high)[0]

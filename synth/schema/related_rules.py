@@ -6,13 +6,13 @@ from synth.schema import histories, persons_rules, related_constraints, related_
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME
 from synth.schema.persons_rules import MOST_CHILDREN
-from synth.schema.tree import NUMBER, Key, PublicTable, Tree, below, ends
+from synth.schema.tree import NUMBER, Key, PublicTable, Tables, below, ends
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included
 
 
-def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
+def problems(schema: Tables, complete: bool = True) -> Iterator[str]:
     """Yields a sentence for each rule that the schema breaks; ``complete``: nothing may be absent or left open."""
     if complete:
         yield from undecided(schema)
@@ -22,12 +22,11 @@ def problems(schema: Tree, complete: bool = True) -> Iterator[str]:
     yield from _tree_problems(schema)
     for name, public in (schema.public or {}).items():
         yield from _public_problems(schema, name, public)
-    if schema.constraints:
-        yield from related_constraints.problems(schema)
+    yield from related_constraints.problems(schema)
     yield from related_uses.problems(schema)
 
 
-def undecided(schema: Tree) -> Iterator[str]:
+def undecided(schema: Tables) -> Iterator[str]:
     """Yields a sentence for what a draft left open and each key without a bound: no row is read before."""
     if schema.open:
         yield f"left open by the draft: {schema.open[0]} Decide, and take the line out of `open`"
@@ -39,18 +38,18 @@ def undecided(schema: Tree) -> Iterator[str]:
             )
 
 
-def not_learnable(schema: Tree, lacking: Collection[str]) -> Iterator[str]:
+def not_learnable(schema: Tables, lacking: Collection[str]) -> Iterator[str]:
     """Yields a sentence for each of the ``lacking`` columns (TABLE.COLUMN) whose facts have to be another column's."""
     for name, public in (schema.public or {}).items():
         for table, columns in public.references:
             for one in (f"{table}.{c}" for c in columns if f"{table}.{c}" in lacking):
                 yield f"{one} refers to the public table {name}, so nothing of it is to be learnt; state its categories"
-    for rule in schema.constraints or ():
+    for rule in schema.across:
         for one in (n for n in ends(rule) if rule.kind == "equal" and n in lacking):
             yield f"{one} has the facts of another column by a rule across tables (equal); state them for both"
 
 
-def _table_problems(schema: Tree, complete: bool) -> Iterator[str]:
+def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
     if len(schema.tables) < 2:
         yield "related tables are two or more; for one table write its schema alone"
     if twice := repeated(n.casefold() for n in schema.tables):
@@ -74,7 +73,7 @@ def _table_problems(schema: Tree, complete: bool) -> Iterator[str]:
             yield f"table {name}: column {min(clash)!r} is called as what is derived from the rows' order; rename it"
 
 
-def _key_problems(schema: Tree, key: Key) -> Iterator[str]:
+def _key_problems(schema: Tables, key: Key) -> Iterator[str]:
     about = f"key of {key.child} to {key.parent}"
     for role, table in (("parent", key.parent), ("child", key.child)):
         if table not in schema.tables:
@@ -97,14 +96,14 @@ def _key_problems(schema: Tree, key: Key) -> Iterator[str]:
     yield from _order_problems(schema, key, about)
 
 
-def _pattern_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
+def _pattern_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
     for own, theirs in zip(key.columns, key.referred, strict=False):
         child, parent = (schema.tables[t].columns.get(n) for t, n in ((key.child, own), (key.parent, theirs)))
         if child and parent and child.pattern not in (None, parent.pattern):
             yield f"{about}: {key.child}.{own} holds the keys of {key.parent}; state the pattern there alone"
 
 
-def _order_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
+def _order_problems(schema: Tables, key: Key, about: str) -> Iterator[str]:
     if key.order is None:
         return
     column = schema.tables[key.child].columns.get(key.order)
@@ -114,7 +113,7 @@ def _order_problems(schema: Tree, key: Key, about: str) -> Iterator[str]:
         yield f"{about}: order {key.child}.{key.order} must be a number, date, ordinal, or own identifier"
 
 
-def _tree_problems(schema: Tree) -> Iterator[str]:
+def _tree_problems(schema: Tables) -> Iterator[str]:
     if twice := repeated(k.child for k in schema.keys):
         yield _several_parents(schema, twice)
         return
@@ -137,7 +136,7 @@ def _tree_problems(schema: Tree) -> Iterator[str]:
             yield f"table {name}: {schema.most_rows(name):,} rows below one root; at most {MOST_BELOW:,} are supported"
 
 
-def _several_parents(schema: Tree, child: str) -> str:
+def _several_parents(schema: Tables, child: str) -> str:
     """Why one parent alone can be a table's, and what can become of the others."""
     keys = [k for k in schema.keys if k.child == child]
     parents = ", ".join(k.parent for k in keys)
@@ -152,7 +151,7 @@ def _several_parents(schema: Tree, child: str) -> str:
     )
 
 
-def _public_problems(schema: Tree, name: str, public: PublicTable) -> Iterator[str]:
+def _public_problems(schema: Tables, name: str, public: PublicTable) -> Iterator[str]:
     about = f"public table {name}"
     if name in schema.tables:
         yield f"{about}: it is among the tables that are made too; keep it in one of both"

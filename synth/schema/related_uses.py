@@ -1,26 +1,26 @@
-"""What related tables are to be used for: uses (uses.py) whose columns are named TABLE.COLUMN."""
+"""What tables are to be used for: uses (uses.py), whose columns are named TABLE.COLUMN where there are several."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import combinations
 
 from synth.errors import meant
 from synth.schema import uses as named
 from synth.schema.column import Column
 from synth.schema.table import Schema
-from synth.schema.tree import NUMBER, Tree, placed
+from synth.schema.tree import NUMBER, Tables, placed
 
 GRAMMAR = {"by", "x", "across", "between", "compare", "predict", "of", "and", "columns", "column", "correlations", "np"}
 WORD = re.compile(r"(?<![\w.`\"'])[^\W\d][\w.]*(?![\w.`\"']|\s*\()")  # of a formula: no function, nothing quoted
 
 
-def columns(schema: Tree) -> dict[str, Column]:
+def columns(schema: Tables) -> dict[str, Column]:
     """All columns by TABLE.COLUMN, and of each parent its number of children, ``TABLE.number of CHILD``.
 
     Privacy: public only.
     """
-    own = {f"{t}.{n}": c for t, s in schema.tables.items() for n, c in s.columns.items()}
+    own = {schema.inner_name(t, n): c for t, s in schema.tables.items() for n, c in s.columns.items()}
     numbers = {
         f"{k.parent}.{NUMBER}{k.child}": Column(type="integer", min=0, max=k.most_children or 1, source="public")
         for k in schema.keys
@@ -28,26 +28,28 @@ def columns(schema: Tree) -> dict[str, Column]:
     return own | numbers
 
 
-def measured(schema: Tree) -> dict[str, Column]:
+def measured(schema: Tables) -> dict[str, Column]:
     """Those of them that are learnt. Privacy: public only."""
-    learnt = {f"{t}.{n}" for t, s in schema.tables.items() for n in s.measured()}
-    return {n: c for n, c in columns(schema).items() if n in learnt or placed(n)[1].startswith(NUMBER)}
+    other = {schema.inner_name(t, n) for t, s in schema.tables.items() for n in s.columns.keys() - s.measured()}
+    return {n: c for n, c in columns(schema).items() if n not in other}
 
 
-def lowest(schema: Tree, names: Iterable[str]) -> str | None:
+def lowest(schema: Tables, names: Iterable[str]) -> str | None:
     """The table whose rows tell of all these columns, its own and those above it; None where no table's do.
 
     Privacy: public only.
     """
+    if not schema.keys:
+        return schema.root
     owners = {placed(n)[0] for n in names}
     return next((t for t in owners if owners <= {*schema.upwards(t)}), None)
 
 
-def problems(schema: Tree) -> Iterator[str]:
+def problems(schema: Tables) -> Iterator[str]:
     """A sentence for each rule that uses of related tables break."""
     uses, known = schema.uses or (), columns(schema)
     yield from named.problems(uses, known, measured(schema))
-    for number, use in enumerate(uses, start=1):
+    for number, use in enumerate(uses if schema.keys else (), start=1):
         about = f"use {number} ({named.shown(use.words)})"
         tables = use.tables
         if isinstance(use, named.RegressionUse):
@@ -84,19 +86,25 @@ def _in_quotes(formula: str) -> named.Named:
     return tuple(dict.fromkeys(named.without_quotes(formula)[1]))
 
 
-def of_formula(schema: Tree, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:
+def of_formula(schema: Tables, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:
     """A regression as one on a single table: the columns that it names, TABLE.COLUMN, and its formula on them.
 
     Privacy: public only.
     """
+    if not schema.keys:
+        return schema.tables[schema.root], use
     every = columns(schema)
     text = quoted(use.formula, every)
     own = {n: every[n].model_copy(update={"within": None}) for n in _in_quotes(text) if n in every}
     return Schema.model_construct(columns=own), use.model_copy(update={"formula": text})
 
 
-def of_plan(text: str, known: Collection[str]) -> tuple[list[named.Use], list[str]]:
+def of_plan(
+    text: str, known: Collection[str], find: Callable[[str], tuple[str, str]] = placed
+) -> tuple[list[named.Use], list[str]]:
     """As ``uses.of_plan`` of columns TABLE.COLUMN; a column that one table alone has may stand without it.
+
+    ``find``: the table and the column that a name means.
 
     Privacy: public only.
 
@@ -104,8 +112,8 @@ def of_plan(text: str, known: Collection[str]) -> tuple[list[named.Use], list[st
     >>> [u.words for u in uses]
     ['stays.days by patients.sex', 'stays.days ~ patients.sex']
     """
-    many = Counter(placed(n)[1].casefold() for n in known)
-    short = {placed(n)[1].casefold(): n for n in known if many[placed(n)[1].casefold()] == 1}
+    many = Counter(find(n)[1].casefold() for n in known)
+    short = {find(n)[1].casefold(): n for n in known if find(n)[1] != n and many[find(n)[1].casefold()] == 1}
     short = {s: n for s, n in short.items() if s not in GRAMMAR}
     return named.of_plan("\n".join(_in_full(line, short) for line in text.splitlines()), known)
 
@@ -136,6 +144,6 @@ def pairs(tables: Iterable[named.Named]) -> list[named.Named]:
     return list(made.values())
 
 
-def beside(schema: Tree, name: str, others: Iterable[str]) -> list[str]:
+def beside(schema: Tables, name: str, others: Iterable[str]) -> list[str]:
     """Of ``others`` those of which a table's rows tell together with the column. Privacy: public only."""
     return [n for n in others if n != name and lowest(schema, (name, n)) is not None]

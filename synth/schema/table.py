@@ -6,7 +6,8 @@ missing code one in ``range(column.size, column.cells)``.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
 from synth.schema.totals import Totals, form_problems
 from synth.schema.totals_files import inlined
+from synth.schema.tree import ONE, Key, Tables
 
 __all__ = [
     "CATEGORICAL",
@@ -75,7 +77,7 @@ class Learnt(BaseModel):
     mechanisms: tuple[dict[str, float | int | str], ...]
 
 
-class Schema(BaseModel):
+class Schema(Tables, BaseModel):
     """The public facts of a table. Columns keep the order of the file.
 
     Privacy: public only: whoever vouches for a fact stands beside it.
@@ -85,7 +87,7 @@ class Schema(BaseModel):
     100
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
 
     dataset: str | None = None
     target: str | None = None
@@ -102,6 +104,82 @@ class Schema(BaseModel):
     uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
     totals: tuple[Totals, ...] | None = None
     columns: dict[str, Column]
+
+    @property
+    def tables(self) -> dict[str, "Schema"]:
+        """Itself, under the name that a release gives it."""
+        return {ONE: self}
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """None."""
+        return ()
+
+    @property
+    def public(self) -> None:
+        """No table stands beside it."""
+
+    @property
+    def open(self) -> None:
+        """No key is to be decided."""
+
+    @property
+    def across(self) -> tuple[()]:
+        """No rule is between tables."""
+        return ()
+
+    @property
+    def tree(self) -> None:
+        """No tree: its rows stand alone."""
+
+    @property
+    def stated(self) -> "Schema":
+        """The schema that somebody wrote."""
+        return self
+
+    @property
+    def linked_rows(self) -> bool:
+        """Whether the rows of one person are to belong together in the result."""
+        return persons_rules.asked(self)
+
+    @property
+    def privacy_unit(self) -> tuple[str, int]:
+        """What a unit of privacy is called, and how many of its rows count."""
+        return ("row", 1) if self.person is None else (self.person, self.max_rows or 1)
+
+    @property
+    def unit_in_words(self) -> str:
+        """What the guarantee is about."""
+        return "row" if self.person is None else "person"
+
+    def texts(self, file: str = ONE) -> list[str]:  # noqa: ARG002 (as of several tables)
+        """The columns that are read as text: the one that names persons."""
+        return [] if self.person is None else [self.person]
+
+    def name_of(self, table: str, column: str) -> str:  # noqa: ARG002
+        """The column's own name."""
+        return column
+
+    def inner_name(self, table: str, column: str) -> str:  # noqa: ARG002
+        """The column's own name."""
+        return column
+
+    def find(self, name: str) -> tuple[str, str]:
+        """The one table, and the column."""
+        return ONE, name
+
+    def as_measured(self, table: str = ONE) -> "Schema":  # noqa: ARG002
+        """The table as a generator sees it: as it is."""
+        return self
+
+    def with_tables(self, tables: Mapping[str, "Schema"]) -> "Schema":
+        """The one of these in its place."""
+        return tables[ONE]
+
+    def only(self, columns: Collection[str]) -> "Schema":
+        """The schema of these columns alone, and of all identifiers; nothing else is said of them."""
+        held = {n: c for n, c in self.columns.items() if n in columns or c.type == "identifier"}
+        return Schema.model_construct(dialect=self.dialect, columns=held)
 
     @property
     def person(self) -> str | None:

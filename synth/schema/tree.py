@@ -1,16 +1,22 @@
 """Tables joined by keys: what a key, a public table and a rule across tables state, and the ways through the tree."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from synth.schema import uses as uses_of
+from synth.schema.column import Column
 from synth.schema.persons_rules import MOST_CHILDREN
-from synth.schema.table import Schema
 
+if TYPE_CHECKING:
+    from synth.schema import uses as uses_of
+    from synth.schema.table import Schema
+
+ONE = "synthetic"  # what a release calls a table that has no others beside it
 NUMBER = "number of "  # a count of children stands beside its parent's columns under this name
 Vouched = Literal["public", "declared", "unconfirmed"]
 
@@ -118,21 +124,29 @@ def ends(rule: Across) -> tuple[str, str]:
     return (rule.low, rule.high) if rule.kind == "order" else (rule.parent, rule.child)
 
 
-class Tree(BaseModel):
-    """Tables and the keys between them, as they are stated: nothing is checked yet.
+class Tables:
+    """What is known of one table or of several, asked alike: which there are, how they hang together, what their
+    columns are called.
 
-    Privacy: public only.
+    One table has no key, and its columns go by their own names; those of several by TABLE.COLUMN.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+    if TYPE_CHECKING:
 
-    dataset: str | None = None
-    tables: dict[str, Schema]
-    keys: tuple[Key, ...]
-    public: dict[str, PublicTable] | None = None
-    constraints: tuple[Across, ...] | None = None
-    uses: Annotated[tuple[uses_of.Use, ...] | None, BeforeValidator(uses_of.read)] = None
-    open: tuple[str, ...] | None = None
+        @property
+        def dataset(self) -> str | None: ...
+        @property
+        def tables(self) -> Mapping[str, Schema]: ...
+        @property
+        def keys(self) -> tuple[Key, ...]: ...
+        @property
+        def public(self) -> Mapping[str, PublicTable] | None: ...
+        @property
+        def constraints(self) -> tuple[Any, ...] | None: ...
+        @property
+        def uses(self) -> tuple[uses_of.Use, ...] | None: ...
+        @property
+        def open(self) -> tuple[str, ...] | None: ...
 
     @cached_property
     def root(self) -> str:
@@ -164,6 +178,64 @@ class Tree(BaseModel):
         """How many rows of the table one root has at most."""
         keys = [self.key_above(n) for n in self.upwards(table)]
         return prod(k.most_children for k in keys if k is not None)
+
+    def key_columns(self, table: str) -> list[str]:
+        """The table's columns that keys are about."""
+        above = self.key_above(table)
+        own = [n for k in self.keys_below(table) for n in k.referred]
+        return list(dict.fromkeys([*own, *(above.columns if above else ())]))
+
+    @property
+    def written(self) -> Mapping[str, Schema]:
+        """The tables as files hold them."""
+        return self.tables
+
+    @property
+    def across(self) -> tuple[Across, ...]:
+        """The rules between its tables."""
+        return self.constraints or ()
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one table is written."""
+        return bool(self.keys)
+
+    @property
+    def one_table(self) -> bool:
+        """Whether its tree is written as one table, whose persons keep their rows."""
+        return bool(self.keys) and not self.several
+
+    def file_of(self, table: str) -> str:
+        """Which of the written tables has a table's rows."""
+        return table
+
+    def texts(self, file: str) -> list[str]:
+        """A written table's columns that are read as text: of keys, and an identifier by which rows are ordered."""
+        key = self.key_above(file)
+        order = [key.order] if key is not None and key.order is not None else []
+        unread = [n for n in order if self.tables[file].columns[n].type == "identifier"]
+        return [*self.key_columns(file), *unread]
+
+    def changed(self, how: Callable[[Any], Any]) -> Any:
+        """The schema that somebody wrote, changed; of persons and their rows both again."""
+        return how(self)
+
+    def name_of(self, table: str, column: str) -> str:
+        """What a table's column is called outside."""
+        return f"{table}.{column}"
+
+    def inner_name(self, table: str, column: str) -> str:
+        """What a table's column is called where methods count it."""
+        return f"{table}.{column}"
+
+    def find(self, name: str) -> tuple[str, str]:
+        """The table and the column that a name from outside means."""
+        return placed(name)
+
+    @property
+    def all_columns(self) -> dict[str, Column]:
+        """All columns by these names."""
+        return {self.name_of(t, n): c for t, s in self.tables.items() for n, c in s.columns.items()}
 
 
 def below(root: str, keys: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """References by several columns to a public table: the combinations that its rows have, as rules of the rows made."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from synth.errors import InputError
 from synth.schema.column import canonical
 from synth.schema.constraints import Fixed
-from synth.schema.dataset import Dataset
 from synth.schema.table import Schema
 from synth.schema.tree import PublicTable
 from synth.sources.formats.text_table import Table
@@ -26,7 +26,7 @@ def combinations(table: Table, columns: tuple[str, ...], *, name: str) -> list[t
     return result
 
 
-def with_combinations(schema: Dataset, public: Mapping[str, Table]) -> Dataset:
+def with_combinations(schema: Any, public: Mapping[str, Table]) -> Any:
     """The schema with a rule for each reference by several columns: only combinations of the public table occur.
 
     Errors: InputError where neither the table lies beside the others, nor a rule names the combinations.
@@ -38,7 +38,7 @@ def with_combinations(schema: Dataset, public: Mapping[str, Table]) -> Dataset:
         for owner, columns in facts.references:
             if len(columns) > 1:
                 tables[owner] = _ruled(tables[owner], owner, columns, name, facts, public)
-    return schema.model_copy(update={"tables": tables})
+    return schema.with_tables(tables)
 
 
 def _ruled(

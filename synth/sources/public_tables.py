@@ -9,8 +9,7 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_file
 from synth.schema.column import canonical
-from synth.schema.dataset import Dataset
-from synth.schema.tree import PublicTable
+from synth.schema.tree import PublicTable, Tables
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading
@@ -22,7 +21,7 @@ from synth.sources.table_source import CsvPlace, ParquetPlace, place_of
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 
-def split(tables: Any, schema: Dataset) -> tuple[Any, dict[str, Table]]:
+def split(tables: Any, schema: Tables) -> tuple[Any, dict[str, Table]]:
     """The tables that are made, and the public ones that lie beside them, checked.
 
     Of a folder it is the file of the public table's name, if there is one. Errors: InputError, UsageError.
@@ -52,7 +51,7 @@ def _read(table: object, name: str) -> Table:
     return files.read(Path(table), reading=Reading(dialect=dialect))
 
 
-def checked(table: Table, schema: Dataset, name: str) -> Table:
+def checked(table: Table, schema: Tables, name: str) -> Table:
     """The table if every category that refers to it is one of its keys. Errors: InputError naming what is not.
 
     Privacy: public only.

@@ -12,9 +12,8 @@ import pyarrow as pa
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files.regular_files import is_file, is_folder
 from synth.schema.codec import Draws, Encoded
-from synth.schema.dataset import ONE, Dataset
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
+from synth.schema.tree import ONE, Tables
 from synth.sources.formats.text_table import Table, Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
@@ -39,16 +38,16 @@ class Read:
 
 
 def places(
-    tables: str | Path | Mapping[str, object] | None, schema: Dataset, source: str | None = None
+    tables: str | Path | Mapping[str, object] | None, schema: Tables, source: str | None = None
 ) -> dict[str, Place]:
     """Each table's place: in a folder the file of its name, at a source the table, or what is given under its name.
 
-    Of one table whose persons keep their rows it is that one. At a source ``tables`` is the database's schema
+    Of one table it is that one. At a source ``tables`` is the database's schema
     (namespace) that holds them, None for the user's own, or a folder named with a slash, of which Spark and DuckDB read
     Parquet files and folders of them.
     Errors: UsageError, InputError naming the table that is absent, or there twice; UsageError for one too many.
     """
-    if isinstance(schema, PersonsTable) and isinstance(tables, str | Path | pd.DataFrame | Place):
+    if not schema.several and isinstance(tables, str | Path | pd.DataFrame | Place):
         return {ONE: tables if isinstance(tables, Place) else place_of(tables)}
     if source is not None:
         folder = folder_at(tables)
@@ -90,18 +89,9 @@ def _file(folder: Path, name: str) -> Path:
     return results[0]
 
 
-def allowed_empty(schema: Schema | Dataset, table: str) -> AbstractContextManager[None]:
+def allowed_empty(schema: Tables, table: str) -> AbstractContextManager[None]:
     """Nothing is said of a table without a row below the root: whether there is one can hang on a single root."""
-    whole = Dataset.of(schema)
-    return nullcontext() if not whole.several or table == whole.root else suppress(EmptyTableError)
-
-
-def text_columns(schema: Dataset, table: str) -> list[str]:
-    """The columns that are read as text: those of keys, and an identifier by which events are ordered."""
-    key = schema.key_above(table)
-    order = [key.order] if key is not None and key.order is not None else []
-    unread = [n for n in order if schema.tables[table].columns[n].type == "identifier"]
-    return [*schema.key_columns(table), *unread]
+    return nullcontext() if not schema.several or table == schema.root else suppress(EmptyTableError)
 
 
 def read(place: Place, schema: Schema, texts: Sequence[str], draws: Draws, *, key: bytes) -> Read:

@@ -18,7 +18,7 @@ from synth.questions.linked import place as linked
 from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.schema import codec
 from synth.schema.dataset import Dataset
-from synth.schema.persons import ROWS, PersonsTable, taken
+from synth.schema.persons import taken
 from synth.schema.table import Column, Schema
 from synth.verified import formula
 
@@ -83,16 +83,16 @@ def read(plain: Any, schema: Schema | Dataset) -> list[Question]:
 
 def _of(plain: Any, schema: Schema | Dataset, place: str) -> Question:
     """A question about the one table, or about the one that it names."""
-    if isinstance(schema, Schema):
-        return _one(plain, schema, place)
-    if isinstance(plain, Mapping) and isinstance(schema, PersonsTable):
-        plain = {"table": ROWS, **plain}
+    if schema.tree is None:
+        return _one(plain, schema.tables[schema.root], place)
+    if isinstance(plain, Mapping) and not schema.several:
+        plain = {"table": schema.downwards[-1], **plain}
     if not isinstance(plain, Mapping) or not isinstance(plain.get("table"), str):
         raise UsageError(f'{place}: the release has several tables; name one with "table": {meant("", schema.tables)}')
     table = plain["table"]
     if table not in schema.tables:
         raise UsageError(f'{place}: "table" {table} is not in the release; {meant(table, schema.tables)}')
-    own, places = joined(schema, table)
+    own, places = joined(schema.tree, table)
     question = _one({n: v for n, v in plain.items() if n != "table"}, own, place)
     if question.score.link == SURVIVAL:
         raise UsageError(f"{place}: survival is asked of single tables; ask for a share of related ones")
@@ -109,10 +109,10 @@ def tables(schema: Schema | Dataset) -> dict[str, Schema]:
     Privacy: public only.
     """
     known = taken(schema)
-    if isinstance(known, Schema):
-        return {"": known}
-    order = reversed(known.downwards) if isinstance(known, PersonsTable) else known.tables
-    return {n: joined(known, n)[0] for n in order}
+    if known.tree is None:
+        return {"": known.tables[known.root]}
+    order = known.tables if known.several else reversed(known.downwards)
+    return {n: joined(known.tree, n)[0] for n in order}
 
 
 def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
@@ -123,7 +123,7 @@ def joined(schema: Dataset, table: str) -> tuple[Schema, dict[str, str]]:
     columns, places = {}, {}
     for owner in schema.upwards(table):
         for name, column in schema.as_measured(owner).columns.items():
-            known = name if owner == table or isinstance(schema, PersonsTable) else f"{owner}.{name}"
+            known = name if owner == table else schema.name_of(owner, name)
             columns[known], places[known] = column, linked(owner, name)
     return schema.tables[table].model_copy(update={"columns": columns, "constraints": None}), places
 

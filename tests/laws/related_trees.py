@@ -10,7 +10,7 @@ from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema.dataset import number_of
-from synth.sources.related_tables import places, read, text_columns
+from synth.sources.related_tables import places, read
 from synth.sources.rows.linking import link
 
 KEY = {"type": "identifier"}
@@ -119,6 +119,6 @@ def counts(tables, source: str | None = None) -> list[np.ndarray]:
     noise, opened = SeededNoise(1), {}
     for name, at in places(tables, SCHEMA, source).items():
         own = SCHEMA.tables[name]
-        opened[name] = read(at.under(own), own, text_columns(SCHEMA, name), noise, key=b"k" * 16).rows
+        opened[name] = read(at.under(own), own, SCHEMA.texts(name), noise, key=b"k" * 16).rows
     forest = link(SCHEMA, opened, noise)
     return [table for asked in ASKED for table in linked.exact(asked, forest)]

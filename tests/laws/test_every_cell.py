@@ -16,7 +16,7 @@ from synth.questions import Bins
 from synth.schema.dataset import parse as parse_related
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.related_tables import places, read, text_columns
+from synth.sources.related_tables import places, read
 from synth.sources.rows.linking import link
 from tests.engines import SPARK, fill, spark
 from tests.laws import every_cell
@@ -258,6 +258,6 @@ def linked(plain, folder, source):
     schema, opened = parse_related(plain), {}
     for name, at in places(folder, schema, source).items():
         own = schema.tables[name]
-        at.check_form([*own.measured(), *text_columns(schema, name)])
-        opened[name] = read(at.under(own), own, text_columns(schema, name), SeededNoise(1), key=bytes(32)).rows
+        at.check_form([*own.measured(), *schema.texts(name)])
+        opened[name] = read(at.under(own), own, schema.texts(name), SeededNoise(1), key=bytes(32)).rows
     assert link(schema, opened, SeededNoise(1))["roots"].parent.size

@@ -16,7 +16,6 @@ from synth.questions import Bins, Embedding, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.schema.persons import PERSONS, ROWS, as_tables
-from synth.sources.persons_tables import persons_and_rows
 from synth.sources.rows.linking import TableRows, link
 from synth.verified import language
 from synth.verified.plan import Cut
@@ -43,7 +42,7 @@ def forest(tree, rows):
         texts={"id": texts([r[0] for r in rows])},
         num_rows=len(rows),
     )
-    return link(tree, persons_and_rows(held), Given([r[4] for r in rows], [r[5] for r in rows]))
+    return link(tree, dict.fromkeys(tree.tables, held), Given([r[4] for r in rows], [r[5] for r in rows]))
 
 
 X, Y = Bins.each(place(PERSONS, "x"), 2), Bins.each(place(ROWS, "y"), 2)

@@ -23,8 +23,7 @@ from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.stored_trees import StoredTrees, stored
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.persons_tables import persons_and_rows
-from synth.sources.related_tables import places, read, text_columns
+from synth.sources.related_tables import places, read
 from synth.sources.rows.linking import link
 from tests.engines import spark
 
@@ -134,7 +133,7 @@ def here(rows, facts, seed=1):
     }
     for name, at in places(frames, facts).items():
         own = facts.tables[name]
-        opened[name] = read(at.under(own), own, text_columns(facts, name), noise, key=b"k" * 16).rows
+        opened[name] = read(at.under(own), own, facts.texts(name), noise, key=b"k" * 16).rows
     return link(facts, opened, noise)
 
 
@@ -264,7 +263,7 @@ def test_one_table_of_persons_is_counted_there_as_here(tmp_path):
         pd.DataFrame({n: pd.Series(table.column(n).to_pylist(), dtype=object) for n in table.column_names}), facts
     )
     rows = read(next(iter(frame.values())).under(flat), flat, facts.texts, SeededNoise(1), key=b"k" * 16).rows
-    forest = link(facts, persons_and_rows(rows), SeededNoise(1))
+    forest = link(facts, dict.fromkeys(facts.tables, rows), SeededNoise(1))
     for asked in every(facts):
         for one, other in zip(linked.exact(asked, trees), linked.exact(asked, forest), strict=True):
             assert np.array_equal(one, other), (asked.table, asked.view)

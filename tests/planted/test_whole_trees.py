@@ -11,8 +11,9 @@ from synth.generators.nested_mixture.generator import Nested
 from synth.mechanisms import linked
 from synth.pipeline import read_rows
 from synth.privacy.relation import Relation
-from synth.sources.persons_tables import persons_and_rows
+from synth.schema.persons import PERSONS
 from synth.sources.rows import linking
+from synth.sources.rows.linking import link
 from tests.planted.suspects import swapped
 from tests.planted.walks import once, reported_alike, uncovered
 
@@ -52,12 +53,12 @@ def test_noise_that_is_too_small_for_what_a_unit_moves_is_found(name):
 def test_a_word_about_persons_whose_own_values_differ_is_noticed():
     """Planted: a message that says how many values of the persons' own column there are."""
 
-    def reported(rows):
-        print(f"{len(np.unique(rows.positions['group']))} values")
-        return persons_and_rows(rows)
+    def reported(schema, rows, noise):
+        print(f"{len(np.unique(rows[PERSONS].positions['group']))} values")
+        return link(schema, rows, noise)
 
     canary = chosen_trees(["a person whose own values differ"])[0]
-    with swapped(read_rows, "persons_and_rows", reported):
+    with swapped(read_rows, "link", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
 

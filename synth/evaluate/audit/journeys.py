@@ -26,7 +26,7 @@ from synth.pipeline import run as pipeline
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable, taken
+from synth.schema.persons import taken
 from synth.schema.table import Schema
 
 # the ledger's, or time and memory, which an audit of one machine could not judge
@@ -75,7 +75,7 @@ class Ticket:
     @property
     def tree(self) -> bool:
         """Whether rows belong to roots, or to persons who keep them."""
-        return isinstance(taken(self.schema), Dataset)
+        return taken(self.schema).tree is not None
 
 
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
@@ -231,9 +231,7 @@ def _tables_and_answers(out: Path, numbers: dict[str, float]) -> np.ndarray | No
 
 def _keys(schema: Dataset, name: str) -> list[str]:
     """The columns by which a table's rows belong together."""
-    if isinstance(schema, PersonsTable):
-        return [schema.person]
-    key = schema.key_above(name)
+    key = schema.key_above(name if schema.several else schema.downwards[-1])
     return list(key.columns) if key is not None else []
 
 

@@ -10,7 +10,6 @@ from synth.files.regular_files import is_file
 from synth.release import folder
 from synth.schema import areas
 from synth.schema.dataset import ONE, Dataset
-from synth.schema.persons import as_stated
 from synth.schema.table import Schema, load
 
 GIVEN = (
@@ -24,7 +23,7 @@ def on_card(schema: Schema | Dataset) -> dict[str, Any]:
 
     Privacy: public only.
     """
-    tables = Dataset.of(as_stated(schema)).tables
+    tables = schema.stated.tables
     levels = [_level(t, s, rule.child, rule.parent) for t, s in tables.items() for rule in areas.rules(s.columns)]
     return {"areas": levels} if levels else {}
 

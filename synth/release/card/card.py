@@ -14,7 +14,6 @@ from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
 from synth.schema.column import RISKS, Column
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Learnt, Schema
 
 OTHERS = {
@@ -177,8 +176,7 @@ def card(
     created: str,
 ) -> dict[str, Any]:
     """The card as JSON data; see docs/card.md for every field."""
-    weight = None if isinstance(schema, Dataset) else schema.weight
-    columns = schema.columns if isinstance(schema, Schema) else schema.all_columns
+    weight, columns = schema.weight, schema.all_columns
     about = complete(
         {
             "format": "facsimile-card/1",
@@ -224,25 +222,18 @@ def card(
         }
     )
     about["engine"] = engine
-    return about | (_of_tree(schema, adjacency, epsilon) if isinstance(schema, Dataset) else {})
+    return about | (_of_tree(schema.tree, adjacency, epsilon) if schema.tree is not None else {})
 
 
 def _of_tree(schema: Dataset, adjacency: Adjacency, epsilon: float) -> dict[str, Any]:
     """What the card of several tables says beside, or otherwise; that of persons and their rows as of one table."""
     unit = schema.unit_in_words
-    if isinstance(schema, PersonsTable):
-        return {
-            "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
-            "unit_in_words": unit,
-            "keys": [schema.key_on_card],
-            "linkage": PERSONS_LINKAGE.format(schema.person),
-        }
     public = {n: p.model_dump(mode="json", exclude_none=True) for n, p in (schema.public or {}).items()}
     return {
-        "relation_in_words": adjacency.words(unit, f"keys of {schema.root}"),
+        **({"relation_in_words": adjacency.words(unit, f"keys of {schema.root}")} if schema.several else {}),
         "meaning": meaning(epsilon, about=unit, relation=str(adjacency.relation)),
         "unit_in_words": unit,
-        "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
-        "linkage": LINKAGE,
+        "keys": schema.keys_on_card,
+        "linkage": LINKAGE if schema.several else PERSONS_LINKAGE.format(schema.privacy_unit[0]),
         **({"public_tables": public} if public else {}),
     }

@@ -14,7 +14,6 @@ from synth.release.card import verify
 from synth.report import html, words
 from synth.report.documents import catalogue, filled, sheets
 from synth.report.documents.facts import Document, Facts, PersonsFacts, RelatedFacts
-from synth.schema.persons import PersonsTable
 from synth.schema.table import Schema
 
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
@@ -124,11 +123,11 @@ def record_name(kind: str, facts: Facts) -> str:
 def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
     """What documents and records are made of. ``files``: the parts that they describe."""
     reported = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
-    if isinstance(stored.schema, Schema):
+    if stored.schema.tree is None:
         return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
-    if isinstance(stored.schema, PersonsTable):
+    if stored.schema.one_table:
         return PersonsFacts(
-            card=card, schema=stored.schema.flat, releases=stored.releases, files=reported, related=stored.schema
+            card=card, schema=stored.schema.stated, releases=stored.releases, files=reported, related=stored.schema
         )
     return RelatedFacts(
         card=card,

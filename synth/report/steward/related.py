@@ -26,7 +26,6 @@ from synth.report.steward import page as steward
 from synth.report.steward.risks import lines_of
 from synth.report.steward.write import private_text
 from synth.schema.dataset import Dataset
-from synth.schema.persons import PersonsTable
 from synth.sources.related_tables import places
 
 PROPERTIES = Texts(  # as SDMetrics names them
@@ -112,8 +111,8 @@ def _page_of(page: Path, table: str) -> Path:
 
 
 def _check_target(schema: Dataset, target: str | None) -> None:
-    if isinstance(schema, PersonsTable):
-        with_target(schema.flat, target)
+    if not schema.several:
+        with_target(schema.stated, target)
         return
     table, _dot, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
