@@ -7,7 +7,7 @@ import streamlit as st
 import synth
 from app.run import recent, runs
 from app.run.follow import follow
-from app.session import access, frame, labels, words
+from app.session import access, frame, words
 from app.session.aside import worker
 from app.table import real
 from synth.app_api import jobs, looks
@@ -129,7 +129,7 @@ def counts(job: jobs.Job, others: list[jobs.Job]) -> Path:
 def _outcome(job: jobs.Job) -> None:
     status = job.status()
     if status.state != "done":
-        st.error(f"{frame.escape(frame.sentence(labels.plain(status.message)))}.", icon=":material/error:")
+        st.error(f"{frame.escape(runs.why(job))}.", icon=":material/error:")
         return
     for name in job.request()["decides"]:
         one = jobs.Job(job.path.parent / name)

@@ -10,7 +10,7 @@ from app.run.expected import METHODS
 from app.run.follow import follow
 from app.run.forecast import methods
 from app.run.options import ask
-from app.session import frame, labels, words
+from app.session import frame, words
 from app.session.state import wizard
 from synth.app_api import jobs
 from synth.languages import _
@@ -89,7 +89,7 @@ def _ended(job: jobs.Job, status: jobs.Status) -> None:
         w.notice = _("The other fit is ready, and shown here; “All runs” has the one before. It cost nothing.")
     else:
         w.failed = True
-        reason = frame.escape(labels.plain(status.message))
+        reason = frame.escape(runs.why(job))
         w.notice = _("Nothing was fitted: {reason}. Nothing was spent.").format(reason=reason)
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 import synth
 from app.run import runs
 from app.run.follow import follow
-from app.session import access, frame, labels
+from app.session import access, frame
 from app.session.state import TABLES, wizard
 from app.table import intake, owning, work
 from synth import app_api
@@ -46,9 +46,7 @@ def section(job: jobs.Job, release: Path) -> None:
         )
     else:
         if latest is not None and latest.status().state == "failed":
-            st.error(
-                _("No report was written: {plain}.").format(plain=frame.escape(labels.plain(latest.status().message)))
-            )
+            st.error(_("No report was written: {plain}.").format(plain=frame.escape(runs.why(latest))))
         if latest is not None and latest.status().state == "cancelled":
             st.caption(_("The last one was cancelled; nothing was written or spent."))
         joined = runs.is_joined(job)  # such a report tries no shadow runs and takes no held-out rows

@@ -9,7 +9,7 @@ import synth
 from app.run import caps, runs, same
 from app.run.follow import follow
 from app.run.forecast import budget
-from app.session import frame, labels, words
+from app.session import frame, words
 from app.session.state import Wizard, answered, dataset, effective, several, start, tables, wizard
 from app.table import facts, keys, lists, unit
 from synth.app_api import jobs
@@ -140,9 +140,8 @@ def _taken(job: jobs.Job, status: jobs.Status) -> None:
         w.notice = _("Learnt privately: {names}. The charge is in the ledger.").format(names=frame.escape(names))
     else:
         spent = status.exit_code in (None, 1, 5)
-        message = labels.plain(status.message).replace(str(w.table), w.label)
         w.failed = True
-        w.notice = _("Nothing was learnt: {message}. ").format(message=frame.escape(message)) + (
+        w.notice = _("Nothing was learnt: {message}. ").format(message=frame.escape(runs.why(job))) + (
             _("The page Ledger shows whether the budget was charged.") if spent else _("Nothing was spent.")
         )
     w.edition += 1

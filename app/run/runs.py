@@ -6,7 +6,7 @@ from typing import Any
 
 import synth
 from app.run import caps, known, written
-from app.session import access
+from app.session import access, frame, labels
 from app.session.state import Wizard, dataset, effective, joined_method, several, together
 from app.table import owning
 from synth import app_api
@@ -255,6 +255,17 @@ def _bare(column: Plain) -> Plain:
 def _apart(w: Wizard) -> bool:
     """Whether the steward said, of rows that were charged under another name, that no person is in both."""
     return bool(w.separate) and w.separate == dataset(w)
+
+
+def why(job: jobs.Job) -> str:
+    """Why a job failed, for whoever may open its table; one sentence for everybody else, whatever the reason is."""
+    about, status = job.request(), job.status()
+    table, who = about.get("table"), access.me()
+    if not who.may("watch", about.get("owner")) or not owning.open_to(who, Path(str(table)), about.get("source")):
+        return _("It did not succeed. Whoever may open its table is told why") if status.state == "failed" else ""
+    said = job.why() if status.state == "failed" else status.message
+    label = str(about.get("label") or _("the table"))
+    return frame.sentence(labels.plain(said if table is None else said.replace(str(table), label)))
 
 
 def warnings(job: jobs.Job) -> list[str]:

@@ -1,5 +1,6 @@
 """What every page shares: its head with the steps, its way on, and how faults are told."""
 
+import re
 from collections.abc import Callable
 
 import streamlit as st
@@ -7,7 +8,10 @@ import streamlit as st
 import synth
 from app.session import access, glossary, labels, tour
 from app.session.state import STEPS, TITLES, ready, view, wizard
+from synth.app_api import roles
 from synth.languages import _, phrase
+
+PATH = re.compile(r"(?<![\w:/.])/(?:[^/\s:;,'\"()]+/)+")  # the folders of a server's file
 
 
 def head(name: str, lead: str) -> None:
@@ -99,12 +103,13 @@ def message_of(error: Exception) -> str:
 
 
 def sentence(message: str) -> str:
-    """A message with a capital, unless it begins with a file's name.
+    """A message with a capital, unless it begins with a file's name; among several people without folders.
 
     >>> sentence("column x: swap them"), sentence("a.csv: empty")
     ('Column x: swap them', 'a.csv: empty')
     """
     message = phrase(message)
+    message = message if roles.place() is None else PATH.sub("", message)
     first = message.split(" ", 1)[0]
     return message if "." in first else message[:1].upper() + message[1:]
 

@@ -10,7 +10,7 @@ import streamlit as st
 import synth
 from app.result import asking, question_form
 from app.run import recent, runs
-from app.session import access, frame, labels, words
+from app.session import access, frame, words
 from synth import app_api
 from synth.app_api import jobs
 from synth.languages import Texts, _
@@ -352,13 +352,12 @@ def _asked(a: asking.Asked) -> None:
 
 
 def _ended(a: asking.Asked) -> str:
-    """Why the answer did not come, in the worker's words: public ones."""
+    """Why the answer did not come, for whoever may know it."""
     try:
-        status = a.answer.status() if a.answer else None
+        said = runs.why(a.answer) if a.answer else ""
     except synth.SynthError:
-        status = None
-    said = status.message if status and status.message else STATES[a.state()]
-    return frame.escape(frame.sentence(labels.plain(said)))
+        said = ""
+    return frame.escape(said or STATES[a.state()])
 
 
 def _answer(a: asking.Asked) -> None:

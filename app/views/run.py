@@ -271,7 +271,7 @@ def _bar(job: jobs.Job, status: jobs.Status) -> None:
 
 def _ended(job: jobs.Job) -> None:
     """How the run ended, and where to go from here."""
-    w, status = wizard(), job.status()
+    status = job.status()
     if status.state == "done":
         st.success(_("The synthetic table is ready."), icon=":material/check_circle:")
         background.soon(lambda: export.begun(job), seconds=AT_EASE)
@@ -280,8 +280,7 @@ def _ended(job: jobs.Job) -> None:
         st.divider()
         st.subheader(_("Run again"), anchor=False)
         return
-    message = labels.plain(status.message).replace(str(job.request().get("table")), w.label or _("the table"))
-    message = frame.escape(frame.sentence(message))
+    message = frame.escape(runs.why(job))
     if status.state == "cancelled":
         st.warning(f"{message}.", icon=":material/stop_circle:")
     else:

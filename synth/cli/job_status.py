@@ -1,5 +1,6 @@
 """The status of a job's folder while a command works: how far it is, and how it ended."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,11 +29,22 @@ def reported(
     except SynthError as error:
         cancelled = isinstance(error, SpentError) and str(error).startswith("cancelled")
         report.finish("cancelled" if cancelled else "failed", str(error), error.exit_code)
+        _end(error.exit_code)
         raise
     except (jobs.Cancelled, KeyboardInterrupt):
         message, code = ended("cancelled" if COMMITTED else "cancelled before anything was spent", 130)
         report.finish("cancelled", message, code)
         leave("cancelled" if COMMITTED else message, 130)
     except BaseException as error:
-        report.finish("failed", *ended(f"internal error {type(error).__name__}", 1))
+        message, code = ended(f"internal error {type(error).__name__}", 1)
+        report.finish("failed", message, code)
+        _end(code)
         raise
+
+
+def _end(code: int) -> None:
+    """Ends a worker of the application: its stderr is a file that others read, and says no more than the status."""
+    from synth import jobs
+
+    if os.environ.get(jobs.FOLDER):
+        leave(jobs.UNSAID, code)

@@ -2,7 +2,21 @@
 
 from synth.files.whole_files import write as write_file
 from synth.jobs import asked, looks
-from synth.jobs.job import AS_ASKED, COUNTS, DESCRIPTION, LEARNT, RUN, Cancelled, Job, Status, create, home, listing
+from synth.jobs.job import (
+    AS_ASKED,
+    COUNTS,
+    DESCRIPTION,
+    FOLDER,
+    LEARNT,
+    RUN,
+    UNSAID,
+    Cancelled,
+    Job,
+    Status,
+    create,
+    home,
+    listing,
+)
 from synth.jobs.memory import PeakMemory, give_back
 from synth.jobs.process_identity import alive, identity
 from synth.jobs.queue import QUEUED, ahead
@@ -14,9 +28,11 @@ __all__ = [
     "AS_ASKED",
     "COUNTS",
     "DESCRIPTION",
+    "FOLDER",
     "LEARNT",
     "QUEUED",
     "RUN",
+    "UNSAID",
     "Cancelled",
     "Job",
     "PeakMemory",

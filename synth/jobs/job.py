@@ -2,8 +2,10 @@
 
 A job is a folder with ``request.json`` (public options), ``status.json`` (replaced whole, so that a reader
 never meets half of it), ``process.json`` (who was started), ``run`` (the id that its charge carries), ``cancel`` (its
-presence asks to stop),
-``log.txt`` (the worker's stderr) and ``result.json`` (its stdout). No private value belongs in any of them.
+presence asks to stop), ``log.txt`` (the worker's stderr) and ``result.json`` (its stdout). No private value belongs in
+any of them, and no outcome of a check of private rows: that some row is ragged, that there is none, that these were
+charged before, is exact and free of budget. So why a job failed stands in ``why.txt`` alone, whatever the reason is,
+for whoever may open its table; everybody else is told ``UNSAID``.
 """
 
 import json
@@ -31,11 +33,13 @@ FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
 GONE = "the worker ended without finishing (its last words are in log.txt); the ledger keeps what it spent"
+UNSAID = "it failed; whoever may open the table is told why"
 NEVER = "the process ended before the run began; nothing was spent, start it again"
 FOLDER = "SYNTH_JOB"  # in a worker's environment: the job's folder, which says whose it is
 RUN = "SYNTH_RUN"  # in a worker's environment: the job's id, which its charge in the ledger carries
 PROGRAM = (sys.executable, "-m", "synth")
 AS_ASKED = ["run", "--json"]  # with --job after it: whatever the folder's request asks for
+WHY = "why.txt"
 DESCRIPTION = "description.json"  # the schema of a request that names none
 LEARNT, COUNTS = "learnt.schema.json", "counts.json"  # what a learning job and one of statistics leave
 
@@ -101,6 +105,13 @@ class Job:
     def result(self) -> dict[str, Any]:
         """What the worker handed back. Errors: InputError while there is nothing to read."""
         return self._read("result.json", "no result; see the job's status and log.txt")
+
+    def why(self) -> str:
+        """Why it failed, in its worker's words: for whoever may open its table, and nobody else."""
+        try:
+            return regular_files.text(self.path / WHY)
+        except (OSError, UnicodeDecodeError):
+            return self.status().message
 
     def status(self) -> Status:
         """The state now; a worker that vanished without a last word reads as failed.

@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any, Self
 
-from synth.jobs.job import Cancelled, Job, Status
+from synth.files import whole_files
+from synth.jobs.job import UNSAID, WHY, Cancelled, Job, Status
 from synth.jobs.process_identity import identity
 from synth.jobs.stages import stage_in_words
 
@@ -101,8 +102,12 @@ class Reporter:
                 print(message, file=sys.stderr, flush=True)
 
     def finish(self, state: str, message: str, exit_code: int) -> None:
-        """Last word: done, failed or cancelled, with a public one-line message."""
+        """Last word: done, failed or cancelled. Why it failed is kept for whoever may open the table (``Job.why``)."""
         fraction = 1.0 if state == "done" else self.fraction
+        if state == "failed" and self._job is not None:
+            with contextlib.suppress(OSError):
+                whole_files.write(self._job.path / WHY, message, durable=False)
+            message = UNSAID
         ended = {"state": state, "message": message, "exit_code": exit_code, "fraction": fraction}
         self._status = replace(self._status, **ended)  # type: ignore[arg-type]
         self._tell()

@@ -282,7 +282,7 @@ def test_a_reserve_is_kept_for_questions_and_they_have_no_more(run, signed, star
     before = spent()
     job = asking.answer(one(), epsilon=0.4)
     assert job.wait(120).state == "failed"
-    assert "reserve for questions" in job.status().message
+    assert "reserve for questions" in job.why()
     assert spent() == before
     at = page(start)
     at.number_input(key=f"grant_{one().name}").set_value(0.3).run()

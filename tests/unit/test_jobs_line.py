@@ -92,7 +92,8 @@ def test_a_failure_is_told_in_its_words(home):  # noqa: ARG001
     job = queued()
     status = waited(job, "failed")
     assert status.exit_code == 2
-    assert "absent.csv" in status.message
+    assert "absent.csv" in job.why()
+    assert status.message == jobs.UNSAID
     assert "Traceback" not in (job.path / "log.txt").read_text()
 
 
