@@ -31,8 +31,7 @@ from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.methods import granted
-from synth.pipeline.priors import encoded, stated
-from synth.pipeline.related_priors import PriorTrees
+from synth.pipeline.priors import PriorTrees, encoded, stated
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Relation

@@ -6,8 +6,9 @@ from typing import Any
 
 from synth.errors import SynthError, likely
 from synth.pipeline.methods import generator_named
-from synth.pipeline.priors import stated
+from synth.pipeline.priors import encoded, stated
 from synth.privacy.relation import relation_named
+from synth.schema.dataset import ONE
 from synth.schema.table import Schema
 
 METHOD = "mixture"
@@ -73,17 +74,17 @@ def look(
 def _one(path: str, why: str | None, schema: Schema, questions: Any) -> PriorLook:
     try:
         (one,) = stated([path], why, schema, questions)
-        rows = one.encoded(schema)
+        (rows,) = encoded([one], schema)
     except SynthError as error:
         return PriorLook(name=path.rsplit("/", 1)[-1], refused=str(error))
-    lacking = tuple(n for n in schema.measured() if n not in one.columns)
+    lacking = tuple(n for n in schema.measured() if n not in one.columns[ONE])
     meant = {n: likely(n, lacking).removeprefix("did you mean ").rstrip("?") for n in one.others if lacking}
     return PriorLook(
         name=one.name,
         sha256=rows.sha256,
         rows=rows.num_rows,
         reason=one.reason,
-        columns=one.columns,
+        columns=one.columns[ONE],
         lacking=lacking,
         left_out=one.others,
         alike={theirs: ours for theirs, ours in meant.items() if ours},

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,22 +12,27 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_folder
 from synth.generators.method import Method
-from synth.pipeline import related_priors, same_rows
+from synth.mechanisms import linked
+from synth.pipeline import same_rows
 from synth.pipeline.prior_answers import PriorAnswers
 from synth.pipeline.private_rows import PrivateRows
-from synth.pipeline.related_priors import PriorTrees, RelatedPrior
 from synth.privacy.noise import SeededNoise
-from synth.questions import CountsRelease, Marginal
+from synth.questions import CountsRelease, Linked, Marginal
+from synth.questions.linked import place, placed
 from synth.release import folder
-from synth.schema.dataset import ONE, Dataset
+from synth.schema.dataset import ONE, Dataset, number_of
+from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
 from synth.sources.formats import files
 from synth.sources.formats.table_versions import parquet_files
+from synth.sources.related_tables import Read, places, read
 from synth.sources.rows.encoded import parts
+from synth.sources.rows.forest import Forest
+from synth.sources.rows.linking import link
 from synth.sources.rows.marginals import MarginalCounter, count
-from synth.sources.table_source import FramePlace, ParquetPlace, Place, place_of
+from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
 
-CARD, TABLE = "card.json", "synthetic.csv"  # of a release
+CARD = "card.json"  # of a release
 BEFORE = (
     "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}, to which this release's are "
     "added for whoever is in both"
@@ -35,6 +40,10 @@ BEFORE = (
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
 NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
 LOST = "prior {}: {} cells hold none of the schema's values and say nothing; are they written as the schema has them?"
+NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
+ALONE = "prior {}: it is a release of several tables; name one of one table, or a file"
+OTHER = "prior {}: it is no release of related tables; take one of the same tables, or a folder of public ones"
+NOT_PERSONS = "prior {}: it is no release of one table whose persons keep their rows; name such a one, or a public file"
 SHARED = (
     "prior {}: it holds the private table's rows, or nearly all of them; what was made of them is not public. Take an "
     "older table, another region's, or an earlier release made by this program"
@@ -43,20 +52,24 @@ SHARED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """A public table, as a file or as the folder of an earlier release of this program.
+    """A public table or tables, as a file or a folder, or the folder of an earlier release of this program.
 
-    ``reason``: why it is public; of a release its own card says it. ``columns``: those that the schema has too,
-    ``others``: those that it has not. ``cards``: of a release, its card.
+    ``reason``: why it is public; of a release its own card says it. ``places``: by file where each lies; ``columns``:
+    by table the measured ones that the schema has too, ``others``: those that it has not. ``release``: an earlier one.
     """
 
     path: Path
-    release: bool
     reason: str
-    place: Place
-    columns: tuple[str, ...]
+    places: Mapping[str, Place]
+    columns: Mapping[str, tuple[str, ...]]
     others: tuple[str, ...] = ()
-    cards: tuple[Mapping[str, Any], ...] = ()
-    stored: tuple[folder.StoredRelease, ...] = ()
+    digest: str
+    release: folder.StoredRelease | None = None
+
+    @property
+    def cards(self) -> tuple[Mapping[str, Any], ...]:
+        """Of a release, its card."""
+        return () if self.release is None else (self.release.card,)
 
     @property
     def name(self) -> str:
@@ -65,39 +78,74 @@ class Prior:
             return self.path.name
         return f"release of {self.cards[0].get('dataset') or self.path.name}, {str(self.cards[0]['created'])[:10]}"
 
-    @property
-    def file(self) -> Path:
-        """The table itself."""
-        return self.path / TABLE if self.release else self.path
-
-    def encoded(self, schema: Schema) -> "PriorRows":
-        """Its rows under the private table's schema, complete by now."""
-        known = _only(schema, self.columns)
-        read = self.place.under(known).encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded
-        return PriorRows(
-            name=self.name,
-            sha256=_digest(self.file),
-            rows=read.positions,
-            reason=self.reason,
+    def encoded(self, schema: Schema | Dataset) -> "Encoded":
+        """Its rows under the private tables' schema, complete by now; of tables as trees."""
+        noise, about = SeededNoise(0), {"name": self.name, "sha256": self.digest, "reason": self.reason}
+        if (tree := schema.tree) is None:
+            known = schema.tables[ONE].only(self.columns[ONE])
+            rows = self.places[ONE].under(known).encoded(known, noise, person=None, key=bytes(32)).encoded
+            return PriorRows(
+                **about,
+                cards=self.cards,
+                rows=rows.positions,
+                lost_by={n: int(many) for n, many in rows.unreadable.items() if many},
+                released=_answers(self.release, schema.tables[ONE]),
+            )
+        own = tree.only(self.columns)
+        opened: dict[str, Read] = {}
+        for name, there in self.places.items():
+            at = there.under(own.written[name]) if self.release is None else there
+            opened[name] = read(at, own.written[name], own.texts(name), noise, key=bytes(32))
+        return PriorTrees(
+            **about,
             cards=self.cards,
-            lost_by={n: int(many) for n, many in read.unreadable.items() if many},
-            released=_answers(self.stored, schema),
+            trees=link(own, {t: opened[own.file_of(t)].rows for t in own.tables}, noise),
+            root=schema.root,
+            lost=sum(sum(r.encoded.unreadable.values()) for r in opened.values()),
+            several=own.several,
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PriorRows:
-    """A public table's rows, encoded. ``rows``: positions (n,) by column; ``cards``: of an earlier release.
+class _Encoded:
+    """Public rows under the private tables' schema. ``cards``: of an earlier release."""
+
+    name: str
+    sha256: str
+    reason: str
+    cards: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it has."""
+        raise NotImplementedError
+
+    @property
+    def num_rows(self) -> int:
+        """Rows, or roots, that it has."""
+        raise NotImplementedError
+
+    def on_card(self) -> dict[str, Any]:
+        """What the card says of it."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "rows": self.num_rows,
+            "columns": sorted(self.columns),
+            "reason": self.reason,
+            **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriorRows(_Encoded):
+    """A public table's rows, encoded. ``rows``: positions (n,) by column.
 
     ``lost_by``: by column, cells that the schema does not know, and which therefore tell nothing. ``released``: an
     earlier release's noisy answers.
     """
 
-    name: str
-    sha256: str
     rows: Mapping[str, np.ndarray]
-    reason: str
-    cards: tuple[Mapping[str, Any], ...] = ()
     lost_by: Mapping[str, int] = field(default_factory=dict)
     released: PriorAnswers | None = None
 
@@ -127,154 +175,172 @@ class PriorRows:
         """Noisy counts and their variances, each of the marginal's shape, of an earlier release that was asked."""
         return None if self.released is None else self.released.of(marginal, self.rows)
 
-    def on_card(self) -> dict[str, Any]:
-        """What the card says of it."""
-        return {
-            "name": self.name,
-            "sha256": self.sha256,
-            "rows": self.num_rows,
-            "columns": sorted(self.columns),
-            "reason": self.reason,
-            **{n: card[n] for card in self.cards for n in ("epsilon", "delta")},
-        }
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriorTrees(_Encoded):
+    """Public trees of tables, encoded. ``lost``: cells that tell nothing; ``several``: not one table, whose persons
+    repeat."""
+
+    trees: Forest
+    root: str
+    lost: int = 0
+    several: bool = True
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it has, of several tables by TABLE.COLUMN; numbers of children are none."""
+        derived = {f(n) for b in self.trees.values() for n in b.columns for f in (gap_of, month_of)}
+        derived |= set(map(number_of, self.trees))
+        own = ((t, n) for t, b in self.trees.items() for n in b.columns if n not in derived)
+        return frozenset(f"{t}.{n}" if self.several else n for t, n in own)
+
+    @property
+    def num_rows(self) -> int:
+        """Roots that it has."""
+        return len(self.trees[self.root].parts)
+
+    def drawn_again(self, roots: int, *, rng: np.random.Generator) -> "PriorTrees":
+        """Another sample of the units that the prior is a sample of, of so many."""
+        return replace(self, trees=self.trees.of_roots(rng.integers(0, self.num_rows, roots)))
+
+    def weighted(self, question: Linked) -> tuple[tuple[np.ndarray, ...], tuple[str, ...]]:
+        """Its counts at a question's cells, in roots, and the places that it lacks, whose tables are zeros."""
+        known = {place(t, n) for t, b in self.trees.items() for n in b.columns}
+
+        def lacks(column: str) -> bool:
+            table, name, _ = placed(column)
+            return place(table, name) not in known
+
+        names = {c for m in question.marginals for c in m.columns}
+        there = [not any(lacks(c) for c in m.columns) for m in question.marginals]
+        asked = [m for m, has in zip(question.marginals, there, strict=True) if has]
+        exact = iter(linked.exact(_asking(question, asked), self.trees) if asked else [])
+        values = tuple(
+            next(exact).reshape(m.shape) / linked.UNIT if has else np.zeros(m.shape)
+            for m, has in zip(question.marginals, there, strict=True)
+        )
+        return values, tuple(sorted(c for c in names if lacks(c)))
 
 
-def _answers(stored: Sequence[folder.StoredRelease], schema: Schema) -> PriorAnswers | None:
+def _asking(question: Linked, marginals: list) -> Linked:
+    return Linked(
+        purpose=question.purpose,
+        table=question.table,
+        view=question.view,
+        most=question.most,
+        marginals=tuple(marginals),
+    )
+
+
+def _answers(stored: folder.StoredRelease | None, schema: Schema) -> PriorAnswers | None:
     """Those about columns that the earlier release's schema describes as the present one does."""
-    for one in stored:
-        asked = [r for r in one.releases if isinstance(r, CountsRelease)]
-        if asked and one.schema.tree is None:
-            before = one.schema.all_columns
-            alike = (n for n, c in schema.columns.items() if n in before and before[n] == c)
-            return PriorAnswers(asked, frozenset(alike))
-    return None
+    asked = [] if stored is None else [r for r in stored.releases if isinstance(r, CountsRelease)]
+    if stored is None or not asked:
+        return None
+    before = stored.schema.all_columns
+    return PriorAnswers(asked, frozenset(n for n, c in schema.columns.items() if n in before and before[n] == c))
 
 
-AnyPrior = Prior | RelatedPrior
 Encoded = PriorRows | PriorTrees
 REPORTED = 3  # measured columns of a table by which its rows alone are known again
 
 
-@overload
-def encoded(priors: Sequence[Prior | PriorRows], schema: Schema) -> tuple[PriorRows, ...]: ...
-@overload
-def encoded(priors: Sequence[AnyPrior | Encoded], schema: Schema | Dataset) -> tuple[Encoded, ...]: ...
-def encoded(priors: Sequence[AnyPrior | Encoded], schema: Schema | Dataset) -> tuple[Encoded, ...]:
-    """Their rows, under a complete schema."""
-    return tuple(p.encoded(schema) if isinstance(p, AnyPrior) else p for p in priors)  # type: ignore[arg-type]
+def encoded(priors: Sequence[Prior | Encoded], schema: Schema | Dataset) -> tuple[Any, ...]:
+    """Their rows, under a complete schema: ``PriorRows`` of one table, ``PriorTrees`` of a tree."""
+    return tuple(p.encoded(schema) if isinstance(p, Prior) else p for p in priors)
 
 
-@overload
-def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema, questions: Method
-) -> tuple[Prior, ...]: ...
-@overload
 def stated(
     paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Method
-) -> tuple[AnyPrior, ...]: ...
-def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Method
-) -> tuple[AnyPrior, ...]:
+) -> tuple[Prior, ...]:
     """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
     if paths and not questions.takes_priors:
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
-    return tuple(
-        _stated(Path(path), why, schema.tables[ONE]) if schema.tree is None else _related(Path(path), why, schema.tree)
-        for path, why in zip(paths, said, strict=True)
-    )
+    return tuple(_stated(Path(path), why, schema) for path, why in zip(paths, said, strict=True))
 
 
-def _related(path: Path, reason: str | None, schema: Dataset) -> RelatedPrior:
-    release = is_folder(path) and (path / CARD).exists()
-    if not release and not (reason or "").strip():
+def _stated(path: Path, reason: str | None, schema: Schema | Dataset) -> Prior:
+    release = folder.load_release(path, tree=None) if is_folder(path) and (path / CARD).exists() else None
+    if release is None and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
-    places, columns = related_priors.located(path, schema, release=release)
-    card = folder.load_release(path, tree=None).card if release else {}
-    lying = [path / f"{t}.csv" for t in places] if release else [getattr(p, "path", path) for p in places.values()]
-    return RelatedPrior(
-        path=path,
-        release=release,
-        reason=BEFORE.format(**card) if release else str(reason).strip(),
-        places=places,
-        columns=columns,
-        digest=hashlib.sha256("".join(_digest(p) for p in lying).encode()).hexdigest(),
-        cards=(card,) if release else (),
-    )
-
-
-def _stated(path: Path, reason: str | None, schema: Schema) -> Prior:
-    release = is_folder(path) and (path / CARD).exists()
-    if not release and not (reason or "").strip():
-        raise UsageError(NO_REASON.format(path.name))
-    place: Place
-    cards: tuple[Mapping[str, Any], ...] = ()
-    retained: tuple[folder.StoredRelease, ...] = ()
-    if release:
-        stored = folder.load_release(path)
-        if stored.card.get("preview"):
-            raise InputError(f"prior {path.name}: it is a preview, drawn from a public table; name that table")
-        if stored.schema.tree is not None:
-            raise InputError(f"prior {path.name}: it is a release of several tables; name one of one table, or a file")
-        texts = folder.read_texts(path / TABLE, stored.setting.schema)
-        place = FramePlace(pd.DataFrame({n: t.to_pandas() for n, t in texts.items()}))
-        reason, held = BEFORE.format(**stored.card), list(texts)
-        cards, retained = (stored.card,), (stored,)
-    else:
-        place = place_of(path)
-        first = place.paths[0] if isinstance(place, ParquetPlace) else path
-        held = list(files.header(first, dialect=schema.dialect if place.delimited else None))
-    columns = tuple(n for n in schema.measured() if n in held)
-    if not columns:
+    there, held = _public(path, schema) if release is None else _released(path, release, schema)
+    for table in schema.tables if schema.tree is not None else ():
+        order = [k.order for k in schema.keys if k.child == table and k.order is not None]
+        file = schema.file_of(table)
+        if absent := [n for n in (*schema.texts(file), *order) if n not in held[file]]:
+            raise InputError(NO_KEY.format(path.name, table, absent[0]))
+    known = {t: tuple(n for n in s.measured() if n in held[schema.file_of(t)]) for t, s in schema.tables.items()}
+    if not any(known.values()):
         raise InputError(f"prior {path.name}: it has none of the schema's columns; rename its columns as the schema's")
-    others = tuple(n for n in held if n not in schema.columns)
-    place = place if release else place.under(_only(schema, columns))
-    place.check_form(columns)
+    own: Any = schema.tables[ONE].only(known[ONE]) if schema.tree is None else schema.tree.only(known)
+    for file, one in there.items():
+        measured = [n for t, names in known.items() if schema.file_of(t) == file for n in names]
+        there[file] = one if release else one.under(own.written[file])
+        there[file].check_form([*measured, *own.texts(file)])
+    lying = [path / f"{f}.csv" for f in there] if release else [getattr(p, "path", path) for p in there.values()]
+    digests = [_digest(p) for p in lying]
     return Prior(
         path=path,
+        reason=str(reason).strip() if release is None else BEFORE.format(**release.card),
+        places=there,
+        columns=known,
+        others=tuple(n for file, names in held.items() for n in names if n not in schema.written[file].columns),
+        digest=digests[0] if schema.tree is None else hashlib.sha256("".join(digests).encode()).hexdigest(),
         release=release,
-        reason=str(reason).strip(),
-        place=place,
-        columns=columns,
-        others=others,
-        cards=cards,
-        stored=retained,
     )
 
 
-def check_apart(
-    priors: Sequence[AnyPrior], rows: Mapping[str, PrivateRows], schema: Schema | Dataset, key: bytes
-) -> None:
+def _released(
+    path: Path, release: folder.StoredRelease, schema: Schema | Dataset
+) -> tuple[dict[str, Place], dict[str, list[str]]]:
+    """Where the tables of an earlier release lie, and the columns of each. Errors: InputError."""
+    stored = release.schema
+    if release.card.get("preview"):
+        raise InputError(f"prior {path.name}: it is a preview, drawn from a public table; name that table")
+    if (stored.tree is None) != (schema.tree is None) or stored.several != schema.several:
+        other = OTHER if schema.several else ALONE if schema.tree is None else NOT_PERSONS
+        raise InputError(other.format(path.name))
+    if absent := [t for t in schema.tables if t not in stored.tables]:
+        raise InputError(f"prior {path.name}: it has no table {absent[0]}; take a release of the same tables")
+    frames = {t: folder.read_texts(path / f"{t}.csv", stored.written[t]) for t in schema.written}
+    there: dict[str, Place] = {
+        t: FramePlace(pd.DataFrame({n: a.to_pandas() for n, a in texts.items()})) for t, texts in frames.items()
+    }
+    return there, {t: list(texts) for t, texts in frames.items()}
+
+
+def _public(path: Path, schema: Schema | Dataset) -> tuple[dict[str, Place], dict[str, list[str]]]:
+    """Where public tables lie, and the columns of each. Errors: InputError, UsageError."""
+    there = places(path, schema)
+    held = {}
+    for table, one in there.items():
+        first = one.paths[0] if isinstance(one, ParquetPlace) else one.path if isinstance(one, FilePlace) else path
+        held[table] = list(files.header(first, dialect=schema.written[table].dialect if one.delimited else None))
+    return there, held
+
+
+def check_apart(priors: Sequence[Prior], rows: Mapping[str, PrivateRows], schema: Schema | Dataset, key: bytes) -> None:
     """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them.
 
-    Related tables are known again by one table of ``TOLD`` columns or more, or by all of them with their keys.
+    Related tables are known again by one table of ``REPORTED`` columns or more, or by all of them with their keys.
     """
-    for prior in (p for p in priors if not p.release):
-        if isinstance(prior, Prior):
-            held = _alike(rows[ONE], prior.place, prior.columns, key)
-        else:
-            if not schema.several:
-                columns = [n for names in prior.columns.values() for n in names]
-                if _alike(rows[ONE], prior.places[ONE], columns, key):
-                    raise UsageError(SHARED.format(prior.name))
-                continue
-            of_its_own = [t for t, columns in prior.columns.items() if len(columns) >= REPORTED]
-            with_keys = {t: (*columns, *schema.texts(t)) for t, columns in prior.columns.items()}
-            held = any(_alike(rows[t], prior.places[t], prior.columns[t], key) for t in of_its_own) or all(
-                _alike(rows[t], prior.places[t], columns, key) for t, columns in with_keys.items()
-            )
-        if held:
+    for prior in (p for p in priors if p.release is None):
+        own: dict[str, list[str]] = {f: [] for f in prior.places}
+        for table, names in prior.columns.items():
+            own[schema.file_of(table)] += names
+        alone = [f for f, names in own.items() if not schema.several or len(names) >= REPORTED]
+        held = any(_alike(rows[f], prior.places[f], own[f], key) for f in alone)
+        if held or (
+            schema.several
+            and all(_alike(rows[f], prior.places[f], [*own[f], *schema.texts(f)], key) for f in prior.places)
+        ):
             raise UsageError(SHARED.format(prior.name))
 
 
 def _alike(rows: PrivateRows, place: Place, columns: Sequence[str], key: bytes) -> bool:
     common = list(columns)
     return same_rows.alike(PrivateRows(place=rows.place, columns=common), PrivateRows(place=place, columns=common), key)
-
-
-def _only(schema: Schema, columns: Sequence[str]) -> Schema:
-    """The schema of these columns alone."""
-    return Schema.model_construct(dialect=schema.dialect, columns={n: schema.columns[n] for n in columns})
 
 
 def _digest(path: Path) -> str:

@@ -18,8 +18,8 @@ from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.plan_result import LearningForecast, UseForecast, lines_of, table
+from synth.pipeline.priors import PriorTrees
 from synth.pipeline.rehearsal import made_up, most_roots
-from synth.pipeline.related_priors import PriorTrees
 from synth.pipeline.uses import tables_of
 from synth.privacy.accounting.division import BudgetPart, division
 from synth.privacy.accounting.events import Event

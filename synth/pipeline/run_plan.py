@@ -9,7 +9,7 @@ from synth.generators.method import Method
 from synth.mechanisms import counts
 from synth.pipeline import rehearsal
 from synth.pipeline.methods import is_gaussian
-from synth.pipeline.priors import AnyPrior, Encoded
+from synth.pipeline.priors import Encoded, Prior
 from synth.pipeline.private_rows import PrivateRows
 from synth.pipeline.request import RunRequest
 from synth.privacy.curator import Grant
@@ -38,7 +38,7 @@ class RunPlan:
     device: str
     book: Ledger
     public: Mapping[str, Table] = field(default_factory=dict)
-    priors: tuple[AnyPrior | Encoded, ...] = ()
+    priors: tuple[Prior | Encoded, ...] = ()
     preview: Mapping[str, Any] | None = None
     checked_at: int = 0
 

@@ -15,8 +15,8 @@ from synth.generators.nested_mixture.shrunk import shrunk
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
+from synth.pipeline.priors import PriorTrees
 from synth.pipeline.rehearsal import made_up
-from synth.pipeline.related_priors import PriorTrees
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Relation
