@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -54,6 +55,9 @@ FIRST = (
 )
 
 
+LOOKED_AT = 20.0  # seconds after which a browser has read the file that leads it here
+
+
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
     threading.Thread(target=_load, daemon=True).start()
@@ -70,12 +74,21 @@ def _load() -> None:
 
 
 def _show() -> None:
-    """Opens the application in a browser once it answers."""
+    """Opens the application in a browser once it answers.
+
+    Through a file of this account's alone: what a browser is started with, all accounts of the machine can read.
+    """
     url = f"http://{os.environ.get('SYNTH_ADDRESS') or '127.0.0.1'}:{config.get_option('server.port')}"
     for _ in range(100):
         with suppress(OSError):
             urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
-            webbrowser.open(url)
+            with tempfile.NamedTemporaryFile("w", suffix=".html") as page:
+                page.write(
+                    f'<meta http-equiv="refresh" content="0; url={url}/?token={os.environ.get("SYNTH_TOKEN", "")}">'
+                )
+                page.flush()
+                webbrowser.open(f"file://{page.name}")
+                time.sleep(LOOKED_AT)
             return
         time.sleep(0.1)
 

@@ -53,13 +53,15 @@ def answered(port: int) -> None:
 @contextmanager
 def serving(home: Path, *, port: int = 0, **more: str) -> Iterator[Served]:
     """The application with its state in a folder, on a free port or this one; ``more``: environment variables."""
-    env = {**os.environ, "SYNTH_HOME": str(home), "SYNTH_LEDGER": str(home / "ledger.sqlite"), **more}
+    token = "token-of-the-measurements"
+    env = {**os.environ, "SYNTH_HOME": str(home), "SYNTH_LEDGER": str(home / "ledger.sqlite"), "SYNTH_TOKEN": token}
+    env |= more
     began, port = time.perf_counter(), port or free_port()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([*SYNTH, "app", "--port", str(port), "--headless"], env=env, **quiet)
     try:
         answered(port)
-        yield Served(f"http://127.0.0.1:{port}", time.perf_counter() - began, process.pid)
+        yield Served(f"http://127.0.0.1:{port}/?token={token}", time.perf_counter() - began, process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)

@@ -32,6 +32,7 @@ from synth.privacy.ledger.ledger import Ledger
 
 TABLE, SCHEMA = ROOT / "data" / "town_survey.csv.gz", ROOT / "data" / "town_survey.schema.json"
 CAP, COST, AT_ONCE = 5.0, 0.01, 2
+TOKEN = "token-of-the-soak"
 MIB = 2**20
 
 
@@ -60,7 +61,8 @@ class Soak:
         self.port = free_port()
         log = open(self.folder / "app.log", "ab")  # noqa: SIM115 - the server's for its life
         command = [*SYNTH, "app", "--port", str(self.port), "--headless"]
-        app = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        env = {**os.environ, "SYNTH_TOKEN": TOKEN}
+        app = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=env)
         self.born = time.monotonic()
         for _ in range(240):
             with contextlib.suppress(OSError):
@@ -70,7 +72,8 @@ class Soak:
         raise RuntimeError("the application did not answer")
 
     def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
+        address, cookie = f"http://127.0.0.1:{self.port}{path}", {"Cookie": f"facsimile-{self.port}={TOKEN}"}
+        with urllib.request.urlopen(urllib.request.Request(address, headers=cookie), timeout=20) as answer:
             return answer.read()
 
     # -- what may happen

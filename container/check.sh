@@ -27,12 +27,13 @@ mv "$work/ledger.sqlite" "$work/lost.sqlite"
 "$synth" ledger restore "$work/copy.sqlite"
 "$synth" ledger verify
 "$target/bin/python" - "$synth" <<'END'
-import logging, socket, subprocess, sys, time, urllib.request
+import logging, os, secrets, socket, subprocess, sys, time, urllib.request
 from pathlib import Path
 
 with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
+os.environ["SYNTH_TOKEN"] = token = secrets.token_hex(16)
 app = subprocess.Popen([sys.argv[1], "app", "--address", "127.0.0.1", "--port", str(port), "--headless"])
 try:
     for _ in range(240):
@@ -46,7 +47,8 @@ try:
             continue
     else:
         sys.exit("check.sh: the application did not answer")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(f"http://127.0.0.1:{port}/?token={token}", timeout=5) as answer:
         assert b"<title>" in answer.read()
 finally:
     app.terminate()

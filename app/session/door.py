@@ -2,8 +2,12 @@
 
 It stands before Streamlit's own server, which serves any file to whoever knows its address, takes uploads from
 strangers, and answers pages of every program on this computer. A proxy in front may be stricter.
+
+Where nobody signs in, every account of this computer can reach the port. So whoever comes must know the token in the
+address that the start prints: it becomes a cookie, and without it nothing is answered but that the server is healthy.
 """
 
+import hmac
 import json
 import os
 import re
@@ -12,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
@@ -37,6 +41,8 @@ CLOSED = ("/_stcore/metrics", "/_stcore/agent/")  # figures of everybody's sessi
 UPLOAD, MEDIA = "/_stcore/upload_file/", "/media/"
 CALLBACK = "/oauth2callback"
 HERE = ("localhost", "127.0.0.1", "::1")
+HEALTH = "/_stcore/health"
+NO_TOKEN = b"Open the address that the start of the application printed: it ends in a token.\n"
 
 
 class Door:
@@ -51,6 +57,9 @@ class Door:
             await self.app(scope, receive, send)
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        if roles.place() is None and not _has_token(scope, headers):
+            await _take_token(scope, send)
+            return
         if not (same_site(scope, headers) and allowed(scope["path"], headers)):
             await _refuse(scope, send)
             return
@@ -83,11 +92,45 @@ def _unsaid(query: bytes) -> bytes:
     return urlencode([*known, *([("error", "refused")] if b"error=" in query else [])]).encode()
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
+async def _refuse(scope: Scope, send: Send, words: bytes = b"") -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
         return
-    await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+    headers = [(b"content-length", str(len(words)).encode()), (b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": words})
+
+
+def _is_token(given: str) -> bool:
+    token = os.environ.get("SYNTH_TOKEN", "")
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _cookie() -> str:
+    """The token's cookie, named for the port: browsers send cookies to all ports of a computer."""
+    return f"facsimile-{config.get_option('server.port')}"
+
+
+def _has_token(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Whether a request has the token, or asks for no more than whether the server is healthy."""
+    if scope["type"] == "http" and _below(scope["path"]) == HEALTH:
+        return True
+    return _is_token(_cookies(headers).get(_cookie(), ""))
+
+
+async def _take_token(scope: Scope, send: Send) -> None:
+    """Makes a cookie of an address's token, and leads to the address without it; or refuses. **Source**: Jupyter."""
+    asked = parse_qsl(scope["query_string"].decode("latin-1"))
+    if scope["type"] != "http" or scope["method"] != "GET" or not any(n == "token" and _is_token(v) for n, v in asked):
+        await _refuse(scope, send, NO_TOKEN)
+        return
+    rest = urlencode([(n, v) for n, v in asked if n != "token"])
+    place = quote(re.sub("^/+", "/", scope["path"])) + (f"?{rest}" if rest else "")
+    kept = f"{_cookie()}={os.environ['SYNTH_TOKEN']}; Path=/; HttpOnly; SameSite=Lax"
+    headers = [(b"location", place.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
+    await send(
+        {"type": "http.response.start", "status": 303, "headers": [*headers, (b"referrer-policy", b"no-referrer")]}
+    )
     await send({"type": "http.response.body", "body": b""})
 
 
@@ -98,8 +141,8 @@ def same_site(scope: Scope, headers: Mapping[str, str]) -> bool:
     foreign names, which an attacker's name server can point at this computer.
     """
     host, origin = headers.get("host", ""), headers.get("origin")
-    single = roles.place() is None and os.environ.get("SYNTH_SHIELDED") != "yes"
-    if single and urlsplit(f"//{host}").hostname not in {*HERE, os.environ.get("SYNTH_ADDRESS")}:
+    named = {*HERE, os.environ.get("SYNTH_ADDRESS"), *os.environ.get("SYNTH_HOSTS", "").lower().split(",")}
+    if roles.place() is None and urlsplit(f"//{host}").hostname not in named:
         return False
     if origin is None or (scope["type"] == "http" and scope["method"] in ("GET", "HEAD")):
         return True
@@ -163,9 +206,15 @@ def _given(file: str, who: str) -> bool:
 def _claims(headers: Mapping[str, str]) -> dict[str, Any]:
     """What the signed cookie says of the visitor; nothing where there is none, or it was forged."""
     try:
-        cookies = {k: v.value for k, v in SimpleCookie(headers.get("cookie", "")).items()}
-        result = signing._get_signed_cookie_with_chunks(cookies, USER_COOKIE_NAME)
+        result = signing._get_signed_cookie_with_chunks(_cookies(headers), USER_COOKIE_NAME)
         reported = json.loads(result) if result else {}
-    except (CookieError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
     return reported if isinstance(reported, dict) else {}
+
+
+def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
+    try:
+        return {k: v.value for k, v in SimpleCookie(headers.get("cookie", "")).items()}
+    except CookieError:
+        return {}

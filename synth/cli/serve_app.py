@@ -1,17 +1,20 @@
 """Starts the application: Streamlit on this machine, on the loopback address unless people sign in."""
 
 import os
+import secrets as random
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import NoReturn
 
 from synth.errors import InputError, UsageError, remedy
 from synth.jobs import roles as roles_file
 
 UPLOAD_MIB = 500
-LOOPBACK = "127.0.0.1"
+LOOPBACK, EVERY = "127.0.0.1", "0.0.0.0"
+TOKEN_LETTERS, LEAST_TOKEN = {*ascii_letters, *digits, "-", "_"}, 16
 VARIABLES = {
     "--address": "SYNTH_ADDRESS",
     "--tables": "SYNTH_TABLES",
@@ -61,8 +64,22 @@ def start(
         options["secrets.files"] = signing_in
     flags = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "streamlit", "run", str(entry), *flags]
-    print(f"Facsimile is at http://{address}:{port} - stop it with Ctrl-C", file=sys.stderr, flush=True)
+    print(f"Facsimile is at {shown(address, port)} - stop it with Ctrl-C", file=sys.stderr, flush=True)
     os.execv(sys.executable, command)
+
+
+def shown(address: str, port: int) -> str:
+    """The address to open: with a token where nobody signs in, since all accounts of the machine can reach the port.
+
+    The token is of the environment (``SYNTH_TOKEN``), which other accounts cannot read, else drawn and put there.
+    """
+    if os.environ.get("SYNTH_ROLES"):
+        return f"http://{address}:{port}"
+    token = os.environ.get("SYNTH_TOKEN") or random.token_urlsafe(32)
+    if set(token) - TOKEN_LETTERS or len(token) < LEAST_TOKEN:
+        raise UsageError(f"SYNTH_TOKEN: at least {LEAST_TOKEN} letters and digits, - and _; or leave it out")
+    os.environ["SYNTH_TOKEN"] = token
+    return f"http://{LOOPBACK if address == EVERY else address}:{port}/?token={token}"
 
 
 def settle(given: Mapping[str, str | Path | Sequence[Path] | None]) -> None:
@@ -122,10 +139,14 @@ def check_address(address: str) -> None:
 
     Errors: UsageError.
     """
-    alone = address in (LOOPBACK, "::1", "localhost")
-    shielded = os.environ.get("SYNTH_SHIELDED") == "yes"  # a container whose port only its host can reach
-    if not alone and not shielded and not os.environ.get("SYNTH_ROLES"):
+    if os.environ.get("SYNTH_SHIELDED"):
         raise UsageError(
-            f"--address {address}: beyond this machine people must sign in; name a file of roles with --roles, or set"
-            " SYNTH_SHIELDED=yes where something else keeps strangers out"
+            "SYNTH_SHIELDED: the names under which the application is called are told instead; set SYNTH_HOSTS to them,"
+            " for instance SYNTH_HOSTS=localhost in a container"
+        )
+    alone = address in (LOOPBACK, "::1", "localhost")
+    if not alone and not os.environ.get("SYNTH_HOSTS") and not os.environ.get("SYNTH_ROLES"):
+        raise UsageError(
+            f"--address {address}: beyond this machine people must sign in; name a file of roles with --roles, or, if"
+            " something else keeps strangers out, the names under which it is called with SYNTH_HOSTS=NAME,NAME"
         )

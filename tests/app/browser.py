@@ -27,6 +27,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 STILL = "--force-prefers-reduced-motion"  # drawing what moves was a third of the browser's work
 PATIENCE = 90_000
+TOKEN = "token-of-the-tests"
 PICTURES = Path(os.environ.get("SYNTH_PICTURES") or Path(__file__).resolve().parents[2] / "build" / "pictures")
 AXE = (
     Path(str(util.find_spec("axe_playwright_python").origin)).with_name("axe.min.js")
@@ -58,7 +59,7 @@ def server(home: Path, port: int, *flags: str, env: dict[str, str] | None = None
     """A server of the application that answers, stopped at the end unless it is dead by then."""
     process = subprocess.Popen(
         [sys.executable, "-m", "synth", "app", "--port", str(port), "--headless", *flags],
-        env=env or {**os.environ, "HOME": str(home)},
+        env={"SYNTH_TOKEN": TOKEN, **(env or {**os.environ, "HOME": str(home)})},
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
@@ -74,6 +75,16 @@ def server(home: Path, port: int, *flags: str, env: dict[str, str] | None = None
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
+
+
+def with_token(port: int) -> str:
+    """The address that a server of a single user printed."""
+    return f"http://127.0.0.1:{port}/?token={TOKEN}"
+
+
+def cookie(port: int) -> dict[str, str]:
+    """What a browser sends that opened it."""
+    return {"Cookie": f"facsimile-{port}={TOKEN}"}
 
 
 @contextmanager
@@ -112,7 +123,7 @@ def served(home):
     """The application's address."""
     port = free_port()
     with server(home, port):
-        yield f"http://127.0.0.1:{port}"
+        yield with_token(port)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from tests.app.browser import (
     soonest,
     there,
     unfold,
+    with_token,
 )
 from tests.app.ports import free_port
 
@@ -95,7 +96,7 @@ def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_conn
     """The browser talks through a relay, which is cut while the run goes on; a cut is told on the console."""
     home, port, opened, errors = house
     with relay(port) as cut:
-        page = opened(f"http://127.0.0.1:{cut.port}", accept_downloads=True, **WIDE)
+        page = opened(with_token(cut.port), accept_downloads=True, **WIDE)
         to_run(page)
         page.get_by_role("button", name="Spend epsilon").click()
         page.get_by_role("button", name="Cancel the run").wait_for()
@@ -133,7 +134,7 @@ def test_from_a_started_server_to_an_opened_bundle_in_ten_clicks_though_the_conn
 def test_axe_core_is_there_and_finds_a_barrier(house):
     """The check that ``looked_at`` makes of every page has teeth: a button without a name is found."""
     _, port, opened, _ = house
-    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page = opened(with_token(port), **WIDE)
     page.evaluate("document.querySelector('[data-testid=stMain]').append(document.createElement('button'))")
     assert [b.split(":")[0] for b in barred(page)] == ["button-name"]
     page.context.close()
@@ -142,7 +143,7 @@ def test_axe_core_is_there_and_finds_a_barrier(house):
 def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_path):
     _, port, opened, errors = house
     (tmp_path / "large.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
-    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page = opened(with_token(port), **WIDE)
     page.get_by_text("1MB per file").first.wait_for()
     page.locator("input[type=file]").first.set_input_files(tmp_path / "large.csv")
     page.get_by_text("must be 1.0MB or smaller").wait_for()
@@ -154,7 +155,7 @@ def test_a_file_above_the_stated_limit_is_refused_before_it_is_sent(house, tmp_p
 def test_every_page_fits_both_widths_and_is_walked_by_keyboard(house):
     """A run is cancelled on the way, by keyboard too."""
     _, port, opened, errors = house
-    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page = opened(with_token(port), **WIDE)
     looked_at(page, "data")
     assert reached_by_tab(page, "Use the sample table")
     page.keyboard.press("Enter")
@@ -202,7 +203,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with server(home, port) as process:
-        page = opened(url, **WIDE)
+        page = opened(with_token(port), **WIDE)
         page.locator("input[type=file]").first.set_input_files(home / "people.csv")
         page.get_by_test_id("stFileChipName").wait_for()
         page.wait_for_function(IDLE, polling=100)
@@ -222,7 +223,7 @@ def test_a_killed_server_finds_run_table_and_ledger_when_it_is_started_again(hou
         page.context.close()
         errors.clear()  # a page whose server is gone may complain
     with server(home, port):
-        page = opened(url, viewport={"width": 390, "height": 844}, color_scheme="dark")
+        page = opened(with_token(port), viewport={"width": 390, "height": 844}, color_scheme="dark")
         page.get_by_text("Tables of earlier visits (2)").wait_for()
         page.get_by_role("button", name="Watch it").or_(page.get_by_role("button", name="Open it")).click()
         page.get_by_role("button", name="Next: Review").or_(page.get_by_role("heading", name="Downloads")).wait_for()
@@ -252,7 +253,7 @@ def test_something_public_is_named_weighed_previewed_used_and_followed_over_two_
     older = tmp_path / "yearbook.csv"
     with gzip.open(SAMPLE, "rt", encoding="utf-8") as rows:
         older.write_text("".join(line for i, line in enumerate(rows) if i < 1200), encoding="utf-8")
-    page = opened(f"http://127.0.0.1:{port}", **WIDE)
+    page = opened(with_token(port), **WIDE)
     press(page, "Use the sample table", "Describe")
     before = [t.runs for t in Ledger(home / "ledger.sqlite").summary()]
     unfold(page, "Name something public (optional)")

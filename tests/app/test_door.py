@@ -1,5 +1,7 @@
 """The door under a base path, what uploads may take, and what a stranger can write into the log."""
 
+import http.client
+import os
 import urllib.error
 import urllib.request
 from types import MappingProxyType
@@ -8,8 +10,12 @@ import pytest
 from streamlit import config
 
 from app.session import door, uploads
-from tests.app.browser import environment, installation, server
+from synth.cli import serve_app
+from synth.errors import UsageError
+from tests.app.browser import TOKEN, cookie, environment, installation, server
 from tests.app.ports import free_port
+
+METRICS = ("/_stcore/metrics", "//_stcore/metrics")
 
 
 @pytest.fixture
@@ -128,10 +134,79 @@ def test_a_real_server_below_a_base_path_keeps_its_door_and_its_log(tmp_path):
     env.pop("SYNTH_ROLES", None)
     with server(tmp_path, port, env=env):
         url = f"http://127.0.0.1:{port}/below"
-        assert urllib.request.urlopen(f"{url}/").status == 200
-        for closed in ("/_stcore/metrics", "//_stcore/metrics"):
+        asked = {p: urllib.request.Request(url + p, headers=cookie(port)) for p in ("/", *METRICS)}
+        assert urllib.request.urlopen(asked["/"]).status == 200
+        for closed in METRICS:
             with pytest.raises(urllib.error.HTTPError, match="403"):
-                urllib.request.urlopen(url + closed)
+                urllib.request.urlopen(asked[closed])
+
+
+@pytest.mark.xdist_group("browser")
+def test_without_the_token_no_account_of_the_machine_is_answered(tmp_path):
+    """By any way: pages, files, uploads, websockets, other spellings of the health check, another server's cookie."""
+    env, port = environment(tmp_path), free_port()
+    env.pop("SYNTH_ROLES", None)
+    url = f"http://127.0.0.1:{port}"
+    with server(tmp_path, port, env=env):
+        assert urllib.request.urlopen(f"{url}/_stcore/health").read() == b"ok"
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        upgrade |= {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+        strangers = [
+            {},
+            {"Cookie": f"facsimile-{port}=guess"},
+            {"Cookie": f"facsimile-1={TOKEN}"},
+            {"Cookie": "=;[=;"},
+        ]
+        for headers in strangers:
+            for method, path in (
+                ("GET", "/"),
+                ("GET", "/run"),
+                ("GET", "/?token="),
+                ("GET", f"/?token={TOKEN}x"),
+                ("POST", f"/?token={TOKEN}"),
+                ("GET", f"/media/{'0' * 64}.csv"),
+                ("PUT", "/_stcore/upload_file/session/file"),
+                ("GET", "/_stcore/host-config"),
+                ("GET", "/_stcore/health/../host-config"),
+                ("GET", "/static/nothing.js"),
+                ("GET", "/_stcore/stream"),
+            ):
+                more = upgrade if path.endswith("stream") else {}
+                asked = urllib.request.Request(url + path, headers=headers | more, method=method)
+                with pytest.raises(urllib.error.HTTPError, match="403"):
+                    urllib.request.urlopen(asked)
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        led = opener.open(f"{url}/run?token={TOKEN}&embed=true")
+        assert (led.status, led.url) == (200, f"{url}/run?embed=true")
+        direct = http.client.HTTPConnection("127.0.0.1", port)
+        direct.request("GET", f"//evil.example/?token={TOKEN}")
+        assert direct.getresponse().headers["Location"] == "/evil.example/", "never to another server"
+
+
+def test_an_address_has_a_token_unless_people_sign_in(monkeypatch):
+    for name in ("SYNTH_TOKEN", "SYNTH_ROLES"):
+        monkeypatch.delenv(name, raising=False)
+    first = serve_app.shown("0.0.0.0", 80)
+    assert first == f"http://127.0.0.1:80/?token={os.environ['SYNTH_TOKEN']}"
+    assert len(os.environ["SYNTH_TOKEN"]) >= 32
+    monkeypatch.setenv("SYNTH_TOKEN", "short")
+    with pytest.raises(UsageError, match="letters"):
+        serve_app.shown("127.0.0.1", 80)
+    monkeypatch.setenv("SYNTH_ROLES", "roles.toml")
+    assert serve_app.shown("127.0.0.1", 80) == "http://127.0.0.1:80"
+
+
+def test_hosts_are_named_and_no_other_is_answered(monkeypatch):
+    monkeypatch.delenv("SYNTH_ROLES", raising=False)
+    monkeypatch.setenv("SYNTH_HOSTS", "Synth.example,10.0.0.5")
+    scope = {"type": "http", "method": "GET"}
+    for host, answered in (
+        ("synth.example:8501", True),
+        ("10.0.0.5", True),
+        ("localhost:1", True),
+        ("evil.example", False),
+    ):
+        assert door.same_site(scope, {"host": host}) is answered
 
 
 def test_a_sign_in_s_answer_loses_its_texts():

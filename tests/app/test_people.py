@@ -12,7 +12,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from synth import jobs
-from tests.app.browser import CHROMIUM, IDLE, PATIENCE, environment, installation, launched, server, signed_in
+from tests.app.browser import (
+    CHROMIUM,
+    IDLE,
+    PATIENCE,
+    cookie,
+    environment,
+    installation,
+    launched,
+    server,
+    signed_in,
+    with_token,
+)
 from tests.app.ports import free_port
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -219,8 +230,8 @@ def test_a_single_user_s_application_answers_to_no_foreign_name(tmp_path):
     (tmp_path / "state" / "uploads" / "left").mkdir(parents=True)
     with server(tmp_path, port, env=env):
         url = f"http://127.0.0.1:{port}/"
-        assert urllib.request.urlopen(url).status == 200
-        foreign = urllib.request.Request(url, headers={"Host": f"attacker.example:{port}"})
+        assert urllib.request.urlopen(urllib.request.Request(url, headers=cookie(port))).status == 200
+        foreign = urllib.request.Request(url, headers={"Host": f"attacker.example:{port}", **cookie(port)})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(foreign)
 
@@ -233,7 +244,7 @@ def test_what_a_killed_server_left_is_gone_when_the_next_one_answers(shared, tmp
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE)
     with server(tmp_path, port, env=env) as running:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(with_token(port))
         page.get_by_role("heading", name="Data", exact=True).wait_for()
         page.wait_for_function(IDLE, polling=100)
         page.locator("input[type=file]").first.set_input_files({"name": "p.csv", "mimeType": "text/csv", "buffer": big})

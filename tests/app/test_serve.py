@@ -48,17 +48,17 @@ def test_a_first_start_serves_and_stops(tmp_path, flags):
 
 
 @pytest.mark.parametrize(
-    ("address", "roles", "shielded", "fine"),
+    ("address", "roles", "hosts", "fine"),
     [
         ("127.0.0.1", "", "", True),
         ("0.0.0.0", "", "", False),
         ("0.0.0.0", "roles.toml", "", True),
-        ("0.0.0.0", "", "yes", True),
+        ("0.0.0.0", "", "localhost", True),
     ],
 )
-def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, shielded, fine):
+def test_beyond_this_machine_people_must_sign_in(monkeypatch, address, roles, hosts, fine):
     monkeypatch.setenv("SYNTH_ROLES", roles)
-    monkeypatch.setenv("SYNTH_SHIELDED", shielded)
+    monkeypatch.setenv("SYNTH_HOSTS", hosts)
     if fine:
         serve_app.check_address(address)
     else:
