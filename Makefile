@@ -136,8 +136,8 @@ bench-cluster: setup  ## docs/cluster.md: runs by workers, bare Spark, rows draw
 	$(BIN)/python benchmarks/cluster.py $(FRESH)
 
 FAULTS := benchmarks/results/faults.json
-faults: setup  ## a fault at every system call of a spend, a first start, a bundle and a run; needs a C compiler
-	for deed in spend first bundle job; do $(BIN)/python tests/faults/injecting.py $$deed --keep $(FAULTS) || exit 1; done
+faults: setup  ## a fault at every system call of a spend, a restore, a first start, a bundle and a run; needs a C compiler
+	for deed in spend restore first bundle job; do $(BIN)/python tests/faults/injecting.py $$deed --keep $(FAULTS) || exit 1; done
 
 race: setup  ## a thousand requests at once for one budget
 	$(BIN)/python benchmarks/race.py --processes 20 --threads 50

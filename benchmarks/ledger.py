@@ -17,7 +17,7 @@ from typing import Any
 
 from runner import grid, start, tell
 
-from synth.privacy.ledger import accounts, entries, row_marks, secret_key, transactions
+from synth.privacy.ledger import accounts, entries, row_marks, transactions
 from synth.privacy.ledger.ledger import Ledger, Spend
 
 QUESTION = {"method": "mixture", "columns": ["AGE", "SEX"], "mu": 0.1, "sensitivity": 1.0, "max_rows": 1}
@@ -41,7 +41,7 @@ def filled(place: str | Path, lines: int, datasets: int) -> Ledger:
     """
     book = Ledger(place)
     book.set_policy("dataset-0", max_epsilon=1e9, max_delta=0.5)
-    follow, key = accounts.follow, secret_key.key(book.store)
+    follow, key = accounts.follow, transactions.key(book.store)
     with transactions.writing(book.store) as db:
         accounts.follow = lambda _: None
         try:

@@ -58,7 +58,7 @@ def ledger_import(
 ) -> None:
     """Move a ledger's file onto a server.
 
-    Lines, hashes, key and notes stay as they are. The file is renamed, so that no budget is there twice.
+    Lines, hashes, key and notes stay as they are. The file takes no spend afterwards: no budget is there twice.
     """
     from dataclasses import asdict
 
@@ -69,7 +69,7 @@ def ledger_import(
     if as_json:
         say(asdict(made))
         return
-    print(f"{made.lines} lines are on the server; the file is now {made.aside}")
+    print(f"{made.lines} lines are on the server; the file takes no spend any more")
 
 
 def ledger_grant(

@@ -32,14 +32,21 @@ def write(path: str | Path, content: str | bytes, *, private: bool = False, dura
 def beside(path: str | Path, *, private: bool = False, durable: bool = True) -> Iterator[Path]:
     """An empty new file beside ``path``, to be written by name, which takes its place at the end; as ``write``."""
     path = Path(path)
+    with drafted(path, private=private) as draft:
+        yield draft
+        if durable:
+            sync(draft)
+        os.replace(draft, path)
+
+
+@contextlib.contextmanager
+def drafted(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """An empty new file beside ``path``, removed at the end unless it has taken another name. Errors: OSError."""
     _check(path)
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{PART}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         yield draft
-        if durable:
-            _sync(draft)
-        os.replace(draft, path)
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -97,7 +104,8 @@ def _runs(process: str) -> bool:
     return True
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Waits until the file is on the disk. Errors: OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -9,12 +9,15 @@ import os
 import shutil
 import sys
 import tempfile
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 from synth.errors import InputError, SynthError
 from synth.jobs import Job
+from synth.privacy.ledger import checkpoint
 from synth.privacy.ledger.ledger import Ledger, Spend
+from synth.privacy.ledger.restore import restore
 from tests.conftest import SMALL, small_frame
 
 CAP, COST = 1.0, 0.3
@@ -37,6 +40,7 @@ def with_two(place: Path) -> None:
     ledger = book(place)
     ledger.set_policy("census", max_epsilon=CAP)
     ledger.spend(charge())
+    shutil.copy(ledger.path, place / "backup.sqlite")
     ledger.spend(charge())
 
 
@@ -63,9 +67,34 @@ def judge_spend(place: Path, message: str, kind: str) -> None:
         assert runs[2:] == [message[3:]]
     total = ledger.summary()[0]
     assert total.remaining_epsilon == (0.4 if len(runs) == 2 else 0.1)
+    marked = checkpoint.read(ledger.store).spent["census"].epsilon  # what a restore would bring back
+    assert marked == (Decimal("0.9") if message.startswith("ok ") else marked) >= Decimal("0.6")
     more = ledger.spend(charge(epsilon=0.1))
     assert more.number == len(ledger.entries())
     assert ledger.verify(more.hash).ok
+
+
+# -- the restore of a backup in the place of a ledger that is lost
+
+
+def lost(place: Path) -> None:
+    with_two(place)
+    book(place).path.unlink()
+
+
+def put_back(place: Path) -> str:
+    return said(lambda: f"ok {restore(place / 'ledger.sqlite', place / 'backup.sqlite').lines}")
+
+
+def judge_restore(place: Path, message: str, kind: str) -> None:
+    """Whole, with all that was spent, or no ledger that takes a spend; and then it can be done again."""
+    assert message.startswith(("ok ", "refused ")) or (message == "" and kind in ("kill", "torn write")), message
+    taken = said(lambda: "ok " + book(place).spend(charge(epsilon=0.1)).run).startswith("ok ")
+    assert taken or not message.startswith("ok ")
+    if not taken:
+        assert put_back(place).startswith("ok ")
+    ledger = book(place)
+    assert (ledger.verify().ok, ledger.summary()[0].epsilon) == (True, 0.7 if taken else 0.6)
 
 
 # -- the first use of a ledger: file, key, policy, spend, fingerprint
@@ -261,6 +290,7 @@ def judge_bundle(place: Path, message: str, kind: str) -> None:
 
 DEEDS = {
     "spend": (spend, with_two, judge_spend),
+    "restore": (put_back, lost, judge_restore),
     "first": (first, lambda _: None, judge_first),
     "job": (job, bare, judge_job),
     "bundle": (bundle_it, with_release, judge_bundle),

@@ -1,7 +1,8 @@
 """Runs a deed again and again, each time with a fault at the next system call, and looks at what is left.
 
 Started by ``run`` with the shim loaded: a child is forked for every fault; this process, which is never struck,
-judges. Prints one JSON object. ``python tests/faults/injecting.py spend`` (also: first, job, bundle) runs every fault.
+judges. Prints one JSON object. ``python tests/faults/injecting.py spend`` (also: restore, first, job, bundle) runs
+every fault.
 """
 
 import argparse
@@ -122,7 +123,7 @@ def every(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("deed", choices=["spend", "first", "job", "bundle"])
+    parser.add_argument("deed", choices=["spend", "restore", "first", "job", "bundle"])
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--folder", type=Path)

@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 # deed, every n-th system call, fewest calls that it must have made for the count to mean something
-FEW = {"spend": (5, 15), "first": (41, 50), "job": (151, 80), "bundle": (71, 20)}
+FEW = {"spend": (5, 15), "restore": (5, 20), "first": (41, 50), "job": (151, 80), "bundle": (71, 20)}
 
 
 @pytest.mark.parametrize("deed", FEW)

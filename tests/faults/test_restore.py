@@ -7,12 +7,13 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from synth.errors import BudgetError, InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, entries, secret_key, sqlite
+from synth.errors import BudgetError, InputError, LedgerLostError, UnsettledError, UsageError
+from synth.privacy.ledger import checkpoint, entries, sqlite, transactions
 from synth.privacy.ledger.backup import backup
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.restore import restore
@@ -134,7 +135,7 @@ def test_a_restore_cut_short_can_be_done_again(place, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         restore(place / "ledger.sqlite", place / "backup.sqlite")
     monkeypatch.undo()
-    with pytest.raises(InputError, match="older copy"):
+    with pytest.raises(InputError, match="cut short"):
         Ledger(place / "ledger.sqlite").spend(charge())
     restore(place / "ledger.sqlite", place / "backup.sqlite")
     assert sums(place) == {"census": 0.6, "other": 0.7}
@@ -238,7 +239,7 @@ def test_the_mark_can_lie_elsewhere(place, monkeypatch):
 def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command):
     """Taken while a writer holds the lock; with the key; readable by its owner alone; never over another file."""
     path, out = place / "ledger.sqlite", place / "copies.sqlite"
-    secret_key.key(File(path))
+    transactions.key(File(path))
     with sqlite.connection(path) as db:
         db.execute("BEGIN IMMEDIATE")
         assert backup(path, out) == len(list(Ledger(path).entries()))
@@ -255,3 +256,71 @@ def test_a_backup_is_the_ledger_of_one_moment_and_can_be_restored(place, command
     assert "exists already" in stderr
     assert command("ledger", "backup", place / "no" / "where", "--ledger", path)[0] == 2
     assert command("ledger", "backup", place / "new", "--ledger", place / "none.sqlite")[0] == 2
+
+
+UNWRITABLE = {
+    "no such folder": lambda _: "/proc/none/mark",
+    "a folder that takes no file": lambda _: "/proc/mark",
+    "a folder in its place": lambda p: str(p / "folder"),
+    "a file for a folder": lambda p: str(p / "backup.sqlite" / "mark"),
+}
+
+
+@pytest.mark.parametrize("where", UNWRITABLE)
+def test_where_no_mark_can_be_written_nothing_is_spent(tmp_path, monkeypatch, where):
+    """Three spends went through without one, and a restore of the first line's backup made them one."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.spend(charge())
+    shutil.copy(ledger.path, tmp_path / "backup.sqlite")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv(checkpoint.ELSEWHERE, UNWRITABLE[where](tmp_path))
+    for attempt in (lambda: ledger.spend(charge()), lambda: ledger.set_policy("census", max_epsilon=1.0)):
+        with pytest.raises(InputError, match=r"its mark .* (cannot be written|is damaged)"):
+            attempt()
+    assert len(ledger.entries()) == 1
+    (tmp_path / "ledger.sqlite").unlink()
+    if where != "a folder in its place":  # which is put aside, as a damaged mark is
+        with pytest.raises(InputError, match="its mark"):
+            restore(tmp_path / "ledger.sqlite", tmp_path / "backup.sqlite")
+
+
+def test_a_spend_whose_mark_did_not_follow_is_not_reported(tmp_path, monkeypatch):
+    """The line is there and counts; nothing may be read for it, so that losing the ledger gives nothing back."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.spend(charge())
+    moved = os.replace
+
+    def broken(source, target):
+        if str(target).endswith(".mark"):
+            raise OSError(5, "Input/output error")
+        moved(source, target)
+
+    monkeypatch.setattr(os, "replace", broken)
+    with pytest.raises(UnsettledError, match="counts as spent and no row was read"):
+        ledger.spend(charge())
+    monkeypatch.undo()
+    assert (ledger.summary()[0].epsilon, ledger.verify().ok) == (0.6, True)
+    ledger.spend(charge())
+    assert checkpoint.read(ledger.store).spent["census"].epsilon == Decimal("0.9")
+    assert not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.parametrize("behind", [0, 1, 2])
+def test_a_restore_killed_between_filling_and_charging_leaves_no_ledger_that_spends(place, monkeypatch, behind):
+    """With a mark that had stayed behind, the filled ledger verified, and what was lost was free."""
+    from synth.privacy.ledger import restore as ledger_restore
+
+    mark = checkpoint.read(File(place / "ledger.sqlite"))
+    with sqlite.connection(place / "ledger.sqlite") as db:
+        line = db.execute("SELECT hash FROM ledger WHERE number = ?", (behind,)).fetchone()
+    checkpoint.write(File(place / "ledger.sqlite"), replace(mark, number=behind, hash=line["hash"] if line else ""))
+    (place / "ledger.sqlite").unlink()
+    monkeypatch.setattr(ledger_restore, "_charge", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        restore(place / "ledger.sqlite", place / "backup.sqlite")
+    monkeypatch.undo()
+    assert not Ledger(place / "ledger.sqlite").verify().ok
+    with pytest.raises(LedgerLostError, match="cut short"):
+        Ledger(place / "ledger.sqlite").spend(charge("other", 0.1))
+    restore(place / "ledger.sqlite", place / "backup.sqlite")
+    assert sums(place) == {"census": 0.6, "other": 0.7}

@@ -399,11 +399,11 @@ def test_independent_tables_of_one_population_do_not_look_alike():
 def test_marks_of_older_ledgers_are_still_compared():
     import hmac
 
-    from synth.privacy.ledger import entries, secret_key, transactions
+    from synth.privacy.ledger import entries, transactions
 
     book = Ledger()
     digest = from_frame(small_frame(50)).fingerprint(book.row_key())
-    reported = {"fingerprint": hmac.new(secret_key.key(book.store), digest, "sha256").hexdigest()}
+    reported = {"fingerprint": hmac.new(transactions.key(book.store), digest, "sha256").hexdigest()}
     with transactions.writing(book.store) as db:
         entries.append(db, kind="fingerprint", question=reported, run="r", dataset="old", actor="a")
     facts = {

@@ -2,15 +2,17 @@
 
 The lines are the truth. An account carries a seal over its figures and the hash of its dataset's last line; it is used
 only where the seal holds, that line is still the dataset's last one and no account is missing. Else all are derived
-again from every line. So no account that was damaged, lost or left behind makes a dataset's spend smaller than its
-lines say; ``verify`` derives all of them and compares.
+again from every line. The seal is made with the ledger's key, which lies in no table: whoever may write the accounts
+and no more cannot make one, and a machine without the key derives all. So no account that was altered, damaged, lost or
+left behind makes a dataset's spend smaller than its lines say; ``verify`` derives all of them and compares.
 
 An account is found by the canonical form of its name (names.py). Ledgers made before there was one form may hold
 several spellings of a name: they are one account, and their spends add up.
 """
 
-import hashlib
+import hmac
 import json
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -145,6 +147,8 @@ def follow(db: Connection) -> None:
         return
     if end is None or not _holds(db, end):
         raise LedgerLostError(CUT)
+    if db.secret is None:  # whoever has the key makes it up
+        return
     try:
         if not _complete(db):
             raise LookupError
@@ -155,7 +159,9 @@ def follow(db: Connection) -> None:
 
 
 def rebuild(db: Connection) -> None:
-    """Makes accounts and indexes anew from the lines. Inside a writer's transaction."""
+    """Makes accounts and indexes anew from the lines, where their seals can be made. Inside a writer's transaction."""
+    if db.secret is None:
+        return
     db.remake_accounts()
     _save(db, derive(db).values())
     _mark_end(db)
@@ -171,8 +177,10 @@ def problem(db: Connection) -> str | None:
     end = _end(db)
     if end is None or not _holds(db, end):
         return "the last lines were removed: the accounts tell of more"
-    retained = {row["name"]: _row(db, row) for row in db.execute("SELECT * FROM account").fetchall()}
-    if not _complete(db) or (end == _last(db) and retained != derive(db)):
+    rows = db.execute("SELECT * FROM account").fetchall()
+    ours = db.secret is not None and any(str(row["seal"]).startswith(SEALED) for row in rows)  # else none is used
+    retained = {row["name"]: _row(db, row) for row in rows}
+    if not _complete(db) or (ours and end == _last(db) and retained != derive(db)):
         return "the accounts do not agree with the lines; `synth.Ledger.rebuild` derives them again"
     return db.account_problem()
 
@@ -200,7 +208,7 @@ def spellings(db: Connection) -> list[str]:
 def _current(db: Connection) -> bool:
     """Whether the accounts were brought up to the last line, and none is missing."""
     try:
-        if not db.has_accounts() or (end := _end(db)) is None or end != _last(db):
+        if db.secret is None or not db.has_accounts() or (end := _end(db)) is None or end != _last(db):
             return False
         return _complete(db)
     except (sqlite3.OperationalError, IndexError):  # a table of the accounts was removed or changed
@@ -227,7 +235,10 @@ def _row(db: Connection, row: Any, *, end: int = 1 << 62) -> Account | None:
     try:
         plain = {name: row[name] for name in COLUMNS}
         reported = tuple(json.loads(plain["spellings"]))
-        if row["seal"] != _seal(db, plain) or _latest(db, reported, end) != plain["last"]:
+        if (
+            not hmac.compare_digest(str(row["seal"]).encode(), _seal(db, plain).encode())
+            or _latest(db, reported, end) != plain["last"]
+        ):
             return None
         figures = {what: Decimal(plain[what]) for what in ("epsilon", "delta")}
         return Account(**{**plain, **figures, "spellings": reported})
@@ -241,10 +252,14 @@ def _latest(db: Connection, spelt: tuple[str, ...], end: int) -> int:
     return max((number for number in result if number is not None), default=0)
 
 
+SEALED = "key:"  # how a seal begins; older ones, which anybody could make, are not used
+
+
 def _seal(db: Connection, plain: dict[str, Any]) -> str:
+    """With the ledger's key; nobody's where this machine does not have it."""
     line = db.execute("SELECT hash FROM ledger WHERE number = ?", (plain["last"],)).fetchone()
     text = json.dumps([*plain.values(), None if line is None else line["hash"]], ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return SEALED + hmac.new(db.secret or secrets.token_bytes(32), text.encode(), "sha256").hexdigest()
 
 
 def _save(db: Connection, accounts: Iterable[Account]) -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from synth.errors import InputError, UsageError
-from synth.privacy.ledger import entries, places, secret_key, sqlite
+from synth.privacy.ledger import entries, places, sqlite, transactions
 from synth.privacy.ledger.sqlite import File
 from synth.privacy.ledger.store import Store
 from synth.privacy.ledger.transactions import reading
@@ -28,7 +28,7 @@ def backup(place: str | Path | Store, out: str | Path) -> int:
         for file in (out, key):
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         lines = _copied(store.path, out) if isinstance(store, File) else _written(store, out)
-        key.write_bytes(secret_key.key(store))
+        key.write_bytes(transactions.key(store))
     except FileExistsError as error:
         raise UsageError(f"backup {error.filename}: exists already; name a new file") from None
     except OSError as error:

@@ -1,21 +1,23 @@
 """The mark beside a ledger: its last line and what was spent by then, so that an older copy is not taken for it.
 
-The mark is written after each commit, by whoever committed, under the ledger's own lock. It may lag behind the
-ledger (a crash between the two, a full disk) and never runs ahead of it: a ledger without the marked line is an
-older copy. Whoever may write the ledger may also write the mark: it stops accidents, not administrators; a head that
-was exported does more. ``SYNTH_LEDGER_MARK`` puts it elsewhere, so that one restored folder does not bring back both.
+Before each commit the mark that is to follow it is on the disk under another name, so that a full or read-only disk
+refuses the line; after it, it takes its place, under the ledger's own lock, and nobody goes on until it has: no row is
+read on account of a line that the mark does not tell of. So it lags behind the ledger only where a process was killed
+between the two, and never runs ahead: a ledger without the marked line is an older copy. Whoever may write the ledger
+may also write the mark: it stops accidents, not administrators; a head that was exported does more.
+``SYNTH_LEDGER_MARK`` puts it elsewhere, so that one restored folder does not bring back both.
 """
 
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact
 from pathlib import Path
 from typing import Any
 
-from synth.errors import LedgerLostError
+from synth.errors import MACHINE, InputError, LedgerLostError, UnsettledError
 from synth.files import regular_files, whole_files
 from synth.privacy.ledger.store import Connection, Store
 
@@ -122,15 +124,49 @@ def last(db: Connection) -> tuple[int, str] | None:
     return (int(result["number"]), str(result["hash"])) if result else None
 
 
-def advance(db: Connection, store: Store) -> None:
-    """Writes the mark of the ledger as it stands. To be called under the ledger's lock.
+@contextlib.contextmanager
+def following(store: Store) -> Iterator["Follower"]:
+    """The mark that follows a commit. Errors: InputError where it cannot be written, before anything is."""
+    with contextlib.ExitStack() as drafts:
+        yield Follower(store, drafts)
 
-    A mark that cannot be written (a full disk, a read-only folder) stays behind and is made up by the next one.
-    """
-    before, now = read(store), last(db)
-    if now is None or now[0] <= before.number:
-        return
-    write(store, Mark(number=now[0], hash=now[1], spent=sums(db, before)))
+
+class Follower:
+    """A mark on its way: on the disk before the commit (``draft``), in its place after it (``place``)."""
+
+    def __init__(self, store: Store, drafts: contextlib.ExitStack) -> None:
+        self._store, self._drafts = store, drafts
+        self._draft: Path | None = None
+        self._number = 0
+
+    def draft(self, db: Connection) -> None:
+        """Puts what the ledger holds now on the disk, unless the mark says it. Under the lock. Errors: InputError."""
+        before, now = read(self._store), last(db)
+        if now is None or now[0] <= before.number:
+            return
+        with writing(self._store):
+            self._draft = self._drafts.enter_context(whole_files.drafted(_folder(self._store)))
+            self._draft.write_text(_text(Mark(number=now[0], hash=now[1], spent=sums(db, before))), encoding="utf-8")
+            whole_files.sync(self._draft)
+        self._number = now[0]
+
+    def place(self) -> None:
+        """Puts it into its place, unless a later one is there. Under the lock, after the commit.
+
+        Errors: UnsettledError: the line is there and counts, and nothing may be read on its account.
+        """
+        if self._draft is None or self._number <= read(self._store).number:
+            return
+        try:
+            os.replace(self._draft, place(self._store))
+        except OSError as error:
+            raise UnsettledError(UNPLACED.format(self._store.shown, place(self._store), error.strerror)) from None
+
+
+UNPLACED = (
+    "ledger {}: the line is there, and its mark {} could not be written after it ({}), so that the line counts as "
+    "spent and no row was read; make the mark's folder writable"
+)
 
 
 def sums(db: Connection, before: Mark | None = None, *, of: Callable[[Any], bool] = lambda _: True) -> dict[str, Spent]:
@@ -149,12 +185,34 @@ def sums(db: Connection, before: Mark | None = None, *, of: Callable[[Any], bool
 
 
 def write(store: Store, mark: Mark) -> None:
-    """Replaces the mark whole; does nothing where that is not possible."""
+    """Replaces the mark whole. Errors: InputError."""
+    with writing(store):
+        whole_files.write(_folder(store), _text(mark))
+
+
+@contextlib.contextmanager
+def writing(store: Store) -> Iterator[None]:
+    """For work on the mark's file. Errors: InputError."""
+    try:
+        yield
+    except OSError as error:
+        refused = InputError(
+            f"ledger {store.shown}: its mark {place(store)} cannot be written ({error.strerror or 'refused'}), so "
+            "nothing was recorded; make room, and its folder writable"
+        )
+        refused.exit_code = MACHINE
+        raise refused from None
+
+
+def _folder(store: Store) -> Path:
+    """The mark's place, in a folder that is there."""
+    place(store).parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # of a server's ledger nothing is there yet
+    return place(store)
+
+
+def _text(mark: Mark) -> str:
     spent = {
         name: {"epsilon": str(s.epsilon), "delta": str(s.delta), "relation": s.relation, "unit": s.unit}
         for name, s in mark.spent.items()
     }
-    text = json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})
-    with contextlib.suppress(OSError):
-        place(store).parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # of a server's ledger nothing is there yet
-        whole_files.write(place(store), text)
+    return json.dumps({"number": mark.number, "hash": mark.hash, "spent": spent})

@@ -20,7 +20,7 @@ from synth.privacy.ledger import (
     hash_chain,
     places,
     row_marks,
-    secret_key,
+    transactions,
 )
 from synth.privacy.ledger import (
     policy as ledger_policy,
@@ -222,7 +222,7 @@ class Ledger:
         second is told of the first. The answer: as of ``twins``; where it names a dataset, nothing was recorded.
         """
         dataset, run = name(dataset, "dataset"), name(run, "run")
-        key = secret_key.key(self.store)
+        key = transactions.key(self.store)
         with writing(self.store) as db:
             asked: dict[str, Any] = {"dataset": dataset, "audience": audience, "alike": alike, "since": since}
             if not apart and (result := _twins(db, key, digest, **asked)):
@@ -247,13 +247,13 @@ class Ledger:
 
         The answer tells exactly whether rows are there: it is about those that the ``audience`` may know.
         """
-        key = secret_key.key(self.store)
+        key = transactions.key(self.store)
         with reading(self.store) as db:
             return _twins(db, key, digest, dataset=dataset, audience=audience, alike=alike)
 
     def row_key(self) -> bytes:
         """16 secret bytes, the same for the life of the key, for hashing rows before ``fingerprint``."""
-        return hmac.new(secret_key.key(self.store), b"rows", "sha256").digest()[:16]
+        return hmac.new(transactions.key(self.store), b"rows", "sha256").digest()[:16]
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """All lines, oldest first, or those of one dataset. Of a long ledger, rather take a ``page``."""

@@ -47,6 +47,8 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
     lines = _checked(source)
     if not isinstance(store, File):
         store.create()
+    elif sqlite.moved(store.path):
+        raise UsageError(sqlite.TAKEN.format(store.shown))
     if _holds(store, source):
         raise UsageError(
             f"ledger {store.shown}: it verifies and holds every line of {source.shown}; there is nothing to restore"
@@ -54,7 +56,8 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
     mark, mark_lost = _mark(store)
     aside = None
     if isinstance(store, File):
-        checkpoint.write(store, Mark(number=mark.number, hash=mark.hash, spent=larger(mark.spent, _sums(store))))
+        # No line is marked until all is charged: a restore cut short leaves a ledger that takes no spend.
+        checkpoint.write(store, Mark(spent=larger(mark.spent, _sums(store))))
         aside = _fill(store.path, source.path)
         charged = _charge(store)
     else:
@@ -69,7 +72,8 @@ def _mark(store: Store) -> tuple[Mark, bool]:
         return checkpoint.read(store), False
     except LedgerLostError:
         place = checkpoint.place(store)
-        os.replace(place, place.with_name(f"{place.name}.damaged-{secrets.token_hex(3)}"))
+        with checkpoint.writing(store):
+            os.replace(place, place.with_name(f"{place.name}.damaged-{secrets.token_hex(3)}"))
         return Mark(), True
 
 
@@ -148,19 +152,17 @@ def _fill(path: Path, backup: Path) -> Path | None:
     """Overwrites the ledger in its place, where others may hold it open; a file beyond that is moved aside first."""
     aside = None
     try:
-        _copy(backup, path)
-    except sqlite3.DatabaseError:
-        if path.is_file():
-            aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}")
-            os.replace(path, aside)
-        for ending in ("-journal", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
         try:
             _copy(backup, path)
-        except sqlite3.Error as error:
-            raise InputError(
-                f"ledger {path}: cannot be written ({error}); see that its folder can be written"
-            ) from None
+        except sqlite3.DatabaseError:
+            if path.is_file():
+                aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}")
+                os.replace(path, aside)
+            for ending in ("-journal", "-wal", "-shm"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+            _copy(backup, path)
+    except (sqlite3.Error, OSError) as error:
+        raise InputError(f"ledger {path}: cannot be written ({error}); see that its folder can be written") from None
     return aside
 
 

@@ -26,7 +26,7 @@ from synth.privacy.ledger import server_tables, server_words
 from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.server_tables import GUARDS, SCHEMA, made, translated
 from synth.privacy.ledger.server_words import PASSWORD_FILE, SHOWN
-from synth.privacy.ledger.store import Cursor, Store
+from synth.privacy.ledger.store import Connection, Cursor, Store
 from synth.sources.engines import addresses
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Server(Store):
         with self._opened() as db:
             yield db
 
-    def check(self) -> None:
+    def check(self, db: Connection) -> None:
         """Nothing: a server has one name, whichever address it is reached by."""
 
     def changed(self) -> float:
@@ -145,6 +145,10 @@ class Server(Store):
             raise InputError(
                 f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; switch it on"
             )
+        if named := db.execute(server_tables.UNLOGGED).fetchone():
+            raise InputError(
+                f"ledger {SHOWN}: its table {named[0]} is UNLOGGED, so that a power cut empties it; set it LOGGED"
+            )
 
     @contextmanager
     def _opened(self) -> Iterator["ServerConnection"]:
@@ -164,6 +168,8 @@ class Server(Store):
 
 class ServerConnection:
     """A connection to the server, with what PostgreSQL does in its own way."""
+
+    secret: bytes | None = None
 
     def __init__(self, plain: "psycopg.Connection[Any]") -> None:
         self._plain = plain
@@ -251,6 +257,8 @@ class ServerConnection:
         for name, (_, body, kind) in GUARDS.items():
             if present.pop(name, None) != (kind, "A", body):
                 return f"the guard {name} against changes was altered or removed"
+        if named := self.execute(server_tables.UNLOGGED).fetchone():
+            return f"the table {named[0]} is UNLOGGED, so that a power cut empties it"
         if present or self.execute(server_tables.HIDING).fetchone()[0]:
             return "a trigger, a rule or a policy that no ledger has stands before its lines"
         return None

@@ -103,6 +103,8 @@ TRIGGERS = """SELECT t.tgname AS name, t.tgtype AS type, t.tgenabled::text AS en
     WHERE t.tgrelid = 'ledger'::regclass AND NOT t.tgisinternal"""
 HIDING = """SELECT c.relrowsecurity OR c.relkind <> 'r' OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = c.oid)
     FROM pg_class c WHERE c.oid = 'ledger'::regclass"""
+UNLOGGED = f"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = '{SCHEMA}' AND c.relkind IN ('r', 'S') AND c.relpersistence <> 'p'"""
 KINDS = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": "text"}  # as format_type calls them
 EXPECTED = [(name, KINDS[kind]) for name, kind, *_ in (part.split() for part in TABLE.partition("(")[2].split(",\n"))]
 CONSTRAINTS = "SELECT count(*) FROM pg_constraint WHERE conrelid = 'ledger'::regclass AND contype IN ('p', 'c')"

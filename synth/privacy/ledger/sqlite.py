@@ -15,9 +15,11 @@ from synth.files import regular_files
 from synth.privacy.ledger import filesystem
 from synth.privacy.ledger.accounts import INDEXES, TABLES
 from synth.privacy.ledger.entries import GUARDS, TABLE
-from synth.privacy.ledger.store import Store
+from synth.privacy.ledger.store import Connection, Store
 
 APPLICATION, VERSION = 0x46_61_63_73, 1  # "Facs" in the file's header
+MOVED = 0x46_61_63_6D  # "Facm": of a file whose lines a server has taken over
+TAKEN = "ledger {}: its lines are on a server, which alone takes spends; name that one"
 WAIT = 120.0  # seconds to wait for other writers
 
 
@@ -42,9 +44,11 @@ class File(Store):
         with connection(self.path) as db:
             yield db
 
-    def check(self) -> None:
-        """Refuses a file with several names. Errors: LedgerLostError."""
+    def check(self, db: Connection) -> None:
+        """Refuses a file with several names, and one that a server has taken over. Errors: LedgerLostError."""
         filesystem.check_links(self.path)
+        if db.execute("PRAGMA application_id").fetchone()[0] == MOVED:
+            raise LedgerLostError(TAKEN.format(self.path))
 
     def changed(self) -> float:
         """When the file was changed."""
@@ -53,6 +57,8 @@ class File(Store):
 
 class FileConnection(sqlite3.Connection):
     """A connection to the file, with what SQLite does in its own way."""
+
+    secret: bytes | None = None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -136,12 +142,24 @@ def create(path: Path) -> None:
 
 
 def is_ledger(db: FileConnection, path: Path) -> bool:
-    """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer one."""
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+    """Whether the file is a ledger of a version that is known here. Errors: InputError for a newer or a moved one."""
+    kind = db.execute("PRAGMA application_id").fetchone()[0]
+    if kind == MOVED:
+        raise InputError(TAKEN.format(path))
+    if kind != APPLICATION:
         return False
     if db.execute("PRAGMA user_version").fetchone()[0] > VERSION:
         raise InputError(f"ledger {path}: written by a newer version of this library; update the library")
     return True
+
+
+def moved(path: Path) -> bool:
+    """Whether a server has taken the file's lines over."""
+    try:
+        with connection(path) as db:
+            return bool(db.execute("PRAGMA application_id").fetchone()[0] == MOVED)
+    except InputError:  # damaged, or not there
+        return False
 
 
 def build(db: FileConnection, path: Path) -> None:

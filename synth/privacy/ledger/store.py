@@ -25,7 +25,12 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A connection of one operation. Its faults come out as InputError and LedgerLostError."""
+    """A connection of one operation. Its faults come out as InputError and LedgerLostError.
+
+    ``secret``: the ledger's key, where this machine has it; accounts are sealed with it, and not used without.
+    """
+
+    secret: bytes | None
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Cursor:
         """One statement."""
@@ -79,7 +84,7 @@ class Store(ABC):
         """A connection of its own to a ledger that is there: one that vanished must not start anew during a run."""
 
     @abstractmethod
-    def check(self) -> None:
+    def check(self, db: Connection) -> None:
         """Refuses a place that must not be written to. Errors: LedgerLostError."""
 
     @abstractmethod

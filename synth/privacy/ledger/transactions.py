@@ -1,7 +1,8 @@
 """The two ways into a ledger: one writer at a time, and looks at one moment.
 
 **Guarantee**: when ``writing`` ends without an error, what was added is on the disk of the place that answers under the
-ledger's name; where that is not known, the error is an UnsettledError, and whoever charged must count it as spent.
+ledger's name, and the mark beside it tells of it; where that is not known, the error is an UnsettledError, and whoever
+charged must count it as spent.
 """
 
 import time
@@ -9,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from synth.errors import InputError, LedgerLostError, UnsettledError
-from synth.privacy.ledger import accounts, checkpoint
+from synth.privacy.ledger import accounts, checkpoint, secret_key
+from synth.privacy.ledger.checkpoint import Follower
 from synth.privacy.ledger.store import Connection, Store
 
 PATIENCE = (0.2, 1.0, 3.0)  # seconds before each look at whether a line whose connection was lost is there
@@ -21,34 +23,52 @@ def writing(store: Store) -> Iterator[Connection]:
 
     Errors: LedgerLostError for a ledger that is older than its mark, or that was replaced by another file or copy while
     the transaction was under way: then what was added is lost, and nothing may be read on its account. InputError where
-    the connection was lost and the line is not there; UnsettledError where nobody can say whether it is.
+    the connection was lost and the line is not there, or the mark cannot be written; UnsettledError where nobody can
+    say whether it is, or the mark did not follow it.
     """
     added: tuple[int, str] | None = None
     answered = True
-    try:
-        with store.connection() as db, db.locked():
-            store.check()
-            checkpoint.check(db, store)
-            accounts.follow(db)
-            yield db
-            added = checkpoint.last(db)
-    except UnsettledError:
-        if added is None:
-            raise
-        answered = False
-    if added is not None:
-        _seal(store, added, answered)
+    with checkpoint.following(store) as mark:
+        try:
+            with store.connection() as db, db.locked():
+                store.check(db)
+                checkpoint.check(db, store)
+                db.secret = secret_key.held(store) or secret_key.first(db, store)
+                accounts.follow(db)
+                yield db
+                mark.draft(db)
+                added = checkpoint.last(db)
+        except UnsettledError:
+            if added is None:
+                raise
+            answered = False
+        if added is not None:
+            _seal(store, added, mark, answered)
 
 
 @contextmanager
 def reading(store: Store) -> Iterator[Connection]:
     """A connection whose statements all see the ledger at one moment."""
     with store.connection() as db, db.snapshot():
+        db.secret = secret_key.held(store)
         yield db
 
 
-def _seal(store: Store, added: tuple[int, str], answered: bool) -> None:
-    """After the commit: sees by a new connection that the place holds what was added, and moves the mark.
+def key(store: Store) -> bytes:
+    """The 32 secret bytes of the ledger, drawn on first use, readable by their owner alone.
+
+    Errors: InputError when the key file is unreadable or cannot be made, or is not the one that other machines have.
+    """
+    with reading(store) as db:
+        secret = secret_key.told(db, store)
+    if secret is None:
+        with writing(store) as db:  # one process at a time decides whether a key is wanting
+            secret = secret_key.drawn(db, store)
+    return secret
+
+
+def _seal(store: Store, added: tuple[int, str], mark: Follower, answered: bool) -> None:
+    """After the commit: sees by a new connection that the place holds what was added, and has the mark follow.
 
     ``answered``: whether the commit was. Looked at under the lock, which a lost transaction holds until it has ended
     either way. On a server nobody goes on until it was seen: another one may have taken the place of the one that
@@ -57,10 +77,10 @@ def _seal(store: Store, added: tuple[int, str], answered: bool) -> None:
     result: bool | None = None
     for seconds in (0.0, *PATIENCE) if store.shares else (0.0,):
         time.sleep(seconds)
-        if (result := _seen(store, added)) is not None:
+        if (result := _seen(store, added, mark)) is not None:
             break
-    if result is None and store.shares:
-        raise UnsettledError(UNSETTLED.format(store.shown))
+    if result is None:
+        raise UnsettledError((UNSETTLED if store.shares else HELD).format(store.shown))
     if result is False and not answered:
         raise InputError(f"ledger {store.shown}: the connection was lost before the line was written; run again")
     if result is False:
@@ -73,16 +93,22 @@ UNSETTLED = (
     "ledger {}: the connection was lost while a line was being written, and the server does not answer; the line may "
     "be there, so it counts as spent: look with `synth.Ledger.summary` once the server answers"
 )
+HELD = (
+    "ledger {}: the line is there, and the file could not be opened again to see it and to mark it, so that it counts "
+    "as spent and no row was read; run again"
+)
 
 
-def _seen(store: Store, line: tuple[int, str]) -> bool | None:
+def _seen(store: Store, line: tuple[int, str], mark: Follower) -> bool | None:
     """Whether the place holds the line; None where that cannot be found out now: held for long, a full disk."""
     try:
         with store.connection() as here, here.locked():
             row = here.execute("SELECT hash FROM ledger WHERE number = ?", (line[0],)).fetchone()
             if row is None or row["hash"] != line[1]:
                 return False
-            checkpoint.advance(here, store)
+            mark.place()
             return True
+    except UnsettledError:
+        raise
     except InputError:
         return None if store.there() else False

@@ -250,7 +250,7 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
     assert len({len(t) for t in reported}) == 1
     assert len(set(reported)) == len(rows)
 
-    key = secret_key.key(ledger.store)
+    key = transactions.key(ledger.store)
     other_key(ledger, b"y" * 32)
     ledger.fingerprint("new", dataset="census", digest=b"later")
     other_key(ledger, key)
@@ -258,7 +258,7 @@ def test_looking_for_the_same_rows_takes_as_many_lines_as_rows_have_changed(ledg
 
 
 def test_marks_of_the_second_form_are_still_compared(ledger):
-    key, salt, plain = secret_key.key(ledger.store), b"s" * 16, b"\0old rows"
+    key, salt, plain = transactions.key(ledger.store), b"s" * 16, b"\0old rows"
     hidden = shake_256(b"rows of a run" + (32).to_bytes(2, "big") + key + salt).digest(len(plain))
     reported = b64encode(salt + bytes(a ^ b for a, b in zip(plain, hidden, strict=True))).decode()
     with transactions.writing(ledger.store) as db:

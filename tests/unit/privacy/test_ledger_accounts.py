@@ -1,5 +1,7 @@
 """Accounts beside the lines: quick, derived again from the lines whenever they are doubtful, never lower than these."""
 
+import hashlib
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -7,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.errors import BudgetError, UsageError
-from synth.privacy.ledger import accounts, entries, sqlite
+from synth.errors import BudgetError, InputError, UsageError
+from synth.privacy.ledger import accounts, entries, secret_key, sqlite
 from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.privacy.ledger.transactions import writing
 from synth.schema import names
@@ -78,6 +80,48 @@ def test_no_damage_to_the_accounts_gives_budget_back(ledger, damage, first):
     assert ledger.summary("census")[0].epsilon == 0.9
     assert {t.dataset: t.runs for t in ledger.summary()}["census"] == 3
     ledger.spend(charge(0.1))
+
+
+@pytest.mark.xdist_group("ledgers")
+@pytest.mark.parametrize("forged", ["as before there was a key", "with another key"])
+def test_who_may_write_the_accounts_and_has_no_key_makes_no_budget(anywhere, forged):
+    """One UPDATE with a seal that anybody could compute gave 0.5 beyond a cap of 1."""
+    book = filled(anywhere)
+    book.row_key()
+    book.spend(charge(0.1))
+    with book.store.connection() as db, db.locked():
+        row = db.execute("SELECT * FROM account WHERE name = 'census'").fetchone()
+        plain = {name: row[name] for name in accounts.COLUMNS} | {"epsilon": "0.5"}
+        last = db.execute("SELECT hash FROM ledger WHERE number = ?", (plain["last"],)).fetchone()
+        seal = hashlib.sha256(json.dumps([*plain.values(), last["hash"]]).encode()).hexdigest()
+        if forged == "with another key":
+            db.secret = b"x" * 32
+            seal = accounts._seal(db, plain)
+        db.execute("UPDATE account SET epsilon = '0.5', seal = ? WHERE name = 'census'", (seal,))
+    assert "do not agree" in book.verify().problem
+    for attempt in (book.check, book.spend):
+        with pytest.raises(BudgetError, match=r"requested epsilon 0\.5, remaining 0,"):
+            attempt(charge(0.5))
+    assert book.summary("census")[0].epsilon == 1.0
+
+
+@pytest.mark.xdist_group("ledgers")
+def test_a_machine_without_the_key_derives_every_sum(anywhere, tmp_path):
+    book = filled(anywhere)
+    book.row_key()
+    book.set_policy("third", max_epsilon=1.0)
+    key = secret_key.place(book.store)
+    key.rename(tmp_path / "away")
+    assert (book.summary("census")[0].epsilon, book.verify().ok) == (0.9, True)
+    assert [t.dataset for t in book.summary()] == ["census", "other", "third"]
+    if book.store.shares:
+        book.spend(charge(0.05))
+        assert (book.summary("census")[0].epsilon, book.verify().ok) == (0.95, True)
+        with pytest.raises(InputError, match="another key"):
+            book.row_key()
+    (tmp_path / "away").replace(key)
+    book.spend(charge(0.05))
+    assert book.verify().ok
 
 
 def test_verify_tells_of_a_damaged_account_and_a_rebuild_mends_it(ledger, command):

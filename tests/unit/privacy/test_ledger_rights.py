@@ -11,9 +11,11 @@ import pytest
 
 import synth
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, entries, places, secret_key, server, server_tables
+from synth.privacy.ledger import checkpoint, entries, places, secret_key, server, server_tables, transactions
+from synth.privacy.ledger.backup import backup
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.moving import take_over
+from synth.privacy.ledger.restore import restore
 from synth.privacy.ledger.sqlite import File
 from synth.release import comparison_notes
 from synth.release.comparison_notes import Note
@@ -126,12 +128,15 @@ DAMAGES = {
     "a trigger, a rule or a policy ": "ALTER TABLE ledger ENABLE ROW LEVEL SECURITY",
     "guard ledger against": "ALTER TABLE ledger DROP CONSTRAINT ledger_pkey",
     "index ledger_by_run": "DROP INDEX ledger_by_run",
+    "the table ledger is UNLOGGED": "ALTER TABLE ledger SET UNLOGGED",
+    "the table account is UNLOGGED": "ALTER TABLE account SET UNLOGGED",
 }
 
 
 @pytest.mark.parametrize("problem", DAMAGES)
 def test_what_an_owner_changes_is_detected(address, ledger_server, problem):
     book = Ledger(address)
+    book.row_key()  # the key, without which no account is sealed
     for _ in range(3):
         book.spend(charge(0.1))
     strike(
@@ -140,6 +145,8 @@ def test_what_an_owner_changes_is_detected(address, ledger_server, problem):
     result = book.verify()
     assert not result.ok
     assert problem.strip() in result.problem
+    if "UNLOGGED" in problem:
+        assert "UNLOGGED" in refused(lambda: Ledger(address))
 
 
 @pytest.mark.parametrize("table", ["ledger", "account", "account_end"])
@@ -309,15 +316,39 @@ def test_a_file_is_taken_over_whole_and_takes_no_spend_afterwards(old, address, 
     assert book.verify(head).ok
     assert book.twins(b"rows", dataset="copy", alike=lambda a, b: a == b) == ["census"]
     assert len(comparison_notes.notes(book.store)) == 1
-    assert json.loads(out) == {"lines": len(lines), "aside": f"{old.path}.moved"}
-    assert "older copy" in refused(lambda: Ledger(old.path).spend(charge(0.1)), LedgerLostError)
+    assert json.loads(out) == {"lines": len(lines)}
     assert book.spend(charge(0.1)).number == len(lines) + 1
     assert checkpoint.read(book.store).number == len(lines) + 1
 
 
+@pytest.mark.parametrize("marked", ["beside it", "elsewhere", "elsewhere meanwhile", "nowhere"])
+def test_no_name_of_a_file_that_was_taken_over_spends_again(old, address, monkeypatch, tmp_path, marked):
+    """With its mark elsewhere, or lost, the old path began a new ledger, and so did the file under its other name."""
+    if marked.startswith("elsewhere"):
+        monkeypatch.setenv(checkpoint.ELSEWHERE, str(tmp_path / "mark"))
+    still, head = Ledger(old.path), old.head()
+    backup(old.path, tmp_path / "backup.sqlite")
+    take_over(address, old.path)
+    if marked == "elsewhere meanwhile":
+        monkeypatch.delenv(checkpoint.ELSEWHERE)
+    if marked == "nowhere":
+        checkpoint.place(old.store).unlink()
+    files = [p for p in old.path.parent.iterdir() if p.read_bytes()[:6] == b"SQLite"] + [old.path]
+    shutil.copy(old.path, tmp_path / "a copy.sqlite")
+    for path in (*files, tmp_path / "a copy.sqlite"):
+        with pytest.raises(InputError, match="its lines are on a server"):
+            Ledger(path).spend(charge(0.1))
+    with pytest.raises(LedgerLostError, match="its lines are on a server"):
+        still.spend(charge(0.1))  # opened before
+    for again in (lambda: take_over(address, old.path), lambda: restore(old.path, tmp_path / "backup.sqlite")):
+        with pytest.raises(UsageError, match="its lines are on a server"):
+            again()
+    assert Ledger(address).verify(head).ok
+
+
 def test_a_taking_over_that_was_cut_short_goes_on(old, address, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("os.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(checkpoint.Follower, "place", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             take_over(address, old.path)
     old.spend(charge(0.1))
@@ -359,15 +390,13 @@ def test_a_taking_over_that_would_lose_or_mix_lines_is_refused(old, address, fau
 
 
 def test_a_backup_of_a_server_is_a_ledgers_file(old, address, tmp_path):
-    from synth.privacy.ledger.backup import backup
-
     take_over(address, old.path)
     book, out = Ledger(address), tmp_path / "back.sqlite"
     assert backup(address, out) == len(book.entries())
     copy = Ledger(out)
     assert (copy.entries(), copy.summary()) == (book.entries(), book.summary())
     assert copy.verify(book.head()).ok
-    assert Path(f"{out}.key").read_bytes() == secret_key.key(book.store)
+    assert Path(f"{out}.key").read_bytes() == transactions.key(book.store)
     with pytest.raises(UsageError, match="exists already"):
         backup(address, out)
 
