@@ -89,7 +89,7 @@ def confirmed(
     note: Callable[[str], None],
     of: str = "",
 ) -> Schema:
-    """The schema if somebody vouches for every fact, without the columns that are left out.
+    """The schema if somebody vouches for every fact, without the columns that are left out and a draft's remarks.
 
     ``of``: how columns' names begin in messages, TABLE. for one of related tables.
     Errors: InputError naming what nobody vouches for, alone where it tells of persons; UsageError.
@@ -112,10 +112,6 @@ def confirmed(
     check_answered(schema, assume_public)
     if drafted:
         note(f"taken as public on your word: {listed}")
-    marked = {
-        n: c.model_copy(update={"risk": "bounds"}) for n, c in schema.columns.items() if risk_of(n, c) == "bounds"
-    }
-    schema = schema.model_copy(update={"columns": {**schema.columns, **marked}})
     for name, column in schema.columns.items():
         many = len(column.categories or ())
         if many > max_categories:
@@ -123,7 +119,8 @@ def confirmed(
                 f"column {of}{name}: {many} categories, more than {max_categories}; "
                 f"make it an identifier or confirm with `max_categories={many}`"
             )
-    return schema.assume_public().retained()
+    bare_facts = {n: c.model_copy(update={"risk": None}) for n, c in schema.columns.items()}
+    return schema.model_copy(update={"columns": bare_facts}).assume_public().retained()
 
 
 def explained(schema: Schema, reasons: Mapping[str, str], *, of: str = "") -> Schema:

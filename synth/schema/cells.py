@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth.schema.names import UNSEEN
+
 LONGEST = 1 << 20  # bytes of a cell that is looked at; a longer one says nothing
 MOST_WHOLE = 2**63 - 1  # whole numbers beyond are read as this
 WHOLE = r"^[+-]?[0-9]+$"
@@ -21,10 +23,31 @@ DATE = (
 )
 
 
-def canonical(values: np.ndarray) -> pa.Array:
+def canonical(values: np.ndarray | pa.Array) -> pa.Array:
     """``schema.canonical`` of every text, vectorised."""
-    trimmed = pc.utf8_trim_whitespace(pa.array(values, type=pa.large_string()))
+    texts = values if isinstance(values, pa.Array) else pa.array(values, type=pa.large_string())
+    trimmed = pc.utf8_trim_whitespace(texts)
     return pc.replace_substring_regex(trimmed, r"^(-?[0-9]+)\.0+$", r"\1")
+
+
+def one_spelling(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Every text without characters that are not seen, its other characters composed and compatible ones made plain.
+
+    NFKC of Unicode: accents that stand apart, letters and digits of full width, ligatures. Capitals stay.
+
+    >>> one_spelling(pa.array(["cafe\\u0301 \\uff17", "so\\u00adft"])).to_pylist()
+    ['café 7', 'soft']
+    """
+    return pc.utf8_normalize(pc.replace_substring_regex(texts, UNSEEN, ""), "NFKC")
+
+
+def key(values: np.ndarray) -> pa.Array:
+    """The text by which persons, and keys of rows, are compared: in one spelling, then canonical, vectorised.
+
+    Engines reckon the same (engines/sql.py). **Guarantee**: two texts are one person if and only if these are equal.
+    """
+    texts = pa.array(values, type=pa.large_string())
+    return canonical(texts if pc.all(pc.string_is_ascii(texts)).as_py() else one_spelling(texts))
 
 
 def looked_up(texts: pa.Array, known: Mapping[str, int]) -> np.ndarray:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,11 +113,6 @@ def _mapped(texts: pa.Array, known: Mapping[str, int]) -> np.ndarray:
         if bare is not None:
             places[i] = known.get(canonical(bare), -1)
     return places
-
-
-def canonical_texts(values: np.ndarray) -> pd.Series:
-    """``schema.canonical`` of every text, vectorised."""
-    return pd.Series(cells.canonical(values).to_numpy(zero_copy_only=False), dtype=object)
 
 
 def _dated(column: Column, texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:

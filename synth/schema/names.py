@@ -14,21 +14,16 @@ from synth.errors import UsageError
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
 LONGEST = 4096  # a path may be a name
-ONE_NAME = "differ in capitals or in how a character is written at most, which engines take for one name"
-# Blank or ignored when drawn, though Unicode counts them among letters, marks and symbols.
-UNSEEN = {
-    0x034F,
-    0x115F,
-    0x1160,
-    0x17B4,
-    0x17B5,
-    0x2800,
-    0x3164,
-    0xFFA0,
-    *range(0x180B, 0x1810),
-    *range(0xFE00, 0xFE10),
-    *range(0xE0100, 0xE01F0),
-}
+# A pattern of what is not seen when drawn: format characters (soft hyphen, zero width, direction), those that Unicode
+# lets programs ignore, and a blank sign. NFKC brings none of them out of others.
+UNSEEN = (
+    "["
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+    "]"
+)
 # Scripts whose letters look like one another's; within a word only one of them may stand.
 ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
 SMALL_CAPITALS = "ᴀʙᴄᴅᴇꜰɢʜᴊᴋᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ"
@@ -74,7 +69,7 @@ def checked(text: str, what: str) -> str:
     Errors: UsageError unless it is 1 to 4096 characters that can be seen, without space at either end.
     """
     plain = isinstance(text, str) and 0 < len(text) <= LONGEST and text == text.strip() and text.isprintable()
-    if not plain or not UNSEEN.isdisjoint(map(ord, text)) or not canonical(text).isprintable():
+    if not plain or re.search(UNSEEN, text) or not canonical(text).isprintable():
         raise UsageError(
             f"{what}: must be 1 to {LONGEST} printable characters that can be seen, no space at either end; choose "
             "another"

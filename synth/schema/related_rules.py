@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from synth.schema import histories, persons_rules, related_constraints, related_uses
 from synth.schema.column import CATEGORICAL, repeated
-from synth.schema.names import FILE_NAME
+from synth.schema.names import FILE_NAME, canonical
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.tree import NUMBER, Key, PublicTable, Tables, below, ends
 
@@ -57,6 +57,8 @@ def _table_problems(schema: Tables, complete: bool) -> Iterator[str]:
     for name, table in schema.tables.items():
         if not FILE_NAME.fullmatch(name):
             yield f"table {name!r}: a name is of letters, digits, - and _, since it becomes a file's"
+        if canonical(name) == "row":
+            yield f"table {name!r}: as a unit, that word means each row by itself; rename the table"
         if table.person is not None:
             yield f"table {name}: leave out unit and max_rows; the unit is a key of the root with everything below it"
         if table.uses:

@@ -211,15 +211,17 @@ class Schema(Tables, BaseModel):
         return {n: facts(c) for n, c in self.columns.items() if c.source == UNCONFIRMED}
 
     def assume_public(self, names: Collection[str] | None = None) -> "Schema":
-        """The same schema with the unconfirmed facts of these columns, by default of all, marked as public."""
-        mark = {"source": "public"}
-        columns = {
-            n: c.model_copy(update=mark) if c.source == UNCONFIRMED and (names is None or n in names) else c
-            for n, c in self.columns.items()
-        }
+        """The same schema with the unconfirmed facts of these columns, by default of all, marked as public.
+
+        What the draft remarked of them goes: it says how many rows have a value, which nobody vouches for.
+        """
+        mark: dict[str, Any] = {"source": "public"}
+        given = [n for n, c in self.columns.items() if c.source == UNCONFIRMED and (names is None or n in names)]
+        vouched = {n: self.columns[n].model_copy(update={**mark, "risk": None}) for n in given}
+        columns = {**self.columns, **vouched}
         return self.model_copy(update={"columns": columns, **self._dialect_confirmed(mark)})
 
-    def _dialect_confirmed(self, mark: dict[str, str]) -> dict[str, Dialect]:
+    def _dialect_confirmed(self, mark: dict[str, Any]) -> dict[str, Dialect]:
         waiting = self.dialect is not None and self.dialect.source == UNCONFIRMED
         return {"dialect": self.dialect.model_copy(update=mark)} if waiting and self.dialect is not None else {}
 
@@ -390,7 +392,11 @@ def _problems(schema: Schema, complete: bool):
     if not schema.columns:
         yield "it names no column; add at least one"
     if pair := names.twins(schema.columns):
-        yield f"columns {pair[0]!r} and {pair[1]!r} {names.ONE_NAME}; rename one, in the table too"
+        one, other = pair
+        yield (
+            f"columns {one!r} and {other!r} differ only in capitals or in how a character is written, which an engine "
+            "may take for one name; rename one, in the table too"
+        )
     yield from _half_characters(schema)
     for name, column in schema.columns.items():
         for rule in column_problems(column, complete):
@@ -438,6 +444,8 @@ def _rule_problems(schema: Schema, rule: Constraint):
 
 def _unit_problems(schema: Schema):
     if schema.person is None:
+        if schema.unit is not None and (column := schema.columns.get(schema.unit)) and column.type == "identifier":
+            yield f"unit {schema.unit!r} means each row by itself, and an identifier is named so; rename the column"
         if schema.max_rows is not None:
             yield "max_rows needs a unit, the column that names a person"
         return

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 
-from synth.schema.codec import TextColumn, canonical_texts
+from synth.schema import cells
+from synth.schema.codec import TextColumn
 
 
 class Keys(Protocol):
@@ -31,15 +32,15 @@ def keep_parts(
 def keep(persons: TextColumn, max_rows: int, draws: Keys, *, nameless: bool = True) -> np.ndarray:
     """Indices, ascending, of at most ``max_rows`` rows of each person, drawn at random by secret keys of their own.
 
-    Persons compare by canonical text. A row whose person is missing (an empty cell) is a unit of its own and kept,
+    Persons compare by ``cells.key``. A row whose person is missing (an empty cell) is a unit of its own and kept,
     or passed over unless ``nameless``.
 
     **Guarantee**: the rows kept of one person depend on that person's rows and their keys alone, so that one person
     more or less moves at most ``max_rows`` kept rows.
     """
-    texts = canonical_texts(persons.values)
-    person = pa.array(texts, type=pa.string()).dictionary_encode().indices.to_numpy()[persons.codes]
-    unnamed = (texts == "").to_numpy()[persons.codes]
+    texts = cells.key(persons.values)
+    person = texts.dictionary_encode().indices.to_numpy()[persons.codes]
+    unnamed = pc.equal(texts, "").to_numpy(zero_copy_only=False)[persons.codes]
     keys = draws.uniform_codes(len(person), high=2**63 - 1)
     order = np.lexsort((keys, person))
     ranked = person[order]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import synth
 from synth.errors import InputError
 from synth.schema import round_bounds
+from synth.schema.column import RISKS
 
 ENDS = st.floats(-1e7, 1e7).map(lambda v: round(v, 1))
 
@@ -145,3 +146,34 @@ def test_a_draft_of_a_whole_table_needs_no_reason_for_its_bounds(tmp_path):
     )
     assert done.card["vouched_alone"] == {}
     assert synth.app_api.standing_bounds(tmp_path / "out") == {"age": "19 to 100", "pay": "0 to 100000"}
+
+
+@pytest.mark.parametrize("source", ["unconfirmed", "declared"])
+def test_what_a_draft_remarks_of_the_rows_is_in_nothing_that_leaves(source, tmp_path):
+    """Whether nine or ten rows have a value is an exact answer: the remark goes when somebody vouches for the list."""
+    held = []
+    for seldom in (9, 10):
+        frame = pd.DataFrame(
+            {"ward": ["a", "b", "c"] * 1000 + ["seldom"] * seldom, "x": ["u", "v"] * 1500 + ["u"] * seldom}
+        )
+        result = synth.draft(frame, unit="row").schema
+        assert (result.columns["ward"].risk == "rare") == (seldom == 9)
+        if source == "declared":
+            columns = {n: c.model_copy(update={"source": "declared"}) for n, c in result.columns.items()}
+            result = result.model_copy(update={"columns": columns})
+        out = tmp_path / str(seldom)
+        reasons = {"ward": "the list of wards"}
+        asked = {
+            "schema": result,
+            "assume_public": ["ward"],
+            "reasons": reasons,
+            "dataset": "d",
+            "method": "independent",
+        }
+        synth.run(frame, epsilon=1, delta=1e-6, ledger=tmp_path / f"{seldom}.sqlite", out=out, **asked)
+        texts = {p.name: p.read_text() for p in out.iterdir() if p.suffix in (".json", ".md", ".html", ".txt")}
+        assert not [n for n, t in texts.items() if '"risk"' in t or any(said in t for said in RISKS.values())]
+        held.append(texts["schema.json"])
+    assert held[0] == held[1]
+    vouched = synth.draft(frame).schema.assume_public(["ward"])
+    assert vouched.columns["ward"].risk is None

@@ -16,6 +16,7 @@ import pytest
 import synth
 from synth.errors import InputError
 from synth.privacy.ledger.ledger import Ledger
+from synth.schema import dataset as datasets
 from synth.schema.table import parse
 from synth.sources.named_databases import place as placed
 from synth.sources.named_databases import whole
@@ -135,3 +136,20 @@ def test_a_schema_cannot_name_both(pair):
     columns = {n: SCHEMA["columns"].get(n, {"type": "omitted"}) for n in columns_with(pair)}
     with pytest.raises(InputError, match="one name"):
         parse({**SCHEMA, "columns": columns})
+
+
+@pytest.mark.parametrize("name", ["row", "Row"])
+def test_no_table_or_person_is_called_as_a_row_by_itself_is(name):
+    """The card would state the guarantee of one row where that of a person with all rows is meant, or the reverse."""
+    key = {"type": "identifier"}
+    tables = {
+        name: {"columns": {"id": key, "x": SCHEMA["columns"]["sex"]}},
+        "visits": {"columns": {"id": key, "y": SCHEMA["columns"]["sex"]}},
+    }
+    keys = [{"parent": name, "child": "visits", "columns": ["id"], "most_children": 3}]
+    with pytest.raises(InputError, match="rename the table"):
+        datasets.parse({"tables": tables, "keys": keys})
+    columns = {"row": key, "sex": SCHEMA["columns"]["sex"]}
+    with pytest.raises(InputError, match="rename the column"):
+        parse({"unit": "row", "columns": columns})
+    assert parse({"columns": columns}).person is None

@@ -2,8 +2,10 @@
 
 import contextlib
 import hashlib
+import re
 import secrets
 import sqlite3
+import unicodedata
 
 import duckdb
 import numpy as np
@@ -15,15 +17,29 @@ import pytest
 from synth.pipeline import private_rows
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
+from synth.schema.names import UNSEEN
 from synth.schema.table import canonical, parse
 from synth.sources.contribution_bound import keep, keep_parts
 from synth.sources.formats.text_table import Text
 from synth.sources.rows import persons as persons_module
+from synth.sources.rows.linking import coded
 from synth.sources.rows.persons import LONG, Persons
 
 WIDE = " " * (LONG + 50)
 LONGER = "x" * (LONG + 50)
-NAMES = ["ann", "7", "-12", "x" * LONG, LONGER, LONGER + "y", "\u00e9" * LONG, "9" * (LONG + 1), "1" * LONG + ".5"]
+NAMES = [
+    "ann",
+    "Ann",
+    "jos\u00e9 \ud55c",
+    "7",
+    "-12",
+    "x" * LONG,
+    LONGER,
+    LONGER + "y",
+    "\u00e9" * LONG,
+    "9" * (LONG + 1),
+    "1" * LONG + ".5",
+]
 SPELLED = [hashlib.blake2b(LONGER.encode(), digest_size=32).hexdigest()]
 MOST = 2
 SCHEMA = parse(
@@ -38,7 +54,21 @@ SCHEMA = parse(
 def spellings(name):
     """The ways in which one identifier may be written."""
     zero = [f"{name}.0", f"{name}.00{WIDE}", f" {name}.{'0' * LONG}"] if name.lstrip("-").isdigit() else []
-    return [name, f" {name}", name + WIDE, WIDE + name, f"\t{name}\u00a0", *zero]
+    wide = name.translate({c: c + 0xFEE0 for c in range(ord("!"), ord("~") + 1)})
+    unseen = [name[:1] + sign + name[1:] for sign in ("\u200b", "\u00ad", "\ufeff", "\ufe0f", "\u2060" * LONG)]
+    apart = unicodedata.normalize("NFD", name)
+    return [
+        name,
+        f" {name}",
+        name + WIDE,
+        WIDE + name,
+        f"\t{name}\u00a0",
+        *zero,
+        wide,
+        *unseen,
+        apart,
+        f"\u2003{apart}",
+    ]
 
 
 def rows():
@@ -107,7 +137,7 @@ def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_pa
     assert result == {name: MOST for _, name in listed}
 
 
-def test_names_become_one_exactly_where_their_canonical_forms_are():
+def test_names_become_one_exactly_where_their_keys_are():
     cells = [s for s, _ in rows()]
     persons = Persons("id")
     values, codes = np.unique(np.array(cells, dtype=object), return_inverse=True)
@@ -116,6 +146,22 @@ def test_names_become_one_exactly_where_their_canonical_forms_are():
     assert max(map(len, text.values)) <= LONG + 1
     seen = {}
     for given, retained in zip(cells, text.values[text.codes], strict=True):
-        seen.setdefault(canonical(given), set()).add(retained)
+        form = unicodedata.normalize("NFKC", re.sub(UNSEEN, "", given))
+        seen.setdefault(canonical(form), set()).add(retained)
     assert all(len(v) == 1 for v in seen.values())
     assert len({next(iter(v)) for v in seen.values()}) == len(seen)
+
+
+def test_a_key_of_related_tables_leads_to_its_rows_however_written():
+    listed = rows()
+    cells, whose = np.array([s for s, _ in listed], dtype=object), np.array([n for _, n in listed], dtype=object)
+    above, below = coded([Text(whose, np.arange(len(whose)))], [Text(cells, np.arange(len(cells)))])
+    assert above.tolist() == below.tolist()
+    assert len({*above.tolist()}) == len({*whose.tolist()})
+
+
+def test_all_characters_that_are_not_seen_are_among_those_removed():
+    """Those of Unicode's category of format characters; NFKC makes none of others, so that removal comes first."""
+    signs = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    assert all(re.search(UNSEEN, c) for c in signs if unicodedata.category(c) == "Cf")
+    assert not [c for c in signs if not re.search(UNSEEN, c) and re.search(UNSEEN, unicodedata.normalize("NFKC", c))]

@@ -169,3 +169,40 @@ def test_a_folder_is_read_whatever_signs_its_name_has(tmp_path):
             refused(folder, "rename the folder", tmp_path / "a b")
         else:
             assert {p.parent for p in parquet_files(folder)} == {folder}
+
+
+def rewritten(log, change):
+    """Every line of a log changed."""
+    for file in log.glob("*.json"):
+        lines = [change(json.loads(line)) for line in file.read_text().splitlines()]
+        file.write_text("\n".join(map(json.dumps, lines)))
+
+
+@pytest.mark.parametrize("way", ["a path with points", "a link for a file", "a link for the log", "a file twice"])
+def test_nothing_leads_out_of_the_folder(way, tmp_path):
+    """Another table's rows would be charged under this one's name, or a row twice."""
+    lake = pytest.importorskip("deltalake", reason="the extra `delta` is not installed")
+    for name in ("people", "other"):
+        lake.write_deltalake(tmp_path / name, pa.table({"t": ["a", "b"], "n": [1, 2]}))
+    folder, log = tmp_path / "people", tmp_path / "people" / "_delta_log"
+    (own,) = folder.glob("*.parquet")
+    (others,) = (tmp_path / "other").glob("*.parquet")
+    assert parquet_files(folder) == [own]
+    if way == "a path with points":
+        rewritten(
+            log,
+            lambda line: {k: {**v, "path": f"../other/{others.name}"} if k == "add" else v for k, v in line.items()},
+        )
+    elif way == "a link for a file":
+        own.unlink()
+        own.symlink_to(others)
+    elif way == "a link for the log":
+        shutil.rmtree(log)
+        log.symlink_to(tmp_path / "other" / "_delta_log")
+        shutil.copy(others, folder)
+    else:
+        lake.write_deltalake(folder, pa.table({"t": ["a"], "n": [0]}), mode="append")
+        (more,) = {*folder.glob("*.parquet")} - {own}
+        more.unlink()
+        more.symlink_to(own)
+    refused(folder, "files outside its folder|links lead out", tmp_path)

@@ -18,10 +18,10 @@ from synth.errors import InputError
 from synth.mechanisms import counts
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
-from synth.schema import codec
+from synth.schema import cells, codec
 from synth.sources import contribution_bound
 from synth.sources import table_source as places
-from synth.sources.formats import excel_cells, valid_text
+from synth.sources.formats import excel_cells, text_table, valid_text
 from synth.sources.rows import persons
 from tests.planted.suspects import swapped
 
@@ -148,6 +148,16 @@ def shortened_raw() -> Planted:
     return swapped(persons, "_short", _raw_first)
 
 
+def unicode_as_written() -> Planted:
+    """Persons are compared as they are written: an accent that stands apart makes another person."""
+    return swapped(cells, "one_spelling", lambda texts: texts)
+
+
+def capitals_unseen() -> Planted:
+    """Columns that differ in capitals are handed to engines that do not tell them apart."""
+    return swapped(text_table, "twins", lambda names: None)  # noqa: ARG005
+
+
 @contextmanager
 def half_a_character() -> Iterator[None]:
     """A text is handed on as it was read; half a character ends the run where it becomes a column, after the spend."""
@@ -170,6 +180,8 @@ FAULTS: dict[str, Callable[[], Planted]] = {
     "records told in the order of the file": in_the_files_order,
     "identifiers shortened before they are canonical": shortened_raw,
     "a cell that ends the run after its spend": half_a_character,
+    "persons compared as Unicode was written": unicode_as_written,
+    "columns that differ in capitals": capitals_unseen,
 }
 # what is run where a fault does not show in the audit's usual runs
 WAYS: dict[str, dict[str, Any]] = {
@@ -195,4 +207,6 @@ CANARIES = {
     "records told in the order of the file": "a row moved in a sorted file",
     "identifiers shortened before they are canonical": "a person in two spellings",
     "a cell that ends the run after its spend": "a formula and a clock, in a workbook",
+    "persons compared as Unicode was written": "a person in spellings of Unicode",
+    "columns that differ in capitals": "two columns that differ in capitals",
 }

@@ -296,7 +296,7 @@ def test_a_reason_goes_onto_the_card_and_a_last_look_counts_what_stands_there(ta
     code, _, stderr = command(*run)
     assert code == 0, stderr
     card = json.loads((out / "card.json").read_text())
-    said = {"why_alone": "it has a long list of values", "values": 400, "reason": "the national list"}
+    said = {"values": 400, "reason": "the national list"}
     assert card["vouched_alone"] == {"diagnosis": said}
     assert any(i.get("vouched") == "the national list" for i in card["invariants"])
     code, stderr, _ = command("bundle", out, "--out", tmp_path / "r.zip", "--choice", "only", "--json")

@@ -26,6 +26,13 @@ LONG = 1 << 20  # characters
 COLUMNS: dict[str, Any] = FACTS["columns"]  # type: ignore[assignment]
 KIND, FLAG = COLUMNS["kind"], COLUMNS["flag"]
 DAY = {"type": "datetime", "min": "2020-01-01", "max": "2020-01-08"}
+SPACED = ("odd", "odd" + " " * 300)
+COMPOSED = [
+    f"od{e}{unseen} {seven}"
+    for e in ("\u00e9", "e\u0301")
+    for unseen in ("", "\u00ad", "\u200b", "\u2060", "\ufeff")
+    for seven in ("7", "\uff17")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +42,7 @@ class Canary:
 
     ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects), duckdb,
     xlsx, or an engine's name. ``source``: the engine's address. ``max_rows``: rows of a person that are kept, where the
-    tables have persons.
+    tables have persons. ``refused``: whether no reader takes either table.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Canary:
     source: str | None = field(default=None, repr=False)
     max_rows: int = 1
     last: bool = False
+    refused: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -80,7 +88,9 @@ def standard(max_rows: int = 1) -> list[Canary]:
         *_texts(),
         _pushing(most),
         _equal(most),
-        _spelled(most),
+        _spelled("a person in two spellings", "identifiers compared before they are canonical", SPACED, most),
+        _spelled("a person in spellings of Unicode", "spellings of Unicode that are several persons", COMPOSED, most),
+        _capitals(most),
         _unreadable(),
         _long(),
         _decimals(),
@@ -147,17 +157,38 @@ def _relocated() -> Canary:
     )
 
 
-def _spelled(most: int) -> Canary:
-    size = 4 * most
-    spellings = ["odd" + " " * (300 * (i % 2)) for i in range(size)]
+def _spelled(name: str, shows: str, spellings: Sequence[str], most: int) -> Canary:
+    size = 2 * most * len(spellings)
     return Canary(
-        name="a person in two spellings",
-        shows="identifiers compared before they are canonical",
+        name=name,
+        shows=shows,
         columns={"kind": KIND, "flag": FLAG},
         max_rows=most,
         company={"person": _people([3] * 4), **_common(12)},
-        odd={"person": spellings, "kind": ["d"] * size, "flag": ["yes"] * size},
+        odd={"person": list(spellings) * (2 * most), "kind": ["d"] * size, "flag": ["yes"] * size},
         instead={"person": ["new"] * size, "kind": ["c"] * size, "flag": ["no"] * size},
+    )
+
+
+def _capitals(most: int) -> Canary:
+    """A table that every reader refuses: PERSON says of each row another person."""
+    size = 20 * most
+
+    def rows(persons: Sequence[int], amount: int) -> Cells:
+        first = 10**6 * amount
+        cells = {"PERSON": [first + i for i in range(len(persons))], "person": persons}
+        return {**cells, "amount": [amount] * len(persons)}
+
+    return Canary(
+        name="two columns that differ in capitals",
+        shows="one column read in the place of another",
+        columns={"amount": COLUMNS["amount"]},
+        kind="parquet",
+        max_rows=most,
+        refused=True,
+        company=rows([i // 3 for i in range(12)], 0),
+        odd=rows([7] * size, 6),
+        instead=rows([8] * size, 4),
     )
 
 

@@ -12,7 +12,7 @@ from synth.privacy.ledger.store import Store
 def default_path() -> str | Path:
     """Where the ledger lies: ``$SYNTH_LEDGER``, else in the user's data folder (``$XDG_DATA_HOME``)."""
     if named := os.environ.get("SYNTH_LEDGER"):
-        return named if server.is_server(named) else Path(named)
+        return server.address(named) or Path(named)
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "facsimile" / "ledger.sqlite"
 
@@ -26,11 +26,11 @@ def at(place: str | Path | Store | None = None) -> Store:
     if isinstance(place, Store):
         return place
     named = place if place is not None else default_path()
-    text = os.fspath(named)
-    return Server(text) if server.is_server(text) else File(named)
+    address = server.address(os.fspath(named))
+    return File(named) if address is None else Server(address)
 
 
 def check_bare(place: str | None) -> None:
     """Errors: UsageError for an address with a password in it, which would be stored with a request."""
-    if place is not None and server.is_server(place):
-        server.check_bare(place)
+    if place is not None and (address := server.address(place)):
+        server.check_bare(address)

@@ -54,13 +54,12 @@ AGE = """SELECT extract(epoch FROM clock_timestamp() - CAST(time AS timestamptz)
 CROWDED = ("too many", "connection slots", "starting up")
 
 
-def is_server(text: str) -> bool:
-    """Whether a ledger's place is an address of PostgreSQL. Errors: UsageError for one of anything else."""
-    if re.match(r"postgres(ql)?://", text):
-        return True
-    if re.match(r"[a-z][a-z0-9+]*://|postgres(ql)?:", text):
+def address(text: str) -> str | None:
+    """The address of PostgreSQL that a ledger's place is; None for a file. Errors: UsageError for any other address."""
+    result = addresses.address(text)
+    if result is not None and not re.match(r"postgres(ql)?://", result):
         raise UsageError("ledger: an address begins with postgresql://user@host/database; anything else is a file")
-    return False
+    return result
 
 
 def check_bare(address: str) -> None:

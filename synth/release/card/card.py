@@ -12,7 +12,7 @@ from synth.privacy.accounting.composition import DELTA_SLACK, Event, accountant,
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.release.card.statements import complete
-from synth.schema.column import RISKS, Column
+from synth.schema.column import Column
 from synth.schema.dataset import Dataset
 from synth.schema.table import Learnt, Schema
 
@@ -117,9 +117,7 @@ def _installed(name: str) -> str | None:
 
 def _published(column: Column) -> dict[str, Any]:
     """What of a column is published because somebody vouched for it alone."""
-    if column.risk == "bounds":
-        return {"bounds": [column.min, column.max]}
-    return {"values": len(column.categories or ())}
+    return {"values": len(column.categories)} if column.categories else {"bounds": [column.min, column.max]}
 
 
 def _merged(events: Sequence[Event]) -> list[Event]:
@@ -209,9 +207,9 @@ def card(
             **({} if weight is None else {"weight": {"column": weight, "statement": WEIGHED}}),
             "public_facts": {name: c.source for name, c in columns.items()},
             "vouched_alone": {
-                name: {"why_alone": RISKS[c.risk], **_published(c), "reason": c.reason}
+                name: {**_published(c), "reason": c.reason}
                 for name, c in columns.items()
-                if c.risk is not None and c.reason and (c.categories or c.risk == "bounds")
+                if c.reason and c.role is None and (c.categories or c.min is not None)
             },
             "identifiers": [n for n, c in columns.items() if c.type == "identifier"],
             "linkage": "synthetic rows are not linked to each other: every identifier is a fresh key for its row alone",

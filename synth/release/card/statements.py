@@ -93,7 +93,6 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
             if bounds is None
             else "bounds {} to {}".format(*bounds)
         )
-        what += f" although {reported['why_alone']}"
         out.append({"what": what, "of": [name], "vouched": reported["reason"]})
     if card.get("rows", {}).get("source_count") == "public":
         out.append({"what": "number of rows of the source", "vouched": "public under this relation"})

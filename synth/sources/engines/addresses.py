@@ -8,13 +8,33 @@ the network.
 import getpass
 import ipaddress
 import os
+import re
 import socket
+import string
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote
 
+from synth.schema.names import UNSEEN
+
 OWN_NAMES = {"", "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
 PORT = "5432"
+QUOTES = "\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
+
+
+def address(text: str) -> str | None:
+    """The address that a text is, however it was typed: without quotes and space around it, its scheme in small
+    letters; None for what is none, such as a file's name. Whoever is given one takes it, or refuses it.
+
+    >>> address(' "PostgreSQL://db/Census"'), address("ledger.sqlite"), address("a/ledger.sqlite")
+    ('postgresql://db/Census', None, None)
+    """
+    plain = re.sub(UNSEEN, "", unicodedata.normalize("NFKC", text)).strip(QUOTES + string.whitespace)
+    scheme, found, rest = plain.partition("://")
+    if found or re.match(r"(?i)postgres(ql)?:", plain):
+        return f"{scheme.lower()}{found}{rest}"
+    return None
 
 
 def file(path: str | Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.lazy import Lazy
+from synth.schema import cells
 from synth.sources.engines import scratch
 from synth.sources.engines.sql_dialects import DUCKDB
 
@@ -49,6 +50,7 @@ def connected(**config: Any) -> duckdb.DuckDBPyConnection:
     )
     con.execute("SET enable_progress_bar = false")
     con.execute(TRUSTING)
+    con.create_function("one_spelling", cells.one_spelling, ["VARCHAR"], "VARCHAR", type="arrow")
     return con
 
 

@@ -62,7 +62,8 @@ class Engine:
     @property
     def _parts(self) -> SplitResult:
         try:
-            result = urlsplit(self.address if ":" in self.address else f"{self.address}:")
+            text = addresses.address(self.address) or self.address
+            result = urlsplit(text if ":" in text else f"{text}:")
             _ = result.port  # it is only looked at now
         except ValueError:
             raise UsageError(f"`source=`: the address cannot be read; write {KNOWN}") from None

@@ -11,6 +11,7 @@ from typing import Literal
 from synth.schema import csv_injection
 from synth.schema.cells import LONGEST
 from synth.schema.codec import is_exact
+from synth.schema.names import UNSEEN
 from synth.schema.table import CATEGORICAL, Column, canonical
 from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST, piecewise
 from synth.sources.engines.sql_dialects import SqlDialect
@@ -163,14 +164,16 @@ def worded(column: Column, name: str, dialect: SqlDialect) -> str | None:
 
 
 def named(name: str, kind: Kind | Literal["text"], dialect: SqlDialect) -> str | None:
-    """The canonical text of a cell that names a person, empty where it names none; None where only the codec tells."""
+    """``cells.key`` of a cell that names a person, empty where it names none; None where only the codec tells."""
     cell = dialect.identifier(name)
     if kind == "integer":
         return dialect.order.format(f"COALESCE(CAST({cell} AS {dialect.words}), '')")
     if kind != "text":
         return None
-    held = dialect.order.format(f"CAST({cell} AS {dialect.words})")
-    return dialect.order.format(f"COALESCE({_canonical(held, dialect)}, '')")
+    held = dialect.order.format(f"COALESCE(CAST({cell} AS {dialect.words}), '')")
+    spelled = dialect.one_spelling.format(held, dialect.text(UNSEEN))
+    plain = f"CASE WHEN {dialect.bytes.format(held)} = length({held}) THEN {held} ELSE {spelled} END"  # ASCII as it is
+    return dialect.order.format(_canonical(plain, dialect))
 
 
 def _canonical(text: str, dialect: SqlDialect) -> str:

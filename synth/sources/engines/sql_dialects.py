@@ -12,7 +12,7 @@ class SqlDialect:
     time in microseconds, NULL for one beyond them. ``finite``: whether a date is one. ``trim``, ``ltrim``: text without
     the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts byte by byte, whatever
     the column says. ``end``: the end of a text in a pattern; ``group``: what it caught. ``hash``: a whole number of a
-    text, all its 64 bits used; it cannot fail.
+    text, all its 64 bits used; it cannot fail. ``one_spelling``: ``cells.one_spelling``, ``{1}`` what is not seen.
     """
 
     name: str
@@ -32,6 +32,7 @@ class SqlDialect:
     end: str = "$"
     group: str = "\\1"
     hash: str
+    one_spelling: str
 
     def identifier(self, name: str) -> str:
         """The name, quoted."""
@@ -63,6 +64,7 @@ DUCKDB = SqlDialect(
     bytes="strlen({0})",
     order="({0} COLLATE C)",
     hash="hash({0})",
+    one_spelling="one_spelling({0})",  # of Python: duckdb_closed.py
 )
 POSTGRES = SqlDialect(
     name="postgres",
@@ -74,6 +76,7 @@ POSTGRES = SqlDialect(
     trim="btrim({0}, {1})",
     order='({0} COLLATE "C")',
     hash="hashtextextended({0}, 0)",
+    one_spelling="normalize(regexp_replace({0}, {1}, '', 'g'), NFKC)",
 )
 SPARK = SqlDialect(
     name="spark",
@@ -89,5 +92,6 @@ SPARK = SqlDialect(
     end="\\z",
     group="$1",
     hash="xxhash64({0})",
+    one_spelling="reflect('com.ibm.icu.text.Normalizer', 'compose', regexp_replace({0}, {1}, ''), true)",
 )
 DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}

@@ -31,7 +31,7 @@ from synth.sources.table_source import Opened, ParquetPlace, Place
 
 OWN = {"postgres": "public", "duckdb": "main", "spark": "default"}  # schemas that need not be named
 PARQUET = (".parquet", ".pq")
-HASHES = 110000  # the version of PostgreSQL since which texts have hashes of 64 bits
+SPELLING = 130000  # the version of PostgreSQL since which it has NFKC, and hashes of 64 bits
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,12 @@ class WarehousePlace(Place):
         return Opened(rows.described(), None, None, bounded=bound is not None)
 
     def person(self, name: str) -> str | None:
-        """The canonical text of who a row is about in the engine's SQL; None where only the codec tells."""
+        """Who a row is about in the engine's SQL (``cells.key``); None where only the codec tells."""
         kind = self.expression.schema()[name]
-        if self.engine == "postgres" and self.asked.backend.con.info.server_version < HASHES:
-            return None
+        if self.engine == "postgres":
+            info = self.asked.backend.con.info
+            if info.server_version < SPELLING or info.parameter_status("server_encoding") != "UTF8":
+                return None
         if kind.is_integer():
             return named(name, "integer", self.source.dialect)
         return named(name, "text", self.source.dialect) if kind.is_string() else None

@@ -76,20 +76,23 @@ def _current(path: Path) -> list[Path]:
         table = DeltaTable(home.as_uri())  # of a bare path it would decode the signs
         features, facts = set(table.protocol().reader_features or ()), table.metadata()
         masked = "deletionVectors" in features and any(b.num_rows for b in table.deletion_vectors())
-        result = sorted(Path(unquote(urlsplit(uri).path)) for uri in table.file_uris())
+        result = sorted(Path(unquote(urlsplit(uri).path)).resolve() for uri in table.file_uris())  # no links, no ..
     except Exception:  # of many kinds, whose texts may quote the log, which holds cells
         raise InputError(
             f"{path}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
             "Parquet files"
         ) from None
     unknown = sorted(features - UNDERSTOOD)
+    log = home / "_delta_log"
     faults = {
+        "a log that links lead out of the folder for": any(p.is_symlink() for p in (log, *log.rglob("*"))),
         "deletion vectors (rows marked as deleted inside files)": masked,
         "column mapping (other names in the files)": facts.configuration.get("delta.columnMapping.mode", "none")
         != "none",
         f"partition columns ({', '.join(facts.partition_columns)}), which no file holds": bool(facts.partition_columns),
         f"the feature {', '.join(unknown)}": bool(unknown),
-        "files outside its folder, or that are gone": any(home not in p.parents or not p.is_file() for p in result),
+        "files outside its folder, twice, or that are gone": len({*result}) < len(result)
+        or any(home not in p.parents or not p.is_file() for p in result),
         "no file in its current version": not result,
     }
     for fault, there in faults.items():

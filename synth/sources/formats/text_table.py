@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.dialect import Dialect
-from synth.schema.names import ONE_NAME, twins
+from synth.schema.names import twins
 from synth.schema.table import MOST_COLUMNS, canonical
 from synth.sources.formats import scalars, valid_text
 from synth.sources.formats.arrow_text import check_type, encode
@@ -169,16 +169,19 @@ def check_names(names: Sequence[str], *, thing: str) -> None:
     """
     if not names:
         raise InputError(f"{thing}: it has no columns; at least one is needed")
-    if len(names) > MOST_COLUMNS:
-        raise InputError(f"{thing}: it has {len(names):,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
+    if (columns := len(names)) > MOST_COLUMNS:
+        raise InputError(f"{thing}: it has {columns:,} columns, at most {MOST_COLUMNS:,} are read; leave some out")
     for i, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{thing}: column {i} has no name; name it, or leave it out (a saved row index?)")
     if pair := twins(names):
-        one, other = pair
-        if one == other:
-            raise InputError(f"{thing}: two columns are named {one!r}; rename or drop one{_first_line(one)}")
-        raise InputError(f"{thing}: columns {one!r} and {other!r} {ONE_NAME}; rename or drop one")
+        one, name = pair
+        if one == name:
+            raise InputError(f"{thing}: two columns are named {name!r}; rename or drop one{_first_line(name)}")
+        raise InputError(
+            f"{thing}: columns {one!r} and {name!r} differ only in capitals or in how a character is written, which an "
+            "engine may take for one name; rename or drop one"
+        )
 
 
 def _first_line(name: str) -> str:

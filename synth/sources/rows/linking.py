@@ -138,12 +138,12 @@ def _below(
 def coded(upper: Sequence[TextColumn], lower: Sequence[TextColumn]) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers, equal where keys are: of the parent's rows (n,) and the child's (m,), -1 for a missing key.
 
-    Keys compare by their canonical texts, part by part; one with an empty part is missing.
+    Keys compare by ``cells.key``, part by part; one with an empty part is missing.
     """
     whole = np.zeros(0, dtype=np.int64)
     missing = np.zeros(0, dtype=bool)
     for i, column in enumerate(upper):
-        texts = [cells.canonical(t.values) for t in ([column, lower[i]] if lower else [column])]
+        texts = [cells.key(t.values) for t in ([column, lower[i]] if lower else [column])]
         joined = pa.concat_arrays([t.cast(pa.large_string()) for t in texts]).dictionary_encode()
         index, first = joined.indices.to_numpy(zero_copy_only=False), len(texts[0])
         codes = index[:first][column.codes]

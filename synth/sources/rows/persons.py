@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from synth.errors import InputError
-from synth.schema import codec
+from synth.schema import cells
 from synth.sources.formats.arrow_text import encode
 from synth.sources.formats.text_table import Text
 from synth.sources.rows.spill import FULL
@@ -102,12 +102,12 @@ def _texts(text: Text, codes: np.ndarray) -> pa.Array:
 
 
 def _short(values: np.ndarray, key: bytes) -> np.ndarray:
-    """The canonical texts, a digest in place of each long one: a few rows of one person could else fill the memory.
+    """``cells.key`` of texts, a digest in place of each long one: a few rows of one person could else fill the memory.
 
-    **Guarantee**: two texts become one if and only if their canonical forms are one, up to a collision of 32 bytes
-    under a secret key. What is shortened is the canonical form: a name stays one person however it is written.
+    **Guarantee**: two texts become one if and only if their keys are one, up to a collision of 32 bytes under a secret
+    key. What is shortened is the key: a name stays one person however it is written.
     """
-    short = np.asarray(codec.canonical_texts(values), dtype=object)
+    short = cells.key(values).to_numpy(zero_copy_only=False)
     for i in np.flatnonzero(np.fromiter(map(len, short), np.int64, len(short)) > LONG).tolist():
         short[i] = f"\0{hashlib.blake2b(short[i].encode(), key=key, digest_size=32).hexdigest()}"
     return short
