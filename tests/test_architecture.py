@@ -316,7 +316,6 @@ WRITERS = {
     "synth/release/folder.py": "whether a steward's log could be written",
     "synth/pipeline/synthesizer.py": "a copy of a stored model into a folder that is not there yet",
     "synth/privacy/ledger/backup.py": "new files, refused where they are there already",
-    "synth/privacy/ledger/moving.py": "a ledger's file put aside once a server has its lines",
     "synth/privacy/ledger/restore.py": "a damaged ledger put aside under another name",
     "app/session/aside.py": "answers into a pipe of its own",
     "app/session/copies.py": "a process's own output",

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from synth.files import regular_files
@@ -32,16 +32,27 @@ def write(path: str | Path, content: str | bytes, *, private: bool = False, dura
 def beside(path: str | Path, *, private: bool = False, durable: bool = True) -> Iterator[Path]:
     """An empty new file beside ``path``, to be written by name, which takes its place at the end; as ``write``."""
     path = Path(path)
-    with drafted(path, private=private) as draft:
+    with _draft(path, private=private) as draft:
         yield draft
         if durable:
-            sync(draft)
+            _sync(draft)
         os.replace(draft, path)
 
 
 @contextlib.contextmanager
-def drafted(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """An empty new file beside ``path``, removed at the end unless it has taken another name. Errors: OSError."""
+def drafted(path: str | Path, content: str) -> Iterator[Callable[[], None]]:
+    """A whole file on the disk beside ``path``; given is what puts it into that place, else it is removed at the end.
+
+    For what must have its room before something else is done, and its name after it. Errors: OSError.
+    """
+    with _draft(Path(path), private=False) as draft:
+        draft.write_bytes(content.encode())
+        _sync(draft)
+        yield lambda: os.replace(draft, path)
+
+
+@contextlib.contextmanager
+def _draft(path: Path, *, private: bool) -> Iterator[Path]:
     _check(path)
     draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{PART}")
     try:
@@ -104,8 +115,7 @@ def _runs(process: str) -> bool:
     return True
 
 
-def sync(path: Path) -> None:
-    """Waits until the file is on the disk. Errors: OSError."""
+def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

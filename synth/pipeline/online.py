@@ -19,6 +19,7 @@ from synth.pipeline.reporting import Reporter
 from synth.pipeline.run import requested
 from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
+from synth.privacy.owner import Owner
 from synth.questions import Bins
 from synth.schema.dataset import ONE
 from synth.schema.table import Schema
@@ -47,7 +48,7 @@ class OnlineSession:
     """
 
     def __init__(self, door: Online, schema: Schema) -> None:
-        self._door, self._schema = door, schema
+        self._door, self._schema, self._owner = door, schema, Owner()
 
     def count(self, where: Mapping[str, str]) -> OnlineAnswer:
         """How many rows meet all conditions: by column a value, ``a|b``, or ``low..high``, as of ``synth.sample``.
@@ -59,7 +60,7 @@ class OnlineSession:
             raise UsageError("a question: name a column at least, and what it may be")
         allowed = allowed_by(self._schema, where)
         box = tuple(self._part(name, positions) for name, positions in allowed[ONE].items())
-        with self._door.owner:
+        with self._owner:
             if (before := self._door.left) <= 0:
                 return OnlineAnswer(rows=self._door.weights.count(box), counted=False, left=0)
             rows = self._door.answer(box)

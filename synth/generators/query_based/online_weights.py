@@ -17,7 +17,6 @@ from synth.generators.base import Ask, Fit, Run, Setting
 from synth.generators.method import SHARE, Method, option
 from synth.generators.product_mixture.model import Product
 from synth.generators.query_based.small_db import axis_of, cut
-from synth.privacy.owner import Owner
 from synth.questions import Above, AboveRelease, Bins, Laplace, LaplaceRelease
 from synth.schema.table import Schema
 
@@ -116,14 +115,14 @@ class OnlineWeights(Method):
 class Online:
     """A session of questions that may each be chosen after the answers before: the number of rows in a box.
 
-    ``left``: updates that are not used yet. ``releases``: all that was answered. ``owner``: who may ask, one by one.
+    ``left``: updates that are not used yet. ``releases``: all that was answered.
 
     Errors: UsageError for a question once the updates are used up.
     Privacy: released answers only.
     """
 
     def __init__(self, ask: Ask, setting: Setting, method: OnlineWeights) -> None:
-        self.ask, self.left, self.owner = ask, method.updates, Owner()
+        self.ask, self.left = ask, method.updates
         self.releases: list[Any] = []
         self.bins = method.cut(setting.schema)
         self.unit = setting.sensitivity**2 / setting.signed  # rows by which one unit moves any one count

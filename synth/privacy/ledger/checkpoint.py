@@ -136,7 +136,7 @@ class Follower:
 
     def __init__(self, store: Store, drafts: contextlib.ExitStack) -> None:
         self._store, self._drafts = store, drafts
-        self._draft: Path | None = None
+        self._follow: Callable[[], None] | None = None
         self._number = 0
 
     def draft(self, db: Connection) -> None:
@@ -145,9 +145,8 @@ class Follower:
         if now is None or now[0] <= before.number:
             return
         with writing(self._store):
-            self._draft = self._drafts.enter_context(whole_files.drafted(_folder(self._store)))
-            self._draft.write_text(_text(Mark(number=now[0], hash=now[1], spent=sums(db, before))), encoding="utf-8")
-            whole_files.sync(self._draft)
+            text = _text(Mark(number=now[0], hash=now[1], spent=sums(db, before)))
+            self._follow = self._drafts.enter_context(whole_files.drafted(_folder(self._store), text))
         self._number = now[0]
 
     def place(self) -> None:
@@ -155,10 +154,10 @@ class Follower:
 
         Errors: UnsettledError: the line is there and counts, and nothing may be read on its account.
         """
-        if self._draft is None or self._number <= read(self._store).number:
+        if self._follow is None or self._number <= read(self._store).number:
             return
         try:
-            os.replace(self._draft, place(self._store))
+            self._follow()
         except OSError as error:
             raise UnsettledError(UNPLACED.format(self._store.shown, place(self._store), error.strerror)) from None
 
