@@ -156,7 +156,7 @@ def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
 def _newest(job: jobs.Job, place: Path, how: str | None) -> float:
     """When anything last changed that a bundle is made of."""
     newest = max(papers.changed(job), *(p.stat().st_mtime for p in place.iterdir()))
-    return newest if how in FIXED else max(newest, synth.Ledger().changed())
+    return newest if how in FIXED or looks.signed(job) else max(newest, synth.Ledger().changed())
 
 
 def _said(job: jobs.Job, how: str | None) -> list[str]:
@@ -197,7 +197,7 @@ def counted(job: jobs.Job, about: dict[str, Any]) -> None:
         alone=alone, more=more, lines=lines
     )
     its = _("its result") if len(others) == 1 else _("their results")
-    if reported["how"] != "unstated":
+    if reported["how"] != "unstated" or looks.signed(job):
         st.info(f"{said}: {frame.escape(phrase(reported['in_words']))}.", icon=":material/functions:")
         return
     with st.container(border=True):
@@ -301,5 +301,7 @@ def shown(job: jobs.Job) -> None:
     with st.expander(_("The card")):
         card(claimed(job, runs.release(job)))
         standing.section(runs.release(job))
+    with st.expander(_("The answers in its papers")):
+        st.json(papers.read(job)[0])
     if (said := looks.choice(job)) is not None:
         st.caption(_("How it was chosen: {in_words}.").format(in_words=frame.escape(phrase(said["in_words"]))))

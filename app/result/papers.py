@@ -45,12 +45,14 @@ def read(job: jobs.Job) -> tuple[dict[str, Any], bool]:
     What a reviewer has released keeps the answers that he saw; where nobody else is named, he is who approved.
     """
     form, mark = _json(store(job)), looks.released(job) or {}
-    answers, reviewer = dict(form.get("answers") or {}), mark.get("approved_by")
-    if reviewer:
-        answers = _json(job.path / OWN) or answers
-        if not app_api.papers.approval(answers):
-            answers |= {"approver": reviewer, "approved": str(mark.get("time"))[:10]}
-    return answers, bool(form.get("unfinished"))
+    reviewer = mark.get("approved_by")
+    if not reviewer:
+        return dict(form.get("answers") or {}), bool(form.get("unfinished"))
+    shown = mark.get("shown") or {"papers": _json(job.path / OWN), "unfinished": form.get("unfinished")}
+    answers = dict(shown["papers"])  # what was empty stays so: nobody writes under another's signature
+    if not app_api.papers.approval(answers):
+        answers |= {"approver": reviewer, "approved": str(mark.get("time"))[:10]}
+    return answers, bool(shown["unfinished"])
 
 
 def _json(file: Path) -> dict[str, Any]:

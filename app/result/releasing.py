@@ -4,8 +4,12 @@ What holds for one result holds for each of several that leave together.
 """
 
 import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
 
 import synth
+from app.result import papers
 from app.run import runs
 from app.session import access
 from synth import app_api
@@ -31,6 +35,8 @@ def barrier(job: jobs.Job) -> str:
     Beside the runs of this installation count the releases of the same dataset that were compared from the command
     line, or whose run was removed since: the notes beside the ledger tell of them.
     """
+    if "shown" in (looks.released(job) or {}) and shown(job) != (looks.released(job) or {})["shown"]:
+        return _("it was changed after a reviewer had released it; make it again, and ask for another release")
     reason = looks.barrier(job)
     if reason or (looks.choice(job) or {}).get("how") in ("before", "releases"):
         return reason
@@ -46,6 +52,22 @@ def barrier(job: jobs.Job) -> str:
         count,
     )
     return some + _("; say how this one was chosen, or pack all of them with `synth bundle --choice all`")
+
+
+def shown(job: jobs.Job) -> dict[str, Any]:
+    """What a reviewer signs: every file of the release by its digest, the papers' answers, how the run was chosen.
+
+    Errors: InputError where the files are gone.
+    """
+    place = runs.release(job)
+    files = {str(p.relative_to(place)): _digest(p) for p in sorted(place.rglob("*")) if p.is_symlink() or p.is_file()}
+    held = (looks.released(job) or {}).get("shown")
+    answers, unfinished = papers.read(job) if held is None else (held["papers"], held["unfinished"])
+    return {"files": files, "papers": answers, "unfinished": unfinished, "choice": (looks.choice(job) or {}).get("how")}
+
+
+def _digest(file: Any) -> str:
+    return f"link to {file.readlink()}" if file.is_symlink() else sha256(file.read_bytes()).hexdigest()
 
 
 def _stands(job: jobs.Job) -> bool:
@@ -91,10 +113,16 @@ def ask_all(job: jobs.Job) -> None:
         ask(one)
 
 
-def release_all(job: jobs.Job) -> None:
+def to_sign(job: jobs.Job) -> dict[str, Any]:
+    """What ``release_all`` would sign now, by run."""
+    return {one.path.name: shown(one) for one in together(job) if looks.released(one) is None}
+
+
+def release_all(job: jobs.Job, *, seen: Mapping[str, Any] | None = None) -> None:
     """Releases a result, and what leaves with it only: by the only user, or by a reviewer who was asked for each.
 
-    All of it or none of it. Errors: UsageError.
+    All of it or none of it. ``seen``: what was on the page when the reviewer decided (``to_sign``). Errors: UsageError,
+    also where anything of it was changed meanwhile.
     """
     who = access.allow("release", job.request().get("owner"))
     waiting = [one for one in together(job) if looks.released(one) is None]
@@ -104,5 +132,9 @@ def release_all(job: jobs.Job) -> None:
             raise synth.UsageError(
                 _("a result is released by a reviewer whom somebody else asked for it; each of all is")
             )
+    signing = {} if who.alone else to_sign(job)
+    if not who.alone and seen != signing:
+        raise synth.UsageError(_("this result was changed since it was shown to you; look at it again"))
     for one in waiting:
-        looks.release(one, by=asked(one) or who.name, approved_by="" if who.alone else who.name)
+        approved_by = "" if who.alone else who.name
+        looks.release(one, by=asked(one) or who.name, approved_by=approved_by, shown=signing.get(one.path.name))

@@ -79,7 +79,8 @@ def _release(i: int, job: jobs.Job) -> None:
     with st.container(border=True):
         st.markdown(f"**{frame.escape(str(job.request()['dataset']))}**: {frame.escape(recent.named(job))}")
         export.shown(job)
-        group = releasing.together(job)
+        group, seen = releasing.together(job), st.session_state.get(f"seen_{job.path.name}")
+        st.session_state[f"seen_{job.path.name}"] = releasing.to_sign(job)
         missing = [one for one in group if releasing.asked(one) is None and looks.released(one) is None]
         if missing:
             st.error(
@@ -94,7 +95,7 @@ def _release(i: int, job: jobs.Job) -> None:
             type="primary",
             icon=":material/check:",
         ):
-            releasing.release_all(job)
+            releasing.release_all(job, seen=seen)
             st.rerun()
 
 

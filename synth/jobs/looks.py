@@ -7,6 +7,7 @@ counts that were paid for decided among all of them.
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,9 +38,11 @@ def looked(job: Job) -> bool:
 
 
 def choose(job: Job, how: str, *, by: str = "") -> None:
-    """Records how this run was chosen: a key of ``CHOICES``. Errors: UsageError for another."""
+    """Records how this run was chosen: a key of ``CHOICES``. Errors: UsageError for another, or once it was signed."""
     if how not in CHOICES:
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
+    if signed(job):
+        raise UsageError("a reviewer has released this run as it was chosen; what he signed stands")
     _note(job, CHOICE, {"how": how, "in_words": CHOICES[how], "by": by})
 
 
@@ -49,6 +52,8 @@ def decide(job: Job, losers: list[Job], *, line: int, by: str = "") -> None:
     Errors: UsageError where a run that was compared with the real rows did not take part, or where the same runs were
     decided between before: whoever asks again until his favourite wins chooses by what he saw.
     """
+    if any(signed(one) for one in (job, *losers)):
+        raise UsageError("a reviewer has released one of these runs as it was chosen; what he signed stands")
     if decided(job, losers):
         raise UsageError("noisy counts have already decided between these runs; that decision stands")
     part = {job.path.name, *(one.path.name for one in losers)}
@@ -71,9 +76,14 @@ def choice(job: Job) -> dict[str, Any] | None:
     return _read(job, CHOICE)
 
 
-def release(job: Job, *, by: str = "", approved_by: str = "") -> None:
-    """Marks the run as released."""
-    _note(job, RELEASED, {"by": by, "approved_by": approved_by})
+def release(job: Job, *, by: str = "", approved_by: str = "", shown: Mapping[str, Any] | None = None) -> None:
+    """Marks the run as released. ``shown``: what the reviewer saw, by which a later change is found."""
+    _note(job, RELEASED, {"by": by, "approved_by": approved_by, **({} if shown is None else {"shown": shown})})
+
+
+def signed(job: Job) -> bool:
+    """Whether a reviewer released this run: nothing that he signed changes afterwards."""
+    return bool((released(job) or {}).get("approved_by"))
 
 
 def released(job: Job) -> dict[str, Any] | None:

@@ -256,10 +256,76 @@ def test_all_scored_runs_leave_together_with_a_reviewer_or_not_at_all(signed):
     signed(eve)
     releasing.ask_all(hers)
     signed(bob)
-    releasing.release_all(mine[0])
+    releasing.release_all(mine[0], seen=releasing.to_sign(mine[0]))
     assert {looks.released(j)["approved_by"] for j in (*mine, hers)} == {bob}
     assert [looks.released(j)["by"] for j in (*mine, hers)] == [ann, ann, eve]
     assert not looks.barrier(mine[0])
+
+
+def card_of_less(job):
+    (job.path / "release" / "card.json").write_text('{"epsilon": 1}')
+
+
+def one_file_more(job):
+    (job.path / "release" / "report.html").write_text("more")
+
+
+def a_link(job):
+    file = job.path / "release" / "synthetic.csv"
+    file.rename(job.path / "elsewhere.csv")
+    file.symlink_to(job.path / "elsewhere.csv")
+
+
+def nothing(job):
+    pass
+
+
+@pytest.mark.parametrize("change", [card_of_less, one_file_more, a_link, nothing])
+def test_a_signature_is_bound_to_what_was_shown(signed, change):
+    """Changed before the decision, a release is not signed; changed after it, it does not leave."""
+    ann, bob = "ann@example.org", "bob@example.org"
+    early, late = (run_of(ann, table_of(ann)) for _ in range(2))
+    signed(ann)
+    for job in (early, late):
+        looks.choose(job, "before")
+        releasing.ask(job)
+    signed(bob)
+    seen = {job: releasing.to_sign(job) for job in (early, late)}
+    change(early)
+    if change is nothing:
+        releasing.release_all(early, seen=seen[early])
+        assert releasing.allow("take_released", early)
+        return
+    with pytest.raises(synth.UsageError, match="changed since"):
+        releasing.release_all(early, seen=seen[early])
+    assert looks.released(early) is None
+    releasing.release_all(late, seen=seen[late])
+    change(late)
+    with pytest.raises(synth.UsageError, match="changed after"):
+        releasing.allow("take_released", late)
+
+
+def test_papers_and_choice_are_signed_as_they_are_and_nobody_writes_under_it(signed):
+    ann, bob = "ann@example.org", "bob@example.org"
+    job, later = (run_of(ann, table_of(ann)) for _ in range(2))
+    signed(ann)
+    looks.choose(job, "releases")
+    releasing.ask(job)
+    signed(bob)
+    releasing.release_all(job, seen=releasing.to_sign(job))
+    form = papers.store(job)
+    form.parent.mkdir(parents=True, exist_ok=True)
+    form.write_text(json.dumps({"answers": {"contact": "written later"}, "unfinished": True}))
+    answers, unfinished = papers.read(job)
+    assert (answers.get("contact"), answers["approver"], unfinished) == (None, bob, False)
+    assert papers.read(later)[0] == {"contact": "written later"}
+    signed(ann)
+    with pytest.raises(synth.UsageError, match="signed stands"):
+        releasing.state_choice(job, "before")
+    with pytest.raises(synth.UsageError, match="signed stands"):
+        looks.decide(later, [job], line=1)
+    signed(bob)
+    assert releasing.allow("take_released", job)
 
 
 def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
