@@ -145,6 +145,8 @@ def _taken(card: dict[str, Any]) -> str:
 
 def _in_all(card: dict[str, Any]) -> str:
     reported = card.get("in_all_releases") or card
+    if "apart" in reported:
+        return _("guarantees of unlike units or relations, which have no sum")
     return _("epsilon {epsilon:g}, delta {delta}").format(
         epsilon=reported["epsilon"], delta=words.small(reported["delta"])
     )

@@ -23,9 +23,13 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)
 
 
-def opened(path: str | Path) -> IO[bytes]:
-    """The file, opened for reading, never waiting for a writer. Errors: OSError, its ``strerror`` for a message."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+def opened(path: str | Path, *, follow: bool = True) -> IO[bytes]:
+    """The file, opened for reading, never waiting for a writer; ``follow``: also through a link.
+
+    Errors: OSError, its ``strerror`` for a message.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     try:
         check(os.fstat(handle), path)
         return os.fdopen(handle, "rb")

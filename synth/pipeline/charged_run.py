@@ -187,7 +187,7 @@ class ChargedRun:
         return Learnt(
             epsilon=(grant.epsilon if alone else session.epsilon_derived) + (before.epsilon if before else 0.0),
             delta=grant.delta + (before.delta if before else 0.0),
-            relation=str(grant.adjacency.relation),
+            relation=grant.adjacency.stated,
             unit=grant.adjacency.unit,
             ledger_entry=self.line.number,
             ledger_hash=self.line.hash,

@@ -17,7 +17,7 @@ from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.sample import MOST_ROWS
 from synth.questions import CountsRelease
-from synth.release import folder
+from synth.release import folder, leaving
 from synth.schema import codec
 from synth.schema.enforcement import Rules
 from synth.schema.table import Schema
@@ -112,6 +112,7 @@ def texts(
     check_num_rows(num_rows)
     check_seed(seed)
     stored = folder.load_release(release)
+    leaving.check_drawn(release, stored.card)
     if stored.method != "mixture":
         raise UsageError(f"`count=`: is for releases of mixture, and this one is of {stored.method}")
     schema, reported = stored.setting.schema, counted(stored.releases, stored.setting.schema)

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, UsageError, reading
 from synth.files.regular_files import is_folder
 from synth.generators.method import Method
 from synth.mechanisms import linked
 from synth.pipeline import same_rows
 from synth.pipeline.prior_answers import PriorAnswers
 from synth.pipeline.private_rows import PrivateRows
+from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import CountsRelease, Linked, Marginal
 from synth.questions.linked import place, placed
-from synth.release import folder
+from synth.release import chosen, folder
+from synth.release.leaving import may_leave
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
@@ -34,8 +36,8 @@ from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Plac
 
 CARD = "card.json"  # of a release
 BEFORE = (
-    "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}, to which this release's are "
-    "added for whoever is in both"
+    "an earlier release, with epsilon {epsilon:g} and delta {delta:g} for one {unit}, which stand beside this "
+    "release's for whoever is in both"
 )
 NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
 NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
@@ -251,17 +253,34 @@ def encoded(priors: Sequence[Prior | Encoded], schema: Schema | Dataset) -> tupl
 
 
 def stated(
-    paths: Sequence[str], reason: str | Sequence[str] | None, schema: Schema | Dataset, questions: Method
+    paths: Sequence[str],
+    reason: str | Sequence[str] | None,
+    schema: Schema | Dataset,
+    questions: Method,
+    book: Ledger | None = None,
 ) -> tuple[Prior, ...]:
-    """The public tables named, their form checked. Errors: UsageError, InputError naming file, rule and remedy."""
+    """The public tables named, their form checked; earlier releases, if they may leave (release/leaving.py).
+
+    ``book``: the ledger that paid for these, and so tells what their choice costs; without one their cards do. Errors:
+    UsageError, InputError naming file, rule and remedy.
+    """
     if paths and not questions.takes_priors:
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
-    return tuple(_stated(Path(path), why, schema) for path, why in zip(paths, said, strict=True))
+    earlier = [Path(p) for p in paths if is_folder(p) and (Path(p) / CARD).exists()]
+    released = {p: _leaving(p, earlier, book) for p in earlier}
+    return tuple(_stated(p, why, schema, released.get(p)) for p, why in zip(map(Path, paths), said, strict=True))
 
 
-def _stated(path: Path, reason: str | None, schema: Schema | Dataset) -> Prior:
-    release = folder.load_release(path, tree=None) if is_folder(path) and (path / CARD).exists() else None
+def _leaving(path: Path, together: Sequence[Path], book: Ledger | None) -> folder.StoredRelease:
+    """An earlier release that may leave, with the card that counts what its choice among others rests on."""
+    with reading(path, "release"):
+        if book is None:
+            return may_leave(path)
+        return may_leave(path, settled=lambda: chosen.standing(path, beside=together, ledger=book.store))
+
+
+def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: folder.StoredRelease | None) -> Prior:
     if release is None and not (reason or "").strip():
         raise UsageError(NO_REASON.format(path.name))
     there, held = _public(path, schema) if release is None else _released(path, release, schema)
@@ -296,8 +315,6 @@ def _released(
 ) -> tuple[dict[str, Place], dict[str, list[str]]]:
     """Where the tables of an earlier release lie, and the columns of each. Errors: InputError."""
     stored = release.schema
-    if release.card.get("preview"):
-        raise InputError(f"prior {path.name}: it is a preview, drawn from a public table; name that table")
     if (stored.tree is None) != (schema.tree is None) or stored.several != schema.several:
         other = OTHER if schema.several else ALONE if schema.tree is None else NOT_PERSONS
         raise InputError(other.format(path.name))

@@ -68,6 +68,7 @@ class RunPlan:
             **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
             "sensitivity": counts.sensitivity(adjacency),
             "max_rows": adjacency.max_rows,
+            **({"public_columns": adjacency.public_columns} if adjacency.public_columns else {}),
         }
         actor = request.actor or request.owner
         named = {"actor": actor} if actor else {}
@@ -75,7 +76,7 @@ class RunPlan:
             dataset=self.dataset,
             epsilon=self.grant.epsilon,
             delta=self.grant.delta,
-            relation=str(adjacency.relation),
+            relation=adjacency.stated,
             unit=adjacency.unit,
             engine=self.engine,
             noise_source=noise_source,

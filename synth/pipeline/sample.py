@@ -16,7 +16,7 @@ from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
 from synth.pipeline.related_condition import PILOT, Drawing
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.totals import totals_of
-from synth.release import dialect_copy, folder
+from synth.release import dialect_copy, folder, leaving
 from synth.schema import codec
 from synth.schema.dataset import ONE
 from synth.schema.typed_frame import typed_frame
@@ -175,6 +175,7 @@ def _planned(model: str | Path, num_rows: int | None, where: Mapping[str, str] |
     check_num_rows(num_rows)
     check_seed(seed)
     stored, rng = folder.load_model(model, tree=None), np.random.default_rng(seed)
+    leaving.check_drawn(model, stored.card)
     allowed = allowed_by(stored.schema, where or {})
     if not allowed:
         share = 1.0

@@ -52,9 +52,9 @@ def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
 def check_learnt(schema: Schema | Dataset, adjacency: Adjacency) -> None:
     """Errors: UsageError when the schema was learnt under another relation or unit, whose epsilon does not add up."""
     was = schema.learnt
-    if was is not None and (was.relation, was.unit) != (str(adjacency.relation), adjacency.unit):
+    if was is not None and (was.relation, was.unit) != (adjacency.stated, adjacency.unit):
         raise UsageError(
-            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.relation} "
+            f"the schema was learnt under {was.relation} with unit {was.unit}, this run asks for {adjacency.stated} "
             f"with unit {adjacency.unit}; epsilons under different relations or units do not add up: learn the "
             f"schema again, or use the same ones"
         )
@@ -77,7 +77,8 @@ def with_unit(schema: Any, unit: str | None, max_rows: int | None) -> Any:
 def adjacency_of(schema: Schema | Dataset, relation: Relation) -> Adjacency:
     """The relation on the schema's unit of privacy."""
     unit, rows = schema.privacy_unit
-    return Adjacency(relation=relation, unit=unit, max_rows=rows)
+    public = schema.public_columns if relation is Relation.REPLACE_ONE else ()  # the only one that they go with
+    return Adjacency(relation=relation, unit=unit, max_rows=rows, public_columns=public)
 
 
 def confirmed(

@@ -12,6 +12,7 @@ from synth.privacy.accounting.composition import derived_epsilon
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.accounting.guarantee import check_promise
 from synth.release import folder
+from synth.release.leaving import may_leave
 
 MOST = 1000
 
@@ -79,6 +80,8 @@ def changes(
     """
     with reading(before, "release"), reading(after, "release"):
         held = [list(folder.load_release(path).setting.schema.measured()) for path in (before, after)]
+        for path in (before, after):
+            may_leave(path)
     common = [n for n in held[0] if n in held[1]]
     for name in columns:
         if name not in common:

@@ -1,5 +1,8 @@
 """The neighbouring relations: between which two tables a release must look alike."""
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -46,6 +49,7 @@ class Adjacency:
     """Between which tables a release must look alike: the relation, and whose rows it moves.
 
     ``unit``: ``row``, or the column that names a person. ``max_rows``: how many rows of one unit are kept.
+    ``public_columns``: those of which every row's value is public, so that neighbours have them in common.
 
     Privacy: public only.
 
@@ -58,6 +62,12 @@ class Adjacency:
     relation: Relation
     unit: str = "row"
     max_rows: int = 1
+    public_columns: tuple[str, ...] = ()
+
+    @property
+    def stated(self) -> str:
+        """As ledger lines and learnt schemas state it; where it is unlike, epsilons do not add up."""
+        return stated(self.relation, self.public_columns)
 
     @property
     def by_row(self) -> bool:
@@ -98,6 +108,21 @@ class Adjacency:
             Relation.REPLACE_ONE: f"{one} replaced by any other; the number of {several} is public",
             Relation.ZERO_OUT: f"{one} blanked out; the number of {several} is public",
         }[self.relation]
+
+
+GIVEN = " given "  # in a ledger's line, between a relation and what is public beside it
+
+
+def stated(relation: str, public_columns: Sequence[str] = ()) -> str:
+    """A relation with what is public beside it, in one word a kind.
+
+    >>> stated("replace_one"), stated("replace_one", ["age"])
+    ('replace_one', 'replace_one given 1 public columns (c598dcda33307ef9)')
+    """
+    if not public_columns:
+        return str(relation)
+    known = hashlib.sha256(json.dumps(sorted(public_columns)).encode()).hexdigest()[:16]
+    return str(relation) + GIVEN + str(len(public_columns)) + f" public columns ({known})"
 
 
 def relation_named(name: str) -> Relation:

@@ -151,7 +151,7 @@ def public_beside(path: str | Path, stored: "StoredModel | StoredRelease") -> di
     for name in stored.schema.public or {}:
         file = (place if place.is_dir() else place.parent) / f"{name}.csv"
         if name in hashes and file.is_file():
-            if _digest(file) != hashes[name]:
+            if file.is_symlink() or _digest(file) != hashes[name]:
                 raise InputError(f"{file}: not the public table as it was released; put that back, or take it away")
             results[name] = file
     return results

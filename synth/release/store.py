@@ -50,8 +50,7 @@ def load(path: str | Path, *, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise InputError(f"{path}: not a {kind} written by this tool, or damaged") from None
     if not isinstance(plain, dict) or plain.get("format") != f"facsimile-{kind}/1":
         raise InputError(f"{path}: not a {kind} (format facsimile-{kind}/1) but something else")
-    reported = plain.get("arrays_sha256")  # older files have none
-    if reported is not None and reported != digest:
+    if plain.get("arrays_sha256") != digest:
         raise InputError(f"{path}: its arrays are damaged or another {kind}'s; use another copy")
     return plain, arrays
 

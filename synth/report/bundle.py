@@ -7,23 +7,20 @@ import hashlib
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from synth.errors import InputError, UsageError, reading
-from synth.evaluate.read_sample import Seeded
 from synth.files import whole_files
-from synth.release import dialect_copy
 from synth.release import folder as bundle
 from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
-from synth.release.card.statements import UNCOVERED, complete, registry, uncovered
+from synth.release.card.statements import registry
 from synth.release.folder import StoredRelease
+from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
 from synth.report import (
     bundle_texts,
     card_page,
@@ -35,17 +32,8 @@ from synth.report import (
     related_publish,
 )
 from synth.report.documents import pack
-from synth.schema import codec
-from synth.schema.dataset import ONE, Dataset, load_any
 from synth.schema.table import Schema
-from synth.schema.tree import Tables
-from synth.sources.formats import files
-from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.text_table import Table
 
-ASIDE = {"selection", "deployment", "registry", "verdict", *complete({})}  # what a card may add after it was stored
-AS_STORED = ("schema.json", "release.json", "release.safetensors", "model.json", "model.safetensors")
-SEEDED = "SEEDED"  # how the names of noise sources begin that are for tests
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
 
 
@@ -138,33 +126,28 @@ def make(
     if paid is not None and bundle.is_related(folder):
         raise UsageError("`paid=`: counts that decide are of single tables; leave it out")
     with reading(folder, "release"):
-        stored = checked(folder)
-        card = complete(chosen_release.settle(folder, how, candidates=candidates, paid=paid, ledger=ledger))
-        return _packed(folder, out, stored, card, facts=facts or {}, unfinished=unfinished, as_pdf=as_pdf)
+        settled = partial(chosen_release.settle, folder, how, candidates=candidates, paid=paid, ledger=ledger)
+        stored = may_leave(folder, settled=settled)
+        return _packed(folder, out, stored, facts=facts or {}, unfinished=unfinished, as_pdf=as_pdf)
 
 
 def _packed(
     folder: Path,
     out: Path,
     stored: StoredRelease,
-    card: dict[str, Any],
     *,
     facts: Mapping[str, Any],
     unfinished: bool,
     as_pdf: bool,
 ) -> Bundled:
+    card = stored.card
     card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
-    if uncovered(card):
-        raise InputError(
-            f"{UNCOVERED}: this release was chosen by its comparison with the real rows, which no epsilon "
-            "covers; release all candidates, or one that was chosen otherwise"
-        )
     verify.check(card)
     card["registry"] = registry(card)
     result = related_publish.gather(folder) if stored.schema.tree is not None else publish.gather(folder)
     card["verdict"] = publish.judged(result, card).plain()
-    twin = [dialect_copy.NAME] if dialect_copy.DIGEST in card else []
-    parts = {name: (folder / name).read_bytes() for name in (*AS_STORED, *_tables(stored.schema, card), *twin)}
+    parts = {name: untouched(folder, name) for name in AS_STORED}
+    parts |= {name: content(folder, name, card) for name in named(stored.schema, card)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
         parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
     documents = pack.papers(stored, card)
@@ -190,138 +173,6 @@ def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     plain = json.loads(content)
     plain["card"] |= {name: card[name] for name in (*TOTALS, "meaning", "selection")}
     return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def checked(folder: Path) -> StoredRelease:
-    """The release, every part read and held against the others, keys and bounds too. Errors: InputError.
-
-    Privacy: released answers only.
-    """
-    single = [] if bundle.is_related(folder) and not bundle.is_one_table(folder) else [f"{ONE}.csv"]
-    for name in (*single, *AS_STORED, "card.json"):
-        if not (folder / name).is_file():
-            raise InputError(f"{folder}: {name} is missing; make the release again or use another copy")
-    stored, model = bundle.load_release(folder, tree=None), bundle.load_model(folder, tree=None)
-    card = verify.load(folder)
-    if any(seeded(c) for c in (stored.card, model.card, card)):
-        raise InputError(
-            "this release was made with seeded noise, which protects nothing; run it again without a "
-            "seeded noise source"
-        )
-    verify.check(own(card))
-    for what, other in (("release.json", stored.card), ("model.json", model.card)):
-        if claims(card) != claims(other):
-            raise InputError(f"{folder}: card.json and {what} make different claims; use another copy")
-    text = load_any(folder / "schema.json").to_json()
-    if hashlib.sha256(text.encode()).hexdigest() != card["schema_sha256"]:
-        raise InputError(f"{folder}: schema.json is not the schema that the card names; use another copy")
-    if stored.schema.to_json() != text or model.schema.to_json() != text:
-        raise InputError(f"{folder}: the schemas of release and model differ from schema.json; use another copy")
-    for name, reported in _tables(stored.schema, card).items():
-        file = folder / name
-        if reported is not None and not (file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == reported):
-            raise InputError(f"{folder}: {name} is not the table that the card names; use another copy")
-    made = stored.schema.written
-    rows = card["rows"].get("tables", {ONE: card["rows"]["synthetic"]})
-    tables = {name: _read(folder / f"{name}.csv", schema, rows=int(rows[name])) for name, schema in made.items()}
-    for problem in broken(stored.schema, tables):
-        raise InputError(f"{folder}: {problem}; use another copy")
-    if dialect_copy.DIGEST in card:
-        _check_twin(folder, made[ONE], tables[ONE], message=str(card[dialect_copy.DIGEST]), rows=int(rows[ONE]))
-    return stored
-
-
-def _tables(schema: Schema | Dataset, card: Mapping[str, Any]) -> dict[str, str | None]:
-    """The files of synthetic tables, and of public ones that went with them, with the SHA-256 that the card names."""
-    reported = card.get("tables_sha256", {ONE: card.get("synthetic_sha256")})
-    public = [n for n in schema.public or {} if n in reported]
-    return {f"{n}.csv": reported.get(n, "none") for n in (*schema.written, *public)}
-
-
-def seeded(card: Mapping[str, Any]) -> bool:
-    """Whether the noise was not the system's; a word changed in a card does not make it so."""
-    return card.get("exportable") is not True or str(card.get("noise_source", SEEDED)).startswith(SEEDED)
-
-
-def claims(card: Mapping[str, Any]) -> dict[str, Any]:
-    """What a card says of its release, without what may be added later."""
-    return json.loads(json.dumps({k: v for k, v in own(card).items() if k not in ASIDE}))
-
-
-def _check_twin(folder: Path, schema: Schema, table: Table | None, *, message: str, rows: int) -> None:
-    """The table in the schema's dialect is there, is the one that the card names, and holds the same rows."""
-    if not (folder / dialect_copy.NAME).is_file():
-        raise InputError(f"{folder}: {dialect_copy.NAME} is missing; make the release again or use another copy")
-    if dialect_copy.digest(folder) != message:
-        raise InputError(f"{folder}: {dialect_copy.NAME} is not the table that the card names; use another copy")
-    again = _read(folder / dialect_copy.NAME, schema, rows=rows, reading=Reading.of(schema, delimited=True))
-    both = [{} if t is None else _encoded(t, schema).positions for t in (table, again)]
-    if any(not np.array_equal(both[0][n], both[1][n]) for n in both[0]):
-        raise InputError(f"{folder}: {dialect_copy.NAME} holds other rows than synthetic.csv; use another copy")
-
-
-def _read(place: Path, schema: Schema, *, rows: int, reading: Reading = PLAIN) -> Table | None:
-    """A table: every cell is one that the schema knows, and no column is there that it does not name.
-
-    None where it has no row.
-    """
-    if files.header(place, dialect=reading.dialect) != list(schema.columns):
-        raise InputError(f"{place}: its columns are not the schema's; use another copy")
-    if not rows:
-        return None
-    table = files.read(place, columns=list(schema.columns), reading=reading)
-    result = _encoded(table, schema)
-    strange = sum(result.clamped.values()) + sum(result.unreadable.values())
-    if table.num_rows != rows or strange:
-        reason = f"{strange} cells that its schema does not know" if strange else f"{table.num_rows} rows, not {rows}"
-        remedy = "make it again with `synth.Release.refit`" if place.name.startswith(ONE) else "use another copy"
-        raise InputError(f"{place}: damaged ({reason}); {remedy}")
-    return table
-
-
-def _encoded(table: Table, schema: Schema) -> codec.Encoded:
-    return codec.encode(table, schema, Seeded(np.random.default_rng(0)))  # no privacy noise: the table is synthetic
-
-
-def broken(schema: Tables, tables: Mapping[str, Table | None]) -> Iterator[str]:
-    """A sentence for each key that the tables break: it finds no parent, stands twice above, or has too many rows.
-
-    Privacy: released answers only.
-    """
-    if schema.one_table:
-        yield from _broken_persons(schema, tables[ONE])
-    for key in schema.keys if schema.several else ():
-        child, parent = tables[key.child], tables[key.parent]
-        if child is None:
-            continue
-        below = _keys(child, key.columns)
-        above = below[:0] if parent is None else _keys(parent, key.referred)
-        if above.has_duplicates:
-            yield f"{key.parent}: a key stands twice"
-        if not below.isin(above).all():
-            yield f"{key.child}: a row's key is not one of {key.parent}"
-        most = int(below.value_counts().iloc[0])
-        if most > key.most_children:
-            yield f"{key.child}: a row of {key.parent} has {most} rows, more than {key.most_children}"
-
-
-def _broken_persons(schema: Tables, table: Table | None) -> Iterator[str]:
-    """A person has too many rows, or two values where one is a person's own."""
-    key = schema.keys[0]
-    if table is None:
-        return
-    person, named = _keys(table, key.columns), key.columns[0]
-    if int(person.value_counts().iloc[0]) > key.most_children:
-        yield f"a {named} has more than {key.most_children} rows"
-    for name in schema.tables[schema.root].measured():
-        if pd.MultiIndex.from_arrays([person, _keys(table, [name])]).unique().size > person.unique().size:
-            yield f"a {named} has several values of {name}, of which it should have one"
-
-
-def _keys(table: Table, columns: Sequence[str]) -> pd.Index:
-    """The key of each row, (rows,)."""
-    texts = [np.asarray(table.column(c).values, dtype=object)[table.column(c).codes] for c in columns]
-    return pd.Index(texts[0]) if len(texts) == 1 else pd.MultiIndex.from_arrays(texts)
 
 
 def _made(

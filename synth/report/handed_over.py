@@ -135,7 +135,7 @@ def report(
         raise UsageError("related tables have no test, groups, shadow_runs or statistics; leave them out")
     with written(language):
         if real is None:
-            return publish.write(release, out, statistics=statistics)
+            return publish.write(release, out, statistics=statistics, ledger=ledger)
         chosen_release.look(release, ledger=ledger)
         limits = Limits(rows=rows)
         if several:

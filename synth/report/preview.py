@@ -43,7 +43,7 @@ def preview(
     card = about(place / RELEASE)
     pages = {"card_page": place / "card.html", "report": place / "report.html", "comparison": place / "comparison.html"}
     whole_files.write(pages["card_page"], card_page.render_html(card))
-    publish.write(place / RELEASE, pages["report"])
+    publish.put(place / RELEASE, pages["report"])
     compared = examine(place / RELEASE, real=place / TWIN, limits=Limits(rows=COMPARED))
     whole_files.write(pages["comparison"], steward.render(compared, about=card))
     return replace(made, paths={**made.paths, **{n: str(p) for n, p in pages.items()}})

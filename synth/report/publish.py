@@ -17,6 +17,7 @@ from synth.files import whole_files
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
+from synth.release.leaving import may_leave
 from synth.release.statistics_file import load
 from synth.report import publishable, related_publish, released_verdict
 from synth.report.prior_evidence import prior_evidence, section
@@ -62,12 +63,23 @@ def publishable_page(
     return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics, known=known)
 
 
-def write(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
-    """Writes the publishable report of a ``release``, a folder, and its JSON.
+def write(
+    release: str | Path, out: str | Path, *, statistics: str | Path | None = None, ledger: str | Path | None = None
+) -> dict[str, str]:
+    """Writes the publishable report of a ``release``, a folder, and its JSON, if it may leave (``may_leave``).
 
-    ``statistics``: a file of further ones, paid for, of a single table.
+    ``statistics``: a file of further ones, paid for, of a single table; ``ledger``: the one that paid for the release.
 
     Errors: InputError, UsageError when ``out`` is no .html file.
+
+    Privacy: released answers only.
+    """
+    may_leave(folder_of(release), ledger=ledger)
+    return put(release, out, statistics=statistics)
+
+
+def put(release: str | Path, out: str | Path, *, statistics: str | Path | None = None) -> dict[str, str]:
+    """As ``write``, also of a preview, which is of public rows and never leaves.
 
     Privacy: released answers only.
     """

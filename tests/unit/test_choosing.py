@@ -7,6 +7,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
+from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Ledger
 from synth.release import comparison_notes, folder
 from synth.release.card import choice, verify
@@ -199,6 +200,22 @@ def chosen(at):
     return chosen_release.settle(at / "a", "private", candidates=[at / "c"], paid=at / "paid.json")
 
 
+def test_every_purchase_of_counts_since_the_first_candidate_counts(at):
+    """Counts that were bought and not named may have been looked at: card and ledger agree on what the choice took."""
+    asked = {"schema": SCHEMA, "delta": 1e-6, "dataset": "club"}
+    for _ in range(3):
+        synth.statistics(at / "real.csv", ask=["count:age"], epsilon=0.25, **asked)
+    card = chosen(at)
+    assert [(c["epsilon"], c["what"]) for c in card["selection"]["charges"]] == [
+        (2.0, "run"),
+        (20.0, "choice"),
+        *[(0.25, "choice")] * 3,
+    ]
+    assert verify.check(card).epsilon == card["epsilon"] == 23.25
+    (total,) = Ledger().summary("club")
+    assert total.epsilon == card["epsilon"] + 1.0, "but for the run that no one compared"
+
+
 LIES = {
     "own epsilon": (lambda c: c.update(epsilon=0.5), "add up to"),
     "a candidate left out": (lambda c: c["selection"]["charges"].pop(0), "add up to"),
@@ -228,7 +245,8 @@ def test_the_check_finds_every_lie_about_the_choice(at, lie):
 
 
 def test_the_ledger_tells_a_card_that_counts_lines_of_its_own_making(at, command, tmp_path):
-    card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, epsilon=0.1, delta=1e-9)])
+    made_up = Guarantee(unit="row", relation="add_remove", epsilon=0.1, delta=1e-9)
+    card = choice.chosen(chosen(at), "all", [Charge(number=2, hash="0" * 64, guarantee=made_up)])
     verify.check(card)
     (tmp_path / "card.json").write_text(json.dumps(card))
     code, _, stderr = command("card", "check", tmp_path / "card.json", "--ledger", Ledger().path)

@@ -10,8 +10,8 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.ledger.ledger import Ledger
 from synth.release import folder
+from synth.release.leaving import broken
 from synth.report import publish
-from synth.report.bundle import broken
 from synth.sources.formats import files
 
 pytestmark = pytest.mark.usefixtures("few_steps")

@@ -17,6 +17,7 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.noise import SeededNoise
 from synth.release import folder as bundle
+from synth.release import leaving
 from synth.release.card import limits
 from synth.release.card.verify import check, load
 from synth.report import bundle as release_bundle
@@ -144,7 +145,7 @@ def test_what_must_not_leave_stays(copied, tmp_path, name):
     if name in OF_TABLE:  # the card's hash tells first; without it the table's own form does
         assert "not the table that the card names" in str(reported.value)
         with pytest.raises(InputError) as reported:
-            release_bundle._read(copied / "synthetic.csv", bundle.load_release(copied).schema, rows=rows)
+            leaving._read(copied / "synthetic.csv", bundle.load_release(copied).schema, rows=rows)
     assert words.replace("499", str(rows - 1)) in str(reported.value)
 
 

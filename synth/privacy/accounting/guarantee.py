@@ -1,13 +1,107 @@
-"""Which epsilon and delta are a privacy guarantee that can be computed exactly.
+"""Which epsilon and delta are a privacy guarantee that can be computed exactly, and which of them add up.
 
 Proof note: synth/mechanisms/counts.md.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from typing import Any
+
 from synth.errors import UsageError
+from synth.privacy.relation import GIVEN, stated
 
 MOST_EPSILON = 1e6  # far below, nothing is protected any more
 MOST_DELTA, MUCH_DELTA = 0.1, 1e-3  # beyond the first it is refused; beyond the second a run says what it means
 LEAST_EPSILON, LEAST_DELTA = 1e-4, 1e-20  # below these the inverses of the profiles lose their exactness
+
+
+UNLIKE = "guarantees of unlike units, relations or public columns do not add up"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What is guaranteed to one unit under one relation, given columns that are public row by row.
+
+    ``max_rows``: how many rows of a unit were used; epsilon is of all that it has, so that a sum names the larger.
+
+    Privacy: public only.
+
+    >>> row = Guarantee(unit="row", relation="add_remove", epsilon=0.1, delta=1e-6)
+    >>> (row + row + row).epsilon
+    0.3
+    >>> row + replace(row, unit="person")
+    Traceback (most recent call last):
+    TypeError: guarantees of unlike units, relations or public columns do not add up
+    """
+
+    unit: str
+    relation: str
+    epsilon: float
+    delta: float
+    max_rows: int = 1
+    public_columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, card: Mapping[str, Any]) -> "Guarantee":
+        """That of a card, or of what one says of an earlier release; a card of long ago may leave its kind open."""
+        return cls(
+            unit=str(card.get("unit", "not stated")),
+            relation=str(card.get("relation", "not stated")),
+            epsilon=float(card["epsilon"]),
+            delta=float(card["delta"]),
+            max_rows=int(card.get("max_rows_of_a_unit", 1)),
+            public_columns=tuple(sorted(card.get("public_columns") or ())),
+        )
+
+    @classmethod
+    def of_line(cls, line: Mapping[str, Any]) -> "Guarantee":
+        """That of a ledger's line, whose relation says what is public beside it."""
+        question = line["question"]
+        return cls(
+            unit=str(line["unit"]),
+            relation=str(line["relation"]).partition(GIVEN)[0],
+            epsilon=line["epsilon"],
+            delta=line["delta"],
+            max_rows=int(question.get("max_rows", 1)),
+            public_columns=tuple(sorted(question.get("public_columns", ()))),
+        )
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What two that add up have alike, as ledger lines state it: relation with what is public, unit."""
+        return stated(self.relation, self.public_columns), self.unit
+
+    def __add__(self, other: "Guarantee") -> "Guarantee":
+        """Basic composition. Errors: TypeError for one of another kind."""
+        if self.kind != other.kind:
+            raise TypeError(UNLIKE)
+        epsilon, delta = (exact([getattr(self, n), getattr(other, n)]) for n in ("epsilon", "delta"))
+        return replace(self, epsilon=epsilon, delta=delta, max_rows=max(self.max_rows, other.max_rows))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data, in a card's words."""
+        reported = asdict(self)
+        return reported | {"max_rows_of_a_unit": reported.pop("max_rows"), "public_columns": list(self.public_columns)}
+
+
+def sums(guarantees: Iterable[Guarantee]) -> list[Guarantee]:
+    """A sum of each kind, side by side, in the order in which the kinds first stand. Privacy: public only."""
+    result: dict[tuple[str, str], Guarantee] = {}
+    for one in guarantees:
+        result[one.kind] = result[one.kind] + one if one.kind in result else one
+    return list(result.values())
+
+
+def exact(figures: Sequence[float]) -> float:
+    """The sum of figures as they are written.
+
+    >>> exact([0.1, 0.1, 0.1])
+    0.3
+
+    Privacy: public only.
+    """
+    return float(sum((Decimal(repr(float(f))) for f in figures), Decimal(0)))
 
 
 def check(epsilon: float, delta: float, *, pure: bool = False) -> None:

@@ -4,11 +4,13 @@ The proof that the sum covers the chosen release stands in privacy/accounting/ch
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 from synth.errors import UsageError
+from synth.privacy.accounting.guarantee import Guarantee, exact
 from synth.release.card.card import meaning, whose
 from synth.release.card.statements import selection
 
@@ -30,16 +32,30 @@ class Charge:
 
     number: int
     hash: str
-    epsilon: float
-    delta: float
+    guarantee: Guarantee
     what: str = RUN
+
+    @property
+    def epsilon(self) -> float:
+        """What it cost."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """As ``epsilon``."""
+        return self.guarantee.delta
+
+    def plain(self) -> dict[str, Any]:
+        """As a card counts it: its unit, relation and public columns are the card's own."""
+        return {n: getattr(self, n) for n in ("number", "hash", "epsilon", "delta", "what")}
 
 
 def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), tables: Sequence[str] = ()) -> dict:
     """The card of a release chosen in this way among candidates with these charges; an earlier statement is replaced.
 
     ``tables``: SHA-256 of the candidates' synthetic tables, where they are known. Lines that the card counts already,
-    its own and that of its schema, are passed over. Errors: UsageError for an unknown way, or a sum of deltas of 1.
+    its own and that of its schema, are passed over. Errors: UsageError for an unknown way, or a sum of deltas of 1;
+    TypeError for a charge of another unit, relation or set of public columns.
 
     **Guarantee**: basic composition of everything the choice looked at (privacy/accounting/chosen.md).
     """
@@ -47,17 +63,17 @@ def chosen(card: Mapping[str, Any], how: str, charges: Sequence[Charge] = (), ta
     about["selection"] = selection(how)
     if how not in COUNTED:
         return about
-    retained = [asdict(c) for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
-    before = {name: about[name] for name in TOTALS}
+    others = [c for c in sorted(set(charges), key=lambda c: c.number) if not counted(c, about)]
+    retained, before = [c.plain() for c in others], {name: about[name] for name in TOTALS}
+    whole = reduce(add, (c.guarantee for c in others), Guarantee.of(about))
     about["selection"] |= {
         "of_which_this_run": before,
         "charges": retained,
         "tables": sorted(set(tables)),
         "statement": STATEMENT,
     }
-    for name in TOTALS:
-        more = [c["delta" if name == "delta" else "epsilon"] for c in retained]
-        about[name] = exact([before[name], *more])
+    about["epsilon"], about["delta"] = whole.epsilon, whole.delta
+    about["epsilon_derived"] = exact([before["epsilon_derived"], *(c.epsilon for c in others)])
     if about["delta"] >= 1:
         raise UsageError(
             "the deltas of all candidates add up to 1 or more, which is no guarantee; release none of them"
@@ -100,15 +116,6 @@ def own(card: Mapping[str, Any]) -> dict[str, Any]:
     return about
 
 
-def exact(figures: Sequence[float]) -> float:
-    """The sum of figures as they are written.
-
-    >>> exact([0.1, 0.1, 0.1])
-    0.3
-    """
-    return float(sum((Decimal(repr(float(f))) for f in figures), Decimal(0)))
-
-
 def counted_elsewhere(about: Mapping[str, Any]) -> tuple[float, float]:
     """Epsilon and delta of all that the card counts beside its own run."""
     retained = (about.get("selection") or {}).get("charges") or []
@@ -129,8 +136,8 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     numbers = [c["number"] for c in retained]
     if len(set(numbers)) < len(numbers) or about["ledger_entry"]["number"] in numbers:
         yield "it counts a line of the ledger twice"
-    if how == "private" and sum(c["what"] == CHOICE for c in retained) != 1:
-        yield "it says that a paid selection chose it, but does not count what that cost, once"
+    if how == "private" and not any(c["what"] == CHOICE for c in retained):
+        yield "it says that a paid selection chose it, but does not count what that cost"
     if how not in COUNTED and retained:
         yield f"it counts other candidates, yet says: {reported['in_words']}"
     before = reported.get("of_which_this_run") or {}

@@ -152,11 +152,16 @@ class AreasStated(Part):
 
 
 class Earlier(Part):
-    """An earlier release that this one rests on, by the hash of the ledger line that paid for it."""
+    """An earlier release that this one rests on, by the hash of the ledger line that paid for it, and to whom it
+    guarantees what; cards of earlier versions leave unit and relation out."""
 
     dataset: str | None
     created: str
-    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    unit: str | None = None
+    relation: str | None = None
+    max_rows_of_a_unit: int | None = Field(default=None, ge=1)
+    public_columns: list[str] | None = None
+    epsilon: float = Field(ge=0, allow_inf_nan=False)
     delta: float = Field(ge=0, lt=1)
     hash: str
 
@@ -170,11 +175,23 @@ class SiteCharge(Part):
     ledger_entry: Entry
 
 
-class InAll(Part):
-    """The sum for whoever is in a release and in all earlier ones that it rests on."""
+class Apart(Part):
+    """The sum of guarantees of one kind: the same unit, relation and public columns."""
 
+    unit: str
+    relation: str
+    max_rows_of_a_unit: int = Field(ge=1)
+    public_columns: list[str]
     epsilon: float = Field(gt=0, allow_inf_nan=False)
     delta: float = Field(ge=0)
+
+
+class InAll(Part):
+    """The sum for whoever is in a release and in all earlier ones that it rests on; unlike guarantees stand apart."""
+
+    epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    delta: float | None = Field(default=None, ge=0)
+    apart: list[Apart] | None = None
     statement: str
 
 

@@ -15,7 +15,6 @@ import pytest
 import synth
 from synth.pipeline import combining, multiple
 from synth.privacy.ledger.ledger import Ledger
-from synth.privacy.noise import SeededNoise
 from tests.conftest import ROOT, small_frame
 
 SCHEMA = {
@@ -42,7 +41,6 @@ def releases(tmp_path_factory):
             out=place / f"{epsilon:g}",
             ledger=place / "ledger.sqlite",
             seed=1,
-            noise=SeededNoise(3),
         )
     return place
 

@@ -140,7 +140,7 @@ def _no_release(place: Path, tmp_path: Path) -> None:
         synth.bundle(place, tmp_path / "b.zip")
     with pytest.raises(InputError, match="of a preview"):
         synth.check(place)
-    with pytest.raises(InputError, match="it is a preview, drawn from a public table"):
+    with pytest.raises(InputError, match="of a preview"):
         synth.run(people(300, 0), schema=SCHEMA, epsilon=1.0, delta=1e-5, dataset="d", prior=place)
 
 

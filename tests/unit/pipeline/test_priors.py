@@ -69,7 +69,7 @@ def test_an_earlier_release_is_a_prior_and_its_card_says_what_it_is(tmp_path):
     synth.run(people(500, 0), **FACTS, out=tmp_path / "first")
     later = synth.run(people(500, 2), **FACTS | {"dataset": "e"}, prior=tmp_path / "first", separate=True)
     (reported,) = later.card["priors"]
-    assert reported["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, to which")
+    assert reported["reason"].startswith("an earlier release, with epsilon 1 and delta 1e-05 for one row, which")
     assert (reported["epsilon"], reported["delta"]) == (1.0, 1e-5)
 
 

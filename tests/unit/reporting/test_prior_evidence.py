@@ -6,7 +6,6 @@ import pytest
 
 import synth
 from synth.errors import UsageError
-from synth.privacy.noise import SeededNoise
 from synth.report import publish
 
 SCHEMA = synth.Schema.parse(
@@ -39,9 +38,7 @@ def release(tmp_path_factory):
     older = people(2000, 1, women=0.2).drop(columns="town")
     older.to_csv(place / "older.csv", index=False)
     asked = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-5, "dataset": "d", "ledger": place / "l.sqlite", "seed": 1}
-    result = synth.run(
-        people(4000, 2), **asked, prior=place / "older.csv", prior_reason="old", out=place / "out", noise=SeededNoise(1)
-    )
+    result = synth.run(people(4000, 2), **asked, prior=place / "older.csv", prior_reason="old", out=place / "out")
     return result, place / "out"
 
 

@@ -1,0 +1,208 @@
+"""How a release was chosen, as far as its card, the ledger and the notes beside it tell, and what that costs.
+
+**Guarantee**: a release that was chosen by anything that looked at rows carries the sum of all that was looked at
+(privacy/accounting/chosen.md); one chosen by exact scores carries none and is refused by all that leaves.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synth.errors import InputError, UsageError
+from synth.privacy.accounting.guarantee import Guarantee
+from synth.privacy.ledger import places
+from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
+from synth.privacy.ledger.store import Store
+from synth.release import comparison_notes
+from synth.release.card import choice, verify
+from synth.release.card.choice import RUN, Charge
+from synth.release.card.statements import uncovered
+from synth.release.comparison_notes import Note
+from synth.schema import names
+
+WAYS = "before, releases, private (with `paid=` and `candidates=`) or all (with `candidates=`)"
+APART = (
+    "runs of this dataset were charged under different relations, units or public columns, whose guarantees do not add "
+    "up; name the candidates with `how=all` or private, or say `how=before`"
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A release's folder with its card, known by the ledger's ``line`` that paid for it and its ``table``'s hash."""
+
+    folder: Path
+    card: dict[str, Any]
+    line: str
+    table: str
+
+    @classmethod
+    def at(cls, folder: str | Path) -> "Candidate":
+        """The release there. Errors: InputError without a card."""
+        folder = Path(folder)
+        folder = folder.parent if folder.is_file() else folder
+        card = verify.load(folder)
+        try:
+            line, table = str(card["ledger_entry"]["hash"]), card.get("synthetic_sha256")
+            if table is None and "tables_sha256" in card:  # of related tables: one hash for all
+                table = hashlib.sha256(repr(sorted(card["tables_sha256"].items())).encode()).hexdigest()
+            if table is None:
+                table = hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest()
+        except (KeyError, TypeError, OSError):
+            raise InputError(f"{folder}: holds no release with a card; name the folder that a run wrote") from None
+        return cls(folder, card, line, str(table))
+
+
+class ChoiceLedger:
+    """The ledger as a choice needs it; a ledger that is not there has no lines and is not made.
+
+    A spend counts whatever became of its run, unless all that is recorded of its end says that nothing was answered.
+    """
+
+    def __init__(self, ledger: str | Path | None) -> None:
+        self.store = places.at(ledger)
+        lines = Ledger(self.store).entries() if self.store.there() else []
+        ends = [e for e in lines if e.kind == "outcome"]
+        unanswered = {e.run for e in ends if _left_nothing(e)} - {e.run for e in ends if not _left_nothing(e)}
+        self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
+
+    def line(self, number: int, seal: str | None = None) -> Entry | None:
+        """The spend of that number, and of that hash where one is given."""
+        result = (e for e in self.spends if e.number == number)
+        return next((e for e in result if seal is None or e.hash == seal), None)
+
+    def of(self, one: Candidate) -> Entry | None:
+        """The spend that paid for a release, None where another ledger did."""
+        return self.line(int(one.card["ledger_entry"]["number"]), one.line)
+
+    def dataset(self, one: Candidate) -> str:
+        """What a release was charged to. Errors: UsageError where another ledger was charged."""
+        paid = self.of(one)
+        if paid is None:
+            raise self._strange(one, f"its run (line {one.card['ledger_entry']['number']})")
+        return paid.dataset
+
+    def schema(self, one: Candidate) -> Entry | None:
+        """The spend that paid for a release's schema, None for one that was not learnt before.
+
+        Errors: UsageError where another ledger was charged.
+        """
+        learnt = one.card.get("of_which_schema")
+        if learnt is None:
+            return None
+        paid = next((e for e in self.spends if choice.pays(e, learnt)), None)
+        if paid is None:
+            raise self._strange(one, f"the learning of its schema (line {learnt['ledger_entry']})")
+        return paid
+
+    def _strange(self, one: Candidate, what: str) -> UsageError:
+        return UsageError(
+            f"{one.folder}: {what} is not in the ledger {self.store.shown}, so that what was charged cannot be added "
+            "up; name the ledger that paid for it with `ledger=`"
+        )
+
+
+def _left_nothing(outcome: Entry) -> bool:
+    """Whether a run ended before its first answer."""
+    reported = outcome.question
+    detail = reported.get("detail")
+    return (
+        reported.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
+    )
+
+
+def noted(release: str | Path, *, ledger: Any = None) -> dict[str, Any]:
+    """The release's card; where it is noted beside the ledger that exact scores chose it, its card says so too.
+
+    Privacy: public only.
+    """
+    store = places.at(ledger)
+    card: dict[str, Any] = verify.load(release)
+    if not store.there():
+        return card
+    one, known = Candidate.at(release), comparison_notes.notes(store)
+    said = [n.how for n in known if (n.what, n.line, n.table) == ("choice", one.line, one.table)]
+    return choice.chosen(card, "scores") if said[-1:] == ["scores"] else card
+
+
+def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: Any = None) -> dict[str, Any]:
+    """The release's card with what its choice costs, where nobody says now how it was chosen.
+
+    ``beside``: other releases that leave with it; were all that were compared among them, none was chosen. One whose
+    card states its choice, as a bundle's does, may have been paid for by another ledger. Errors: UsageError where the
+    choice must be stated first, InputError where the charges have no sum.
+
+    Privacy: public only.
+    """
+    one, book = Candidate.at(release), ChoiceLedger(ledger)
+    if uncovered(card := noted(release, ledger=ledger)):
+        return card
+    said = one.card.get("selection") or {}
+    if book.of(one) is None and ("charges" in said or said.get("how") == "before"):
+        return one.card
+    others = [o for o in map(Candidate.at, beside) if o.line != one.line]
+    left = [n for n in compared(one, book) if (n.line, n.table) not in {(o.line, o.table) for o in others}]
+    return unstated(one, book, left, f"say with `synth card selection` how this one was chosen: {WAYS}")
+
+
+def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remedy: str) -> dict[str, Any]:
+    """The card with all that was charged to its dataset, any of which may have decided. Errors: as ``standing``."""
+    how = (one.card.get("selection") or {}).get("how")
+    if how != "releases":  # what was charged since may have decided as well
+        if (reported := _stated_before(one, compared)) is not None:
+            return reported
+        if compared:
+            raise UsageError(f"{releases(len(compared))} compared with the real rows; {remedy}")
+        how = None
+    charges = [charge(e) for e in everything(one, book)]
+    how = how or ("only" if all(choice.counted(c, one.card) for c in charges) else "unstated")
+    return choice.chosen(one.card, how, charges)
+
+
+def everything(one: Candidate, book: ChoiceLedger) -> list[Entry]:
+    """All that was charged to the release's dataset: whatever was answered may have decided."""
+    mine, _ = book.dataset(one), book.schema(one)
+    lines = [e for e in book.spends if same(e.dataset, mine)]
+    if any(charge(e).guarantee.kind != Guarantee.of(one.card).kind for e in lines if e.hash != one.line):
+        raise InputError(APART)
+    return lines
+
+
+def compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
+    """Looks at other releases of the same dataset, each release once."""
+    dataset = book.dataset(one)
+    return looks(book.store, dataset, but={(one.line, one.table)})
+
+
+def looks(ledger: Store, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
+    """Looks at the dataset's releases but these (by line and table), each release once."""
+    result = {
+        (n.line, n.table): n for n in comparison_notes.notes(ledger) if n.what == "look" and same(n.dataset, dataset)
+    }
+    return [n for key, n in result.items() if key not in but]
+
+
+def same(one: str, other: str) -> bool:
+    return names.canonical(one) == names.canonical(other)
+
+
+def _stated_before(one: Candidate, compared: Sequence[Note]) -> dict[str, Any] | None:
+    """The card as it stands, where it states a choice that still takes in all that was compared since."""
+    reported = one.card.get("selection") or {}
+    how = reported.get("how", "unstated")
+    if how in ("before", "scores"):
+        return one.card
+    if how in ("private", "all") and "charges" in reported:
+        return one.card if {c.table for c in compared} <= set(reported.get("tables", ())) else None
+    return None
+
+
+def charge(line: Entry, what: str = RUN) -> Charge:
+    """A ledger line as a card counts it. Privacy: public only."""
+    return Charge(number=line.number, hash=line.hash, guarantee=Guarantee.of_line(vars(line)), what=what)
+
+
+def releases(count: int) -> str:
+    return f"{count} other release{'s' if count > 1 else ''} of this dataset {'were' if count > 1 else 'was'}"

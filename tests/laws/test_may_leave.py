@@ -1,0 +1,207 @@
+"""One gate for all that leaves: what a bundle refuses, every other way out refuses, and nobody's file goes with it."""
+
+import json
+import shutil
+import zipfile
+
+import pandas as pd
+import pytest
+
+import synth
+from synth.errors import SynthError
+from synth.pipeline.sample import sample_to
+from synth.pipeline.series import changes
+from synth.privacy.noise import SeededNoise
+from synth.release.leaving import AS_STORED
+from synth.report import chosen_release
+from tests.conftest import SMALL, small_frame
+
+SCHEMA = synth.Schema.parse({"columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
+ASKED = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-6, "seed": 1}
+SECRET = "a file of the machine\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A table, two releases of it and one with seeded noise, by one ledger, which no test changes."""
+    place = tmp_path_factory.mktemp("leaving")
+    small_frame(400)[["age", "sex", "ill"]].to_csv(place / "real.csv", index=False)
+    asked = {**ASKED, "dataset": "d", "ledger": place / "ledger.sqlite"}
+    for name in ("out", "other"):
+        synth.run(place / "real.csv", out=place / name, **asked)
+    synth.run(place / "real.csv", out=place / "seeded", noise=SeededNoise(1), **asked)
+    return place
+
+
+@pytest.fixture
+def at(made, tmp_path, own_state):
+    """The same, with a ledger and notes of the test's own."""
+    for name in ("out", "other", "seeded"):
+        shutil.copytree(made / name, tmp_path / name)
+    shutil.copy(made / "real.csv", tmp_path / "real.csv")
+    for name in ("", ".key", ".mark"):
+        shutil.copy(made / f"ledger.sqlite{name}", own_state / f"ledger.sqlite{name}")
+    return tmp_path
+
+
+def prior(folder):
+    frame = small_frame(700)[["age", "sex", "ill"]].tail(300)
+    synth.run(frame, **ASKED, dataset="next", prior=folder, separate=True)
+
+
+# every way on which something of a release reaches others; the last ones open no table
+WAYS = {
+    "bundle": lambda folder: synth.bundle(folder, folder.parent / "b.zip"),
+    "prior": prior,
+    "series": lambda folder: changes(folder.parent / "other", folder),
+    "report": lambda folder: synth.report(folder, folder.parent / "r.html"),
+    "sample": lambda folder: synth.sample(folder, num_rows=5),
+    "sample to": lambda folder: sample_to(folder, folder.parent / "s.csv", num_rows=5),
+    "multiple": lambda folder: list(synth.app_api.multiple(folder, count=2, num_rows=5)),
+}
+OF_MODELS = ("sample", "sample to", "multiple")
+
+
+def seeded(at):
+    return at / "seeded"
+
+
+def scores_noted(at):
+    chosen_release.settle(at / "out", "scores")
+    return at / "out"
+
+
+def scores_on_the_card(at):
+    card = json.loads((at / "out" / "card.json").read_text())
+    card["selection"] = chosen_release.choice.selection("scores")
+    (at / "out" / "card.json").write_text(json.dumps(card))
+    return at / "out"
+
+
+def swapped(at):
+    shutil.copy(at / "real.csv", at / "out" / "synthetic.csv")
+    return at / "out"
+
+
+def linked(at, name="synthetic.csv"):
+    (at / "out" / name).rename(at / name)
+    (at / "out" / name).symlink_to(at / name)
+    return at / "out"
+
+
+def no_digest(at):
+    for name in ("card", "release", "model"):
+        plain = json.loads((at / "out" / f"{name}.json").read_text())
+        (plain if name == "card" else plain["card"])["synthetic_sha256"] = None
+        (at / "out" / f"{name}.json").write_text(json.dumps(plain))
+    return at / "out"
+
+
+FAULTS = {
+    "seeded noise": (seeded, tuple(WAYS)),
+    "exact scores, noted beside the ledger": (scores_noted, tuple(w for w in WAYS if w != "bundle")),
+    "exact scores, on the card": (scores_on_the_card, tuple(WAYS)),
+    "the private table in its place": (swapped, tuple(w for w in WAYS if w not in OF_MODELS)),
+    "a link in its place": (linked, tuple(w for w in WAYS if w not in OF_MODELS)),
+    "no digest of the table": (no_digest, tuple(w for w in WAYS if w not in OF_MODELS)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_may_leave_does_on_every_way(at, way):
+    if way == "bundle":
+        synth.bundle(at / "out", at / "b.zip", how="before")
+    else:
+        WAYS[way](at / "out")
+
+
+@pytest.mark.parametrize(("fault", "way"), [(f, w) for f, (_, ways) in FAULTS.items() for w in ways])
+def test_what_no_bundle_takes_leaves_on_no_way(at, fault, way):
+    folder = FAULTS[fault][0](at)
+    before = len(synth.Ledger().entries())
+    with pytest.raises(SynthError):
+        WAYS[way](folder)
+    assert len(synth.Ledger().entries()) == before, "refused before the spend"
+
+
+@pytest.mark.parametrize("name", [*AS_STORED, "synthetic.csv"])
+def test_no_file_of_a_release_is_a_link(at, name):
+    with pytest.raises(SynthError, match="is a link, which is never followed"):
+        synth.bundle(linked(at, name), at / "b.zip", how="before")
+
+
+def test_a_prior_that_was_compared_with_the_rows_says_how_it_was_chosen(at):
+    """As a bundle must; but where all that were compared are taken, none was chosen."""
+    for name in ("out", "other"):
+        chosen_release.look(at / name)
+    with pytest.raises(SynthError, match="say with `synth card selection` how this one was chosen"):
+        prior(at / "out")
+    prior([at / "out", at / "other"])
+
+
+def test_a_priors_price_is_that_of_its_choice(at):
+    """Three runs were charged to its dataset: whoever is in it and in the next has what all of them took, and one."""
+    frame = small_frame(700)[["age", "sex", "ill"]].tail(300)
+    card = synth.run(frame, **ASKED, dataset="next", prior=at / "out", separate=True).card
+    assert card["in_all_releases"]["epsilon"] == 4.0
+
+
+def test_another_ledgers_release_says_itself_what_its_choice_took(at, monkeypatch, tmp_path):
+    monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / "elsewhere.sqlite"))
+    with pytest.raises(SynthError, match="is not in the ledger"):
+        prior(at / "out")
+    monkeypatch.undo()
+
+
+def test_a_public_table_without_a_digest_takes_no_file_along(tmp_path):
+    """A card with null for it, and a link in its place, packed any file of the machine."""
+    folder = related(tmp_path)
+    (tmp_path / "secret").write_text(SECRET)
+    (folder / "wards.csv").unlink()
+    (folder / "wards.csv").symlink_to(tmp_path / "secret")
+    for way in (lambda: synth.bundle(folder, tmp_path / "b.zip"), lambda: sample_to(folder, tmp_path / "more")):
+        with pytest.raises(SynthError):
+            way()
+    for name in ("card", "release", "model"):
+        plain = json.loads((folder / f"{name}.json").read_text())
+        (plain if name == "card" else plain["card"])["tables_sha256"]["wards"] = None
+        (folder / f"{name}.json").write_text(json.dumps(plain))
+    for way in (lambda: synth.bundle(folder, tmp_path / "b.zip"), lambda: sample_to(folder, tmp_path / "more")):
+        with pytest.raises(SynthError):
+            way()
+    assert not (tmp_path / "b.zip").exists()
+    assert all(SECRET not in p.read_text() for p in (tmp_path / "more").rglob("*") if p.is_file())
+
+
+def related(place):
+    """A release of two tables that refer to a public one."""
+    (place / "in").mkdir()
+    rng = range(60)
+    pd.DataFrame({"pid": [f"p{i}" for i in rng], "age": [i % 50 for i in rng]}).to_csv(
+        place / "in/persons.csv", index=False
+    )
+    pd.DataFrame({"pid": [f"p{i}" for i in rng], "ward": ["ab"[i % 2] for i in rng]}).to_csv(
+        place / "in/stays.csv", index=False
+    )
+    pd.DataFrame({"ward": ["a", "b"], "beds": [3, 4]}).to_csv(place / "in/wards.csv", index=False)
+    schema = synth.app_api.parse_related(
+        {
+            "tables": {
+                "persons": {
+                    "columns": {"pid": {"type": "identifier"}, "age": {"type": "integer", "min": 0, "max": 49}}
+                },
+                "stays": {
+                    "columns": {
+                        "pid": {"type": "identifier"},
+                        "ward": {"type": "categorical", "categories": ["a", "b"]},
+                    }
+                },
+            },
+            "keys": [{"child": "stays", "columns": ["pid"], "parent": "persons", "most_children": 2}],
+            "public": {"wards": {"key": "ward", "referred_by": ["stays.ward"]}},
+        }
+    )
+    synth.run(place / "in", schema=schema, epsilon=1.0, delta=1e-6, dataset="r", seed=1, out=place / "out")
+    with zipfile.ZipFile(synth.bundle(place / "out", place / "whole.zip").path) as whole:
+        assert "wards.csv" in whole.namelist()
+    return place / "out"
