@@ -99,16 +99,15 @@ def answer(asked: Asked, *, epsilon: float, delta: float = DELTA) -> jobs.Job:
         why=asked.why,
     )
     job = jobs.create(request.stored())
-    job.write(jobs.Status(state="held"))
     try:
         asked.decide("answered", by=who.name, job=job)
     except synth.UsageError:
         job.cancel()
         raise
-    if not rules.needs_approval(name, epsilon):
-        job.write(jobs.Status())
-        runs.queued(job)
-    return job
+    if rules.needs_approval(name, epsilon):  # of a server that is killed before, the question is decided anew
+        job.write(jobs.Status(state="held"))
+        return job
+    return runs.queued(job)
 
 
 def decline(asked: Asked, why: str) -> None:

@@ -119,6 +119,8 @@ class Job:
         Errors: InputError when this is no job.
         """
         status = self._status()
+        if status.state == "queued" and status.pid is None and self._forsaken():
+            return replace(status, state="failed", message=NEVER)
         if status.final or status.pid is None or alive(status.pid, status.pid_started):
             return status
         status = self._status()  # its last word may have come between the two looks
@@ -128,8 +130,16 @@ class Job:
         return replace(status, state="failed", seconds_left=None, message=message)
 
     def write(self, status: Status) -> None:
-        """Replaces the status, stamped with the time. Errors: OSError."""
-        _write(self.path / "status.json", asdict(replace(status, updated=_now())))
+        """Replaces the status, stamped with the time and who wrote it. Errors: OSError."""
+        writer = {"writer": os.getpid(), "writer_started": identity()}
+        _write(self.path / "status.json", asdict(replace(status, updated=_now())) | writer)
+
+    def _forsaken(self) -> bool:
+        """Whether the process that was to start it, and wrote its status, is gone: nobody else will."""
+        plain = self._read("status.json", "unreadable")
+        pid = plain.get("writer")
+        begun = (self.path / "process.json").exists()  # looked at last: it may have been started meanwhile
+        return isinstance(pid, int) and not alive(pid, plain.get("writer_started")) and not begun
 
     def cancel(self) -> None:
         """Asks the worker to stop at its next step; a job that was never started ends here."""

@@ -1,6 +1,7 @@
 """The page Questions: asked by somebody who never sees a row, priced for nothing, decided on, signed, answered."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 import synth
 from app.result import asking
+from app.run import runs
 from app.session import access
 from app.session.state import view
 from app.table import work
@@ -318,3 +320,21 @@ def test_an_asker_opens_two_pages_and_sends_no_file():
     who = Visitor(name=DORA, role="asker")
     assert app_api.pages("asker") == ("releases", "questions")
     assert not any(who.may(a, DORA) for a in ("upload", "spend", "compare", "read_ledger", "answer_question"))
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("at", ["decided", "before"])
+def test_a_server_killed_while_it_starts_an_answer_leaves_one_that_is_decided_anew(signed, start, monkeypatch, at):
+    """Between a decision and its job's start nothing stood that anybody would go on with."""
+    asked_by(start, signed)
+    signed(ANN)
+    with monkeypatch.context() as killed:
+        where = (runs, "queued") if at == "decided" else (jobs.asked.Asked, "decide")
+        killed.setattr(*where, lambda *_, **__: os._exit(9))
+        child = os.fork()
+        if not child:
+            asking.answer(one(), epsilon=0.2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert one().state() == ("failed" if at == "decided" else "waits")
+    asking.answer(one(), epsilon=0.2)
+    answered(one())

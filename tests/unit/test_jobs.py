@@ -102,6 +102,21 @@ def test_a_killed_worker_reads_as_failed(job, program):
     assert "ledger keeps what it spent" in status.message
 
 
+@pytest.mark.parametrize("state", ["queued", "held"])
+def test_a_job_whose_maker_was_killed_before_it_began_reads_as_failed(tmp_path, state):
+    """Else it stands in line for ever, and the question that it answers with it; a held one waits."""
+    made = f"""
+from synth.jobs import Status, create
+job = create({{}}, folder={str(tmp_path / "job")!r})
+job.write(Status(state={state!r}))
+"""
+    subprocess.run([sys.executable, "-c", made], check=True)
+    status = Job(tmp_path / "job").status()
+    assert (status.state, "nothing was spent" in status.message) == (
+        ("failed", True) if state == "queued" else (state, False)
+    )
+
+
 def test_a_worker_that_never_reported_reads_as_failed_and_its_words_are_kept(job):
     job.start([], program=[sys.executable, "-c", "import sys; sys.exit('no such option')"])
     assert job.wait(20).state == "failed"
@@ -170,12 +185,12 @@ def test_a_reader_never_meets_half_a_status(job):
         from synth.jobs import Job, Status
         job = Job({str(job.path)!r})
         for number in range(3000):
-            job.write(Status(state="queued", message="x" * (number % 50) * 100))
+            job.write(Status(state="held", message="x" * (number % 50) * 100))
     """
     writer = subprocess.Popen([sys.executable, "-c", code])
     reads = 0
     while writer.poll() is None:
-        assert job.status().state == "queued"
+        assert job.status().state in ("queued", "held")
         reads += 1
     assert writer.returncode == 0
     assert reads > 100
