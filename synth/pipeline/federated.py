@@ -10,6 +10,7 @@ Proof note: synth/mechanisms/pulls.md.
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,19 @@ from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Ask, Run, Setting
 from synth.generators.gradients.taught import Pulled
+from synth.pipeline import same_rows
 from synth.pipeline.charged_run import ChargedRun, checked_and_charged
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.run import about_release, requested
+from synth.privacy.ledger.ledger import Spend
+from synth.privacy.ledger.policy import exact
 from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
 from synth.release.card.sites import of_sites
+from synth.schema import names
 from synth.schema.dataset import ONE
 from synth.schema.table import Schema
 
@@ -113,6 +118,7 @@ def federated(
                 request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY
             )
             runs[name] = stack.enter_context(checked)  # not charged yet
+        _check_together(runs)
         doors = [run.opened() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
         generator = next(iter(runs.values())).plan.questions
@@ -136,6 +142,26 @@ def federated(
         card=about,
         paths=paths,
     )
+
+
+def _check_together(runs: Mapping[str, ChargedRun]) -> None:
+    """What no site's own check finds. Errors: UsageError for the same rows at two sites; BudgetError where sites whose
+    spends are of one budget exceed it together.
+    """
+    spends: dict[tuple[str, str], Spend] = {}
+    for run in runs.values():
+        budget = run.plan.book.store.shown, names.canonical(run.plan.dataset)
+        before, own = spends.get(budget), run.spend
+        spends[budget] = own if before is None else replace(own, **_added(before, own))
+        run.plan.book.check(spends[budget])
+    key = next(iter(runs.values())).plan.book.row_key()
+    for (one, first), (other, second) in combinations(runs.items(), 2):
+        if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
+            raise UsageError(f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out")
+
+
+def _added(one: Spend, other: Spend) -> dict[str, float]:
+    return {n: float(exact([getattr(one, n), getattr(other, n)])) for n in ("epsilon", "delta")}
 
 
 def _site(name: str, run: ChargedRun) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Two sites, one generator: each pays for itself, answers add up with the noise that the method reckons with."""
 
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -72,6 +74,24 @@ def test_a_site_without_budget_ends_it_before_any_site_spends(tmp_path):
         synth.federated(both, schema=SCHEMA, epsilon=2.0, delta=1e-6, options=QUICK)
     for site in both.values():
         assert not [e for e in Ledger(site.ledger).entries() if e.kind == "spend"]
+
+
+@pytest.mark.parametrize(("cap", "spends"), [(3.9, 0), (4.0, 2)])
+def test_sites_of_one_budget_are_checked_together_before_any_site_spends(tmp_path, cap, spends):
+    ledger = tmp_path / "one.sqlite"
+    both = {n: replace(s, dataset="both", ledger=ledger) for n, s in sites(tmp_path).items()}
+    Ledger(ledger).set_policy("both", max_epsilon=cap)
+    with nullcontext() if spends else pytest.raises(BudgetError):
+        synth.federated(both, schema=SCHEMA, epsilon=2.0, delta=1e-6, options=QUICK)
+    assert len([e for e in Ledger(ledger).entries() if e.kind == "spend"]) == spends
+
+
+def test_the_same_rows_at_two_sites_are_refused_before_any_site_spends(tmp_path):
+    both = sites(tmp_path)
+    both["south"] = replace(both["south"], table=both["north"].table.sample(frac=0.95, random_state=1))
+    with pytest.raises(UsageError, match="hold the same rows"):
+        synth.federated(both, schema=SCHEMA, epsilon=2.0, delta=1e-6, options=QUICK)
+    assert not any(Ledger(site.ledger).entries() for site in both.values())
 
 
 def test_answers_add_up_with_the_noise_that_was_asked_for():
