@@ -24,7 +24,7 @@ from synth.generators.marginals.denoise import project
 from synth.generators.marginals.histogram import Histogram
 from synth.generators.marginals.mixture import Mixture, axis, rake
 from synth.generators.marginals.pair_queries import PURPOSE
-from synth.generators.opendp_mbi import external_fit
+from synth.generators.papers import opendp as external_fit
 from synth.generators.product_mixture.model import Product
 from synth.numeric.markov_field import MeasuredTable, total_of
 from synth.pipeline.draw_rows import Drawn, whole

@@ -20,7 +20,7 @@ import numpy as np
 from markdown_tables import means
 from runner import Row, grid, measured, start
 
-from synth.generators.embeddings.stepwise import Stepwise
+from synth.generators.papers.stepwise import Stepwise
 from synth.mechanisms.gradients import Descents
 from synth.pipeline.budget import setting
 from synth.privacy.accounting.composition import calibrate

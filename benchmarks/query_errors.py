@@ -18,9 +18,8 @@ from public_tables import prepared
 from runner import Row, grid, measured, start
 
 from synth.generators.base import Run
-from synth.generators.query_based import query_errors
-from synth.generators.query_based.online_weights import Online, OnlineWeights, boxes
-from synth.generators.query_based.small_db import SmallDb, cut
+from synth.generators.papers import queries as query_errors
+from synth.generators.papers.queries import Online, OnlineWeights, SmallDb, boxes, cut
 from synth.mechanisms import counts
 from synth.pipeline import budget
 from synth.pipeline.methods import granted

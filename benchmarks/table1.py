@@ -114,7 +114,7 @@ def tables(wanted: list[str]) -> dict:
 
 def published_epsilon(epsilon: float, schema: Path, sampled: dict[str, float]) -> float:
     """The epsilon to which the published bound's noise really amounts, by bisection; ``sampled``: rate and swap."""
-    from synth.generators.slices.encoding import scaled
+    from synth.generators.papers.slicing import scaled
     from synth.schema.table import load
 
     dim = scaled(load(schema)).dim  # coordinates of the published encoding: a category each, a number one

@@ -8,7 +8,7 @@ from app.session import labels
 from synth.languages import Texts, _
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "loss": ("moments", "characteristic", "kl", "reverse_kl", "js", "chi2", "hellinger"),
+    "loss": ("moments", "kl", "reverse_kl", "js", "chi2", "hellinger"),
     "encoding": ("auto", "merged", "binned", "scaled"),
     "directions": ("rotation", "gaussian", "fixed"),
     "form": ("anova", "path", "gaussian", "stepwise"),  # of dp_kernel; slicing's is a text
@@ -16,7 +16,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "accounting": ("exact", "theorem_1", "swd"),
     "gradients": ("none", "joint"),
     "variant": ("joint", "conditional", "parallel"),
-    "back_end": ("mixture", "network"),
 }
 SAYS = Texts(
     {
@@ -26,7 +25,6 @@ SAYS = Texts(
         "agreed": "Share of the teachers that must agree on a move before it is released.",
         "anchors": "Numbers in the functional release: a value for each point, and those of its gradient.",
         "asked": "Made-up rows that the teachers vote on in each round; every vote is paid for.",
-        "back_end": "What is fitted: a mixture of product distributions, or a neural network.",
         "batch": "Rows that the network makes in each step.",
         "bins": "Most parts into which a number's range is cut.",
         "blur": "How strongly counts are smoothed: more is steadier, and keeps less of relations.",

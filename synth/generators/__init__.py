@@ -33,30 +33,30 @@ GENERATORS = Methods(
     {
         "mixture": "marginals.mixture:Mixture",
         "independent": "marginals.independent:Independent",
-        "slicing": "slices.slicing:Slicing",
-        "slice_wasserstein": "slices.slice_wasserstein:SliceWasserstein",
-        "dp_kernel": "embeddings.dp_kernel:DPKernel",
-        "dp_merf": "embeddings.dp_merf:DPMerf",
-        "dp_hp": "embeddings.dp_hp:DPHP",
-        "pearl": "embeddings.pearl:Pearl",
-        "dp_ntk": "embeddings.dp_ntk:DPNTK",
-        "dp_ctgan": "gradients.dp_ctgan:DPCtgan",
-        "dp_autogan": "gradients.dp_autogan:DPAutoGan",
-        "pate_gan": "gradients.pate_gan:PateGan",
-        "dp_vae": "gradients.dp_vae:DPVae",
-        "dp_flow": "gradients.dp_flow:DPFlow",
-        "dp_diffusion": "gradients.dp_diffusion:DPDiffusion",
-        "dp_sinkhorn": "gradients.dp_sinkhorn:DPSinkhorn",
-        "private_set": "gradients.private_set:PrivateSet",
-        "gs_wgan": "gradients.gs_wgan:GSWgan",
-        "datalens": "gradients.datalens:DataLens",
-        "g_pate": "gradients.g_pate:GPate",
-        "private_evolution": "query_based.private_evolution:PrivateEvolution",
-        "aim": "opendp_mbi.aim:Aim",
-        "mst": "opendp_mbi.mst:Mst",
-        "mwem": "query_based.mwem:Mwem",
-        "small_db": "query_based.small_db:SmallDb",
-        "online_weights": "query_based.online_weights:OnlineWeights",
+        "slicing": "papers.slicing:Slicing",
+        "slice_wasserstein": "papers.slicing:SliceWasserstein",
+        "dp_kernel": "papers.dp_kernel:DPKernel",
+        "dp_merf": "papers.embeddings:DPMerf",
+        "dp_hp": "papers.embeddings:DPHP",
+        "pearl": "papers.embeddings:Pearl",
+        "dp_ntk": "papers.embeddings:DPNTK",
+        "dp_ctgan": "papers.dp_sgd:DPCtgan",
+        "dp_autogan": "papers.dp_sgd:DPAutoGan",
+        "pate_gan": "papers.teachers:PateGan",
+        "dp_vae": "papers.dp_sgd:DPVae",
+        "dp_flow": "papers.dp_sgd:DPFlow",
+        "dp_diffusion": "papers.dp_sgd:DPDiffusion",
+        "dp_sinkhorn": "papers.dp_sgd:DPSinkhorn",
+        "private_set": "papers.dp_sgd:PrivateSet",
+        "gs_wgan": "papers.teachers:GSWgan",
+        "datalens": "papers.teachers:DataLens",
+        "g_pate": "papers.teachers:GPate",
+        "private_evolution": "papers.private_evolution:PrivateEvolution",
+        "aim": "papers.opendp:Aim",
+        "mst": "papers.opendp:Mst",
+        "mwem": "papers.queries:Mwem",
+        "small_db": "papers.queries:SmallDb",
+        "online_weights": "papers.queries:OnlineWeights",
     }
 )
 TREES = Methods(
@@ -68,5 +68,5 @@ def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset |
     """The model whose ``state`` is given; ``tree``: of these related tables."""
     if tree is not None:
         return _at("nested_mixture.model:NestedMixture").from_state(tree, about, arrays)
-    home = "slices.network_model:NetworkModel" if "network" in about else "product_mixture.model:Product"
+    home = "papers.slice_training:NetworkModel" if "network" in about else "product_mixture.model:Product"
     return _at(home).from_state(about, arrays)

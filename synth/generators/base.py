@@ -150,6 +150,11 @@ class Setting:
         shifted = self.signed or sqrt(2) * self.sensitivity  # rows; the most, where nobody said
         return 2 * shifted * sqrt(pi / 8) * (1 + 2.0**-20)
 
+    @property
+    def moved(self) -> float:
+        """Rows by which one unit can move any one count, under any relation: K K / K, or 2 K K / 2 K."""
+        return self.sensitivity**2 / self.signed
+
     def share(self, sigma: float) -> float:
         """Share of mu**2 that one table of counts with this noise takes."""
         return (self.sensitivity / (sigma * self.mu)) ** 2

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from synth.errors import UsageError, likely
 from synth.generators.base import Enough, Fit, Run, Setting
 
+GONE = {"back_end": "mixture"}  # what requests and releases of earlier versions may still say, as it is now
 YES, NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 
 
@@ -163,6 +164,7 @@ def with_options(method: Method, given: Mapping[str, Any]) -> Method:
     Errors: UsageError naming the option, the rule and what may be set.
     """
     known = options_of(method)
+    given = {name: value for name, value in given.items() if name in known or GONE.get(name) != value}
     for name in given:
         if name not in known:
             listed = ", ".join(f"{n} [{v}]" for n, v in known.items()) or "none"

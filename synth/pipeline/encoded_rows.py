@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.slices import encoding as encodings
+from synth.generators.papers import slicing as encodings
 from synth.mechanisms import slices
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.relation import Adjacency, relation_named

@@ -20,7 +20,7 @@ import pandas as pd
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Ask, Run, Setting
-from synth.generators.gradients.taught import Pulled
+from synth.generators.papers.teachers import Pulled
 from synth.pipeline import same_rows
 from synth.pipeline.charged_run import ChargedRun, checked_and_charged
 from synth.pipeline.fit_and_draw import fit_and_sample, write

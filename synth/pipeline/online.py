@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.query_based.online_weights import Online, OnlineWeights
+from synth.generators.papers.queries import Online, OnlineWeights
 from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.condition import allowed_by
 from synth.pipeline.private_rows import Source

@@ -9,8 +9,7 @@ from app.run import options
 from app.session import words
 from app.session.state import view
 from synth.generators import GENERATORS
-from synth.generators.embeddings import dp_kernel, embedding
-from synth.generators.slices import slicing
+from synth.generators.papers import dp_kernel, slicing
 from synth.questions.slices import DIRECTIONS
 from tests.app.elements import said, sample
 
@@ -42,7 +41,6 @@ def test_every_method_is_told_in_plain_words():
         ("accounting", slicing.ACCOUNTINGS),
         ("variant", dp_kernel.VARIANTS),
         ("gradients", dp_kernel.GRADIENTS),
-        ("back_end", embedding.BACK_ENDS),
     ],
 )
 def test_a_menu_offers_what_the_methods_know(name, known):

@@ -8,8 +8,9 @@ import numpy as np
 import synth
 from synth.generators import GENERATORS
 from synth.generators.base import Run
-from synth.generators.gradients.trained import Descending, Trained
 from synth.generators.method import OneOf, options_of, with_options
+from synth.generators.papers.dp_sgd import Descending
+from synth.generators.papers.training import Trained
 from synth.pipeline import budget
 from synth.pipeline.rehearsal import rehearse
 from synth.privacy.accounting.composition import calibrate

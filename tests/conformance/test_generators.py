@@ -112,7 +112,7 @@ def test_every_schema_column_in_order_and_every_value_inside(name, relation):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.xdist_group("opendp_mbi")
+@pytest.mark.xdist_group("opendp")
 @pytest.mark.long
 def test_the_methods_of_others_run_and_spend_what_was_asked(name):
     few = {"target": "ill", "columns": {n: SMALL["columns"][n] for n in ("sex", "region", "ill")}}  # soon compiled

@@ -9,7 +9,7 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Run, Setting
-from synth.generators.opendp_mbi.workload import weighted
+from synth.generators.papers.opendp import weighted
 from synth.generators.workload import PAIR
 from synth.mechanisms import counts, search
 from synth.pipeline.methods import granted

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 
 import synth
 from synth.errors import InputError
-from synth.generators.slices import training
+from synth.generators.papers import slice_training as training
 from synth.mechanisms import slices
 from synth.numeric import disk_array
 from synth.privacy.noise import SeededNoise

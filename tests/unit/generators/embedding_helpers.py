@@ -5,11 +5,8 @@ from itertools import product
 import numpy as np
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.embeddings.dp_hp import DPHP
-from synth.generators.embeddings.dp_kernel import DPKernel
-from synth.generators.embeddings.dp_merf import DPMerf
-from synth.generators.embeddings.dp_ntk import DPNTK
-from synth.generators.embeddings.pearl import Pearl
+from synth.generators.papers.dp_kernel import DPKernel
+from synth.generators.papers.embeddings import DPHP, DPNTK, DPMerf, Pearl
 from synth.mechanisms import counts, embeddings, functional
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.curator import Curator, Grant
@@ -132,6 +129,5 @@ SMALL = {
     "parallel": DPKernel(variant="parallel"),
     "path": DPKernel(form="path", anchors=200, steps=60),
     "gaussian": DPKernel(form="gaussian", variant="conditional", widths=3, anchors=120, steps=40),
-    "network": DPKernel(back_end="network", steps=80),
 }
 ROWS = chain()

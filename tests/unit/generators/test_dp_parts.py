@@ -6,14 +6,10 @@ import torch
 
 from synth.errors import UsageError
 from synth.generators.base import Run
-from synth.generators.embeddings import embedding, gaussian
-from synth.generators.embeddings.dp_hp import DPHP, hermite
-from synth.generators.embeddings.dp_kernel import DPKernel
-from synth.generators.embeddings.dp_merf import DPMerf
-from synth.generators.embeddings.dp_ntk import DPNTK
-from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.embeddings.pearl import MAX_WEIGHT, Game, Pearl
-from synth.generators.marginals.histogram import estimate
+from synth.generators.papers import kernels
+from synth.generators.papers.columns import OneWays
+from synth.generators.papers.dp_kernel import DPKernel
+from synth.generators.papers.embeddings import DPHP, DPNTK, MAX_WEIGHT, DPMerf, FourierDistance, Game, Pearl, hermite
 from synth.privacy.relation import Relation
 from synth.questions import Embedding, EmbeddingRelease, FunctionalRelease
 from synth.schema.table import parse
@@ -86,7 +82,7 @@ def test_signed_features_are_noised_for_a_replaced_row_of_opposite_sign():
 def test_the_adversary_moves_weight_to_what_is_missed_and_keeps_its_bound():
     values = np.zeros((1, 2, 40))
     values[0, 0, :5] = 9.0  # five frequencies that no model can meet
-    distance = FourierLoss([0], [np.full((2, 40), 0.5)], None, values, 1.0, device="cpu")
+    distance = FourierDistance([0], [np.full((2, 40), 0.5)], None, values, 1.0, device="cpu")
     game = Game(distance, speed=0.1)
     share, parts = torch.ones((1, 1)), [torch.full((1, 1, 2), 0.5)]
     for _ in range(50):
@@ -134,13 +130,14 @@ def test_a_classs_own_distance_sees_its_points_alone_and_the_classes_add_up():
     """Points of two classes are orthogonal: the whole distance of a model is the sum of its classes' distances."""
     releases, setting, _ = measured(DPKernel(form="gaussian", variant="parallel", anchors=40), ROWS)
     paths = [r for r in releases if isinstance(r, FunctionalRelease)]
-    made = embedding.regrouped(*estimate(embedding.split(releases)[0], setting), setting, paths[0].question.kernel.bins)
+    kernel = paths[0].question.kernel
+    made = OneWays.of(releases, setting).asked(kernel.bins)
     rng, label = np.random.default_rng(0), made.at("d")
     share = torch.tensor(made.mass[label][None], dtype=torch.float32)  # one component for each class
     parts = [torch.tensor(rng.dirichlet(np.ones(len(m)), 2)[None], dtype=torch.float32) for m in made.mass]
     parts[label] = torch.eye(2)[None]
-    whole = float(gaussian.GaussianLoss(made, paths, device="cpu")(share, parts))
-    alone = [gaussian.GaussianLoss(made, paths, device="cpu", within=c) for c in (0, 1)]
+    whole = float(kernels.GaussianDistance(made, paths, kernel, device="cpu")(share, parts))
+    alone = [kernels.GaussianDistance(made, paths, kernel, device="cpu", within=c) for c in (0, 1)]
     each = [float(a(torch.ones((1, 1)), [p[:, c : c + 1] for p in parts])) for c, a in enumerate(alone)]
     assert sum(each) == pytest.approx(whole, rel=1e-3)
     assert sum(a.goal for a in alone) == sum(len(r.question.points) for r in paths)
@@ -170,7 +167,7 @@ def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(mo
             DPKernel(form="gaussian", **options).measure(Run(lambda _: pytest.fail("asked"), setting, print))
 
     refused(gradients="joint", anchors=40)
-    monkeypatch.setattr(gaussian, "MOST_COORDINATES", 50)
+    monkeypatch.setattr(kernels, "MOST_COORDINATES", 50)
     refused()
 
 
@@ -180,7 +177,6 @@ def test_what_a_gaussian_form_cannot_tell_is_refused_before_anything_is_asked(mo
         DPKernel(form="tensor"),
         DPKernel(variant="both"),
         DPKernel(variant="parallel", form="path"),
-        DPKernel(variant="parallel", back_end="network"),
         DPKernel(form="path", anchors=10**6),
         DPKernel(gradients="joint"),
         DPKernel(form="path", gradients="joint"),

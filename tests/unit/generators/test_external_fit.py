@@ -8,8 +8,7 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.opendp_mbi.aim import Aim
-from synth.generators.opendp_mbi.mst import Mst
+from synth.generators.papers.opendp import Aim, Mst
 from synth.questions import Counts, ExternalRelease
 from synth.release import store
 from tests.unit.generators.helpers import OpenSession

@@ -7,9 +7,8 @@ import synth
 from synth.errors import UsageError
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
-from synth.generators.gradients.dp_diffusion import drawn
-from synth.generators.gradients.private_set import apart
 from synth.generators.method import with_options
+from synth.generators.papers.dp_sgd import apart, group_drawn
 from synth.numeric import networks
 from synth.numeric.no_weights import zeroed
 from synth.numeric.row_models import Denoiser, Flow, Transport
@@ -204,6 +203,6 @@ def test_gradients_that_point_alike_are_not_apart():
 
 def test_drawn_groups_follow_their_chances():
     chances = np.tile([0.2, 0.0, 0.8], (20_000, 1))
-    result = np.bincount(drawn(chances, np.random.default_rng(0)), minlength=3) / 20_000
+    result = np.bincount(group_drawn(chances, np.random.default_rng(0)), minlength=3) / 20_000
     assert result[1] == 0
     assert abs(result[0] - 0.2) < 5 * 0.4 / np.sqrt(20_000)

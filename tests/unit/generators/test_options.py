@@ -42,6 +42,13 @@ def test_a_wrong_option_is_refused_by_name(name, value):
         with_options(Some(), {name: value})
 
 
+def test_an_option_of_an_earlier_version_is_passed_over_where_it_says_what_is_so_now():
+    """Stored requests and releases bear it; what is no longer there is refused."""
+    assert with_options(GENERATORS["dp_merf"], {"back_end": "mixture", "order": 2}).order == 2
+    with pytest.raises(synth.UsageError, match=r"`options\.back_end="):
+        with_options(GENERATORS["dp_merf"], {"back_end": "network"})
+
+
 def test_a_text_without_a_value_is_refused():
     with pytest.raises(synth.UsageError, match="NAME=VALUE"):
         parse_options(["loss"])

@@ -9,16 +9,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from synth.errors import UsageError
 from synth.generators.base import Fit
-from synth.generators.embeddings.tensor import TensorLoss
 from synth.generators.marginals import fit_mixture as mixture_fit
 from synth.generators.marginals.problem import TableMatrix
 from synth.generators.marginals.surface import Surface
 from synth.generators.micro_batches import Pieces, enough, summed
-from synth.generators.slices import training
-from synth.generators.slices.divergence import divergence, wasserstein
+from synth.generators.papers import slice_training as training
+from synth.generators.papers.embeddings import TensorDistance
+from synth.generators.papers.slice_training import divergence, wasserstein
 from synth.privacy.noise import SeededNoise
 from tests.unit.generators.embedding_helpers import ROWS, SMALL, fitted, measured
-from tests.unit.generators.helpers import quiet
 from tests.unit.generators.simulated_slices import simulated
 
 
@@ -26,7 +25,7 @@ from tests.unit.generators.simulated_slices import simulated
 def bounded(monkeypatch):
     """This processor counts as a device whose memory can run out."""
     monkeypatch.setattr("synth.generators.micro_batches.BOUNDLESS", set())
-    monkeypatch.setattr("synth.generators.embeddings.fit.BOUNDLESS", set())
+    monkeypatch.setattr("synth.generators.papers.descent.BOUNDLESS", set())
 
 
 class Small(TorchDispatchMode):
@@ -113,7 +112,7 @@ def fitted_mixture(most):
     """Weights and probabilities of a short fit whose mixtures are joined half-way; the device."""
     options = mixture_fit.Options(components=16, ensembles=8, steps=20, stop=0.0)
     with Small(most) as device:
-        result = mixture_fit.fit(tables(), options, Fit(np.random.default_rng(0)))
+        result = mixture_fit.fit(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
     return result, device
 
 
@@ -207,43 +206,29 @@ def test_wassersteins_distance_in_pieces_is_the_whole_one():
     torch.testing.assert_close(torch.autograd.grad(reported, fake)[0], torch.autograd.grad(want, fake)[0])
 
 
-def trained(most, *, kind, batch):
-    release, masses, _ = simulated(records=kind is not None, rows=2000, groups=200)
-    loss = None if kind is None else lambda x, y: divergence(x, y, kind=kind, ridge=0.5)
+def trained(most, *, batch):
+    release, masses, _ = simulated(records=True, rows=2000, groups=200)
+    by = training.Training(
+        distance=lambda x, y: divergence(x, y, kind="kl", ridge=0.5),
+        k=1,
+        batch=batch,
+        steps=5,
+        num_slices=24,
+        rate=1e-3,
+    )
     with Small(most) as device:
-        made = training.network(
-            release,
-            masses,
-            total=2000,
-            loss=loss,
-            k=1,
-            batch=batch,
-            steps=5,
-            num_slices=24,
-            rate=1e-3,
-            form=training.Form(),
-            rng=np.random.default_rng(0),
-            device="cpu",
-            progress=quiet,
-        )
+        made = training.network(release, masses, 2000, by, Fit(np.random.default_rng(0)))
         probs = training.shares(made, rng=np.random.default_rng(1))
     return np.concatenate(probs, axis=1), device
 
 
-@pytest.mark.parametrize(
-    ("kind", "batch", "largest", "limit"),
-    [("kl", 160, 24 * 160**2, 520_000), (None, 300, 512 * 300, 110_000)],
-    ids=["divergence", "characteristic"],
-)
-def test_a_network_trained_on_slices_in_pieces_is_the_whole_ones(monkeypatch, kind, batch, largest, limit):
+def test_a_network_trained_on_slices_in_pieces_is_the_whole_ones(monkeypatch):
     """The limit holds the network and its final evaluation, and half of a step's distances."""
-    for name in ("FREQUENCIES", "AT_ONCE"):
-        monkeypatch.setattr(training, name, 512)
-    whole, roomy = trained(10**9, kind=kind, batch=batch)
-    assert roomy.largest >= largest
+    whole, roomy = trained(10**9, batch=160)
+    assert roomy.largest >= 24 * 160**2
     monkeypatch.setattr(training, "MANY", 400)
-    whole = trained(10**9, kind=kind, batch=batch)[0]
-    pieces, device = trained(limit, kind=kind, batch=batch)
+    whole = trained(10**9, batch=160)[0]
+    pieces, device = trained(520_000, batch=160)
     assert device.refused == 1  # in five steps
     np.testing.assert_allclose(whole, pieces, atol=1e-4)
 
@@ -251,7 +236,7 @@ def test_a_network_trained_on_slices_in_pieces_is_the_whole_ones(monkeypatch, ki
 def test_a_network_whose_single_slice_does_not_fit_is_told():
     """The limit holds the network's layers, 256 wide, at 300 points, and no slice's kernel."""
     with pytest.raises(UsageError, match=r"training on slices.*`device=cpu`"):
-        trained(80_000, kind="kl", batch=300)
+        trained(80_000, batch=300)
 
 
 MEASURED: dict = {}
@@ -282,11 +267,10 @@ def test_a_fit_to_a_mean_embedding_in_pieces_of_its_components_is_the_whole_one(
     same(whole, pieces)
 
 
-@pytest.mark.parametrize("name", ["hp", "network"])
-def test_tensor_features_in_pieces_of_a_mixtures_or_networks_components_are_the_whole_ones(monkeypatch, name):
+def test_tensor_features_in_pieces_of_a_mixtures_components_are_the_whole_ones(monkeypatch):
     """Their features are small beside the model here, so that the fault is one of the features' own."""
-    whole = embedded(10**9, name)[0]
-    refused, means = [], TensorLoss.means
+    whole = embedded(10**9, "hp")[0]
+    refused, means = [], TensorDistance.means
 
     def full(self, share, parts):
         if share.shape[1] > 30:
@@ -294,9 +278,9 @@ def test_tensor_features_in_pieces_of_a_mixtures_or_networks_components_are_the_
             raise torch.OutOfMemoryError("CUDA out of memory")
         return means(self, share, parts)
 
-    monkeypatch.setattr(TensorLoss, "means", full)
-    pieces = embedded(10**9, name)[0]
-    assert refused == {"hp": [64, 32], "network": [200, 100, 50]}[name]
+    monkeypatch.setattr(TensorDistance, "means", full)
+    pieces = embedded(10**9, "hp")[0]
+    assert refused == [64, 32]
     same(whole, pieces)
 
 

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.embeddings.fit import slopes
-from synth.generators.embeddings.loss import FourierLoss
-from synth.generators.embeddings.pearl import Game
 from synth.generators.micro_batches import Pieces
+from synth.generators.papers.descent import slopes
+from synth.generators.papers.embeddings import FourierDistance, Game
 
 
 def test_an_adversary_moves_once_a_step_though_memory_runs_out():
     """PEARL's weights change with each look at the misfit: a refused way back does not make it look again."""
     rng = np.random.default_rng(0)
-    distance = FourierLoss([0], [rng.normal(size=(4, 50))], None, rng.normal(size=(1, 2, 50)), 0.1, device="cpu")
+    distance = FourierDistance([0], [rng.normal(size=(4, 50))], None, rng.normal(size=(1, 2, 50)), 0.1, device="cpu")
     game, looks, pieces = Game(distance, speed=0.1), [], Pieces()
     misfit, grad, calls = game.misfit, torch.autograd.grad, []
 

@@ -8,9 +8,7 @@ import pytest
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run
 from synth.generators.marginals.histogram import estimate
-from synth.generators.slices.encoding import _simplex, binned, merged, scaled
-from synth.generators.slices.slice_wasserstein import SliceWasserstein
-from synth.generators.slices.slicing import Slicing, _alone
+from synth.generators.papers.slicing import SliceWasserstein, Slicing, _alone, _simplex, binned, merged, scaled
 from synth.privacy.relation import Relation
 from synth.questions import SlicesRelease
 from tests.unit.generators.slicing_runs import ROWS, SCHEMA, measured, positions
@@ -112,12 +110,12 @@ def test_at_no_budget_to_speak_of_columns_stay_independent():
 
 
 def test_a_stored_release_is_fitted_again_with_other_options():
-    """Moments' release by a network, and a network's by characteristic functions: fit reads the release alone."""
+    """Moments' release by a network, and a network's by another divergence: fit reads the release alone."""
     releases, setting, _ = measured(Slicing())
     for other in (Slicing(loss="chi2", steps=2, batch=16), SliceWasserstein(steps=2, batch=16)):
         assert len(drawn(other, releases, setting, rows=50)["t"]) == 50
     releases, setting, _ = measured(KINDS["paper"])
-    assert len(drawn(Slicing(loss="characteristic", steps=2), releases, setting, rows=50)["t"]) == 50
+    assert len(drawn(Slicing(loss="js", steps=2), releases, setting, rows=50)["t"]) == 50
     with pytest.raises(UsageError, match="full rotation"):
         drawn(Slicing(), releases, setting)
 
@@ -164,8 +162,8 @@ def test_epochs_are_passes_over_the_rows_that_were_sampled():
     generator = Slicing(loss="kl", directions="gaussian", num_slices=20, rate=0.25, epochs=3, batch=100, steps=7)
     releases, setting, _ = measured(generator, rows=2000)
     generator.fit(releases, setting, Fit(np.random.default_rng(0), progress=counted.append))
-    assert generator._steps(releases[0]) == 15
-    assert replace(generator, epochs=0)._steps(releases[0]) == 7
+    assert generator._training(releases[0]).steps == 15
+    assert replace(generator, epochs=0)._training(releases[0]).steps == 7
 
 
 def test_signed_coordinates_only_where_they_cost_nothing():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.generators.slices import oneway
+from synth.generators.papers import slice_moments as oneway
 from synth.questions import Bins, Block, Encoding, Slices, SlicesRelease
 
 WIDE = 200

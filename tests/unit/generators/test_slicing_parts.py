@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators import mlp
-from synth.generators.slices import moments as slicing_moments
-from synth.generators.slices import training
-from synth.generators.slices.divergence import DIVERGENCES, divergence, ratio, wasserstein
+from synth.generators.papers import mlp
+from synth.generators.papers import slice_moments as slicing_moments
+from synth.generators.papers import slice_training as training
+from synth.generators.papers.slice_training import DIVERGENCES, divergence, ratio, wasserstein
 from tests.unit.generators.simulated_slices import simulated
 
 

@@ -9,11 +9,12 @@ import torch
 
 import synth
 from synth.errors import UsageError
-from synth.generators import GENERATORS, load_model, mlp
+from synth.generators import GENERATORS, load_model
 from synth.generators.base import Fit
-from synth.generators.slices import training
-from synth.generators.slices.divergence import divergence
-from synth.generators.slices.slicing import Slicing
+from synth.generators.papers import mlp
+from synth.generators.papers import slice_training as training
+from synth.generators.papers.slice_training import divergence
+from synth.generators.papers.slicing import Slicing
 from tests.conftest import SMALL, small_frame
 from tests.unit.generators.slicing_runs import measured
 
@@ -93,7 +94,7 @@ def test_definition_5_groups_of_k_directions_stay_as_they_are():
     release = releases[0]
     masses = [np.full(b.bins.size, 1 / b.bins.size) for b in release.question.encoding.blocks]
     made = mlp.network([len(m) for m in masses], rng=np.random.default_rng(0))
-    goal = training.target(release, total=2000, rng=np.random.default_rng(1), device="cpu")
+    goal = training.target(release, total=2000, how=Fit(np.random.default_rng(1)))
     values = {tuple(np.float32(v)) for row in release.values for v in row[:20].reshape(5, 4)}
     real = training.sliced(made, goal, batch=30, k=4, num_slices=0, shuffled=False)[0].numpy()
     assert real.shape == (5, 30, 4)
@@ -162,7 +163,7 @@ def test_a_run_draws_its_part_of_more_rows_than_a_rehearsal_makes_up():
     [
         {"form": "published"},
         {"form": "published", "loss": "kl"},
-        {"form": "published", "loss": "characteristic", "directions": "gaussian"},
+        {"form": "published", "loss": "moments", "directions": "gaussian"},
         {"form": "published", "loss": "kl", "directions": "gaussian", "oneway_share": 0.3},
         {"accounting": "theorem_1", "loss": "kl"},
         {"loss": "kl", "directions": "fixed", "rate": 0.5},

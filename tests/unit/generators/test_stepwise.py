@@ -8,8 +8,8 @@ import torch
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run
-from synth.generators.embeddings import stepwise
-from synth.generators.embeddings.dp_kernel import DPKernel
+from synth.generators.papers import stepwise
+from synth.generators.papers.dp_kernel import DPKernel
 from synth.mechanisms import counts
 from synth.mechanisms.gradients import Descents
 from synth.numeric import networks
@@ -73,7 +73,7 @@ def test_the_steps_of_another_training_are_refused():
         model_of(METHOD, [*releases[:-1], other], setting)
 
 
-@pytest.mark.parametrize("options", [{"back_end": "network"}, {"gradients": "joint"}, {"points": 0}, {"rate": 0.0}])
+@pytest.mark.parametrize("options", [{"gradients": "joint"}, {"points": 0}, {"rate": 0.0}])
 def test_what_does_not_go_together_is_refused(options):
     with pytest.raises(UsageError, match="option"):
         replace(METHOD, **options).check_options()

@@ -6,10 +6,8 @@ import pytest
 import synth
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.query_based import query_errors
-from synth.generators.query_based.mwem import Mwem
-from synth.generators.query_based.online_weights import Online, OnlineWeights, Weights, boxes
-from synth.generators.query_based.small_db import SmallDb
+from synth.generators.papers import queries as query_errors
+from synth.generators.papers.queries import BoxWeights, Mwem, Online, OnlineWeights, SmallDb, boxes
 from synth.mechanisms import counts, selection
 from synth.pipeline import budget
 from synth.pipeline.methods import granted
@@ -138,7 +136,7 @@ def test_online_weights_take_a_range_of_any_length():
 
 def test_weights_meet_the_counts_that_they_follow():
     bins = OnlineWeights().cut(TOY)
-    weights = Weights(bins, 1000.0)
+    weights = BoxWeights(bins, 1000.0)
     first, second = next(iter(boxes(bins))), list(boxes(bins))[-1]
     weights.follow(first, 900.0)
     weights.follow(second, 10.0)
@@ -156,7 +154,7 @@ def test_small_db_has_the_accuracy_that_it_promises():
     generator = SmallDb(accuracy=0.35)
     asked = generator.questions(TWO, rows=rows, epsilon=epsilon)
     assert (asked.queries, asked.cells) == (4, 4)
-    assert query_errors.records(asked, 0.35) == 12
+    assert query_errors.records_for(asked, 0.35) == 12
     promised = query_errors.small_database(asked, 0.35)
     held = {"a": np.arange(rows) % 3 // 2, "b": np.arange(rows) % 5 // 3}
     truth = np.bincount(2 * held["a"] + held["b"], minlength=4) / rows

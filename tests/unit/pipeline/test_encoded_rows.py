@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.errors import UsageError
-from synth.generators.slices.encoding import scaled
+from synth.generators.papers.slicing import scaled
 from synth.mechanisms import slices
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Slices

@@ -1,1 +1,0 @@
-"""Methods that read noisy mean embeddings of the rows."""

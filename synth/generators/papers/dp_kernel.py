@@ -1,0 +1,343 @@
+"""`dp_kernel`: a kernel's mean embedding, noised once, in four forms; a model fitted in the kernel's distance.
+
+Weighted tables under the ANOVA kernel; one sample path of a Gaussian process around the rows' kernel sum, told at
+chosen points, under a product kernel or a Gaussian one; and, in ``stepwise.py``, the text's own training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from synth.errors import UsageError
+from synth.generators.base import Fit, Run, Setting
+from synth.generators.marginals import fit_mixture as fitting
+from synth.generators.marginals import layout, pair_queries
+from synth.generators.marginals.combine import sharpen
+from synth.generators.marginals.denoise import project
+from synth.generators.marginals.histogram import Histogram
+from synth.generators.marginals.mixture import axis, rake
+from synth.generators.method import RATE, SHARE, option
+from synth.generators.papers.columns import Columns, OneWays
+from synth.generators.papers.descent import Distance, State, WithOneWays, fitted
+from synth.generators.papers.embeddings import (
+    PURPOSE,
+    TABLE_NOISE,
+    OneEmbedding,
+    TensorDistance,
+    features_of,
+    public_rng,
+    some,
+    terms,
+)
+from synth.generators.papers.kernels import (
+    check_coordinates,
+    first_points,
+    fresh_points,
+    gaussian_kernel,
+    path_distance,
+    path_of_classes,
+    product_kernel,
+)
+from synth.generators.papers.stepwise import Stepwise
+from synth.generators.product_mixture.column import within_groups
+from synth.generators.product_mixture.model import Product
+from synth.questions import (
+    Block,
+    Counts,
+    CountsRelease,
+    DescentRelease,
+    EmbeddingRelease,
+    FunctionalQuery,
+    FunctionalRelease,
+    GaussianKernel,
+    Marginal,
+    ProductKernel,
+    Release,
+    Tensors,
+    Term,
+)
+
+MOST_ANCHORS = 8000  # one path tells so many values
+FORMS = ("anova", "path", "gaussian", "stepwise")
+VARIANTS = ("joint", "conditional", "parallel")
+GRADIENTS = ("none", "joint")
+PATH_NOISE = 25.0  # a bin of the path's kernel holds this many deviations of its noise
+NAME = "kernel sum"
+NUGGET = 1e-3
+ROUNDS = 4  # of asking: first public points, then points drawn from the model of the moment
+ROUND_STEPS = 100
+LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a path compares
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPKernel(OneEmbedding):
+    """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in four forms that keep what they promise.
+
+    ``form``: ``anova``, finite features of a sum of delta kernels over pairs; ``path``, one sample path of the
+    functional mechanism under a product kernel, told at ``anchors`` points; ``gaussian``, such a path under the
+    published kernel on rows of norm at most one. ``variant``: ``joint``, the label a column like others;
+    ``conditional``, kernel times 1[same label]; ``parallel`` (not of path), a model for each class.
+    ``compared``: how many columns, about, the path's kernel compares at a time. ``lengthscale``: the Gaussian's, in
+    median distances of rows; ``widths``: how many Gaussians it is the mean of; ``gradients``: ``joint``, told with the
+    values; ``anchors`` then counts numbers. ``oneway_share``: part of mu**2 for one-way counts. ``form`` ``stepwise``:
+    the text's training, ``steps`` of it over samples of ``rate`` of the rows, gradients released at ``points``
+    generated rows, RMSprop's ``learning_rate``.
+    **Guarantee**: asks within ``setting.mu``; ``fit`` sees releases only.
+    """
+
+    name = "dp_kernel"
+    summary = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
+    kind = Tensors
+    reads = (CountsRelease, EmbeddingRelease, FunctionalRelease, DescentRelease)
+    form: str = option("anova", *FORMS)
+    variant: str = option("joint", *VARIANTS)
+    oneway_share: float = option(0.33, *SHARE)
+    compared: float = option(2.5, 0.01, 100_000)
+    lengthscale: float = option(0.5, 0.05, 100)
+    widths: int = option(1, 1, 8)
+    gradients: str = option("none", *GRADIENTS)
+    anchors: int = option(4000, 1, MOST_ANCHORS)
+    rate: float = option(0.05, 1e-6, 1)
+    points: int = option(60, 1, 4096)
+    learning_rate: float = option(1e-3, *RATE)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all questions are Gaussian, so that the run has a mu."""
+        return self.form != "stepwise"
+
+    def check_together(self) -> None:
+        """Errors: UsageError for options that do not fit each other."""
+        if self.variant == "parallel" and self.form == "path":
+            raise UsageError("option variant=parallel: goes with form=gaussian or form=anova")
+        if self.gradients == "joint" and self.form != "gaussian":
+            raise UsageError("option gradients=joint: works only with form=gaussian, whose kernel has gradients")
+
+    def measure(self, run: Run) -> list[Release]:
+        """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
+        if self.form == "anova":
+            return super().measure(run)
+        self.check_options()
+        if self.form == "stepwise":
+            return self._stepwise.measure(run)
+        if self.form == "gaussian":
+            check_coordinates(run.setting, anchors=self.anchors, gradients=self.gradients == "joint")
+        counts, left = self.first(run)
+        releases: list[Release] = [*counts]
+        if left > 0:
+            sigma = run.setting.sigma(left)
+            columns = OneWays.of(counts, run.setting).merged(least=PATH_NOISE * sigma)
+            releases += self._path(run, columns, sigma) if columns.names else []
+        run.progress(1.0)
+        return releases
+
+    @property
+    def _stepwise(self) -> Stepwise:
+        names = ("steps", "rate", "points", "variant", "lengthscale", "widths", "learning_rate", "oneway_share")
+        return Stepwise(**{n: getattr(self, n) for n in names})
+
+    def feature_map(self, one_ways: OneWays, left: float) -> Tensors | None:
+        """Features of the sum of delta kernels over pairs."""
+        return (joint if self.variant == "joint" else conditional)(one_ways, left)
+
+    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+        """Squares over the noise's variance, term by term."""
+        return TensorDistance(columns, release, device=device)
+
+    def _path(self, run: Run, columns: Columns, sigma: float) -> list[FunctionalRelease]:
+        """Asks for ``anchors`` numbers of the path in rounds; after the first each round's points come from a model.
+
+        A number is a value, or a coordinate of the gradient at the point, too.
+
+        **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
+        randomness of this phase comes from a public seed.
+        """
+        kernel, gradients, how = self._kernel(columns), self.gradients == "joint", Fit(public_rng())
+        options = replace(self.fitting, steps=ROUND_STEPS)
+        model, state = columns.independent(), None
+        releases: list[FunctionalRelease] = []
+        each, seen = 1 + kernel.smooth * gradients, None
+        for step in range(min(ROUNDS, max(self.anchors // each, 1))):
+            count = max(self.anchors // ROUNDS // each, 1)
+            if seen is None:
+                points = first_points(kernel, model, count, how.rng)
+            else:
+                points = fresh_points(kernel, model, seen, count, how.rng)
+            if not len(points):
+                break
+            seen = points if seen is None else np.vstack([seen, points])
+            releases.append(
+                run.ask(
+                    FunctionalQuery(
+                        name=NAME,
+                        purpose=PURPOSE,
+                        kernel=kernel,
+                        sigma=sigma,
+                        nugget=NUGGET,
+                        points=points,
+                        gradients=gradients,
+                    )
+                )
+            )
+            run.progress((step + 0.5) / ROUNDS)
+            if step < ROUNDS - 1:
+                state = state or State(columns, options, how)
+                distance = WithOneWays(path_distance(columns, releases, device="cpu"), columns, device="cpu")
+                state.descend(distance, steps=ROUND_STEPS, progress=how.progress)
+                model = columns.model(*state.arrays())
+        return releases
+
+    def _kernel(self, columns: Columns) -> ProductKernel | GaussianKernel:
+        """That of the form; a label that is the only column with relations is a coordinate like others."""
+        if self.form == "gaussian":
+            labelled = self.variant != "joint" and bool(columns.others)
+            return gaussian_kernel(columns, lengthscale=self.lengthscale, widths=self.widths, labelled=labelled)
+        rho = max(1 - self.compared / len(columns.names), LABEL_RHO)
+        return product_kernel(columns, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
+
+    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
+        """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
+        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
+        if trained is not None:
+            return self._stepwise.fit(trained, releases, setting, how)
+        one_ways = OneWays.of(releases, setting)
+        asked = [r for r in releases if isinstance(r, EmbeddingRelease)]
+        paths = [r for r in releases if isinstance(r, FunctionalRelease)]
+        if paths:
+            kernel = paths[0].question.kernel
+            columns = one_ways.asked(kernel.bins)
+            if self.variant == "parallel" and isinstance(kernel, GaussianKernel) and kernel.label is not None:
+                return path_of_classes(columns, paths, kernel.label.column, self.fitting, how)
+            return fitted(columns, path_distance(columns, paths, device=how.device), self.fitting, how)
+        if not asked:
+            return one_ways.independent()
+        features, target = features_of(asked[0], Tensors), setting.schema.target
+        conditional = {t.blocks[-1].bins.column for t in features.terms} == {target}  # the label stands last
+        if self.variant == "parallel" and conditional and target is not None:
+            return tables_of_classes(one_ways, tables(asked[0]), target, how)
+        return fit_tables(one_ways, [tables(asked[0])], how)
+
+
+# The ANOVA kernel: a sum of delta kernels over pairs of columns, whose mean embedding is weighted tables
+
+
+LABEL_ALONE = 0.15  # part of a conditional embedding for tables of one column and the label
+MOST_PAIRS = 300  # pairs that a conditional embedding holds; wide tables make do with a random choice
+
+
+def joint(one_ways: OneWays, share: float) -> Tensors | None:
+    """All pairs of columns, the label's among them: k(x, w) = sum_q a_q^2 1[x and w agree on the bins of pair q].
+
+    Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
+    least for the budget: tables, each with its noise, as one embedding with one noise.
+    """
+    plan = pair_queries.PairPlan(second=0.0)
+    asked = pair_queries.question(one_ways.histograms, one_ways.total, one_ways.setting, share=share, plan=plan)
+    if asked is None:
+        return None
+    precision = np.array([1 / m.sigma for m in asked.marginals])
+    weight = precision / np.linalg.norm(precision) * (1 - 1e-12)
+    known = {id(b): Block.one_hot(b, weight=1.0) for m in asked.marginals for b in m.bins}
+    blocks = [tuple(known[id(b)] for b in m.bins) for m in asked.marginals]
+    return Tensors(terms=tuple(Term(blocks=b, weight=float(w)) for b, w in zip(blocks, weight, strict=True)))
+
+
+def conditional(one_ways: OneWays, share: float) -> Tensors | None:
+    """k(x, w) 1[same label]: pairs and single columns, each with the label as one more factor.
+
+    Bins by the noise that tables of two columns and the label will have.
+    """
+    setting = one_ways.setting
+    first = [n for n, h in one_ways.histograms.items() if len(h.mass) > 1 and n != setting.schema.target]
+    count = max(min(len(first) * (len(first) - 1) / 2, MOST_PAIRS), 1.0)
+    columns = one_ways.balanced(noise=setting.sigma(share) * np.sqrt(count / (1 - LABEL_ALONE)), least=TABLE_NOISE)
+    if columns.label is None or not columns.others:
+        return joint(one_ways, share)
+    singles = [(n, columns.label) for n in columns.others]
+    doubles = [(*p, columns.label) for p in some(list(combinations(columns.others, 2)), MOST_PAIRS)]
+    part, made = (LABEL_ALONE if doubles else 1.0), []
+    for several, share in ((singles, part), (doubles, 1 - part)):
+        blocks = {n: Block.one_hot(columns.bins(n), weight=1.0) for n in columns.names}
+        made += terms(blocks, several, share, 1e-12)
+    return Tensors(terms=tuple(made))
+
+
+def tables(release: EmbeddingRelease) -> CountsRelease:
+    """The released embedding read as tables of counts: each term's features over its weight, so its noise."""
+    features, sigma = features_of(release, Tensors), release.question.sigma
+    marginals, values = [], []
+    for term, part in zip(features.terms, features.parts, strict=True):
+        bins = tuple(b.bins for b in term.blocks)
+        marginals.append(Marginal(bins=bins, sigma=sigma / term.weight))
+        values.append((release.values[part] / term.weight).reshape([b.size for b in bins]))
+    question = Counts(purpose=pair_queries.PURPOSE, marginals=tuple(marginals))
+    return CountsRelease(question=question, values=tuple(values))
+
+
+def fit_tables(one_ways: OneWays, asked: Sequence[CountsRelease], how: Fit) -> Product:
+    """The mixture nearest in the whitened distance of mean embeddings: squared errors of all cells by precision."""
+    total = one_ways.total
+    histograms = sharpen(one_ways.histograms, asked, total)
+    groups = layout.refine(histograms, asked)
+    problem, spans = layout.problem(histograms, groups, asked, total)
+    weights, probs = fitting.fit(problem, fitting.Options(), rng=how.rng, device=how.device, progress=how.progress)
+    axes = [
+        axis(h, groups[n], rake(weights, probs[:, spans[n]], problem.mass[spans[n]])) for n, h in histograms.items()
+    ]
+    return Product(total=total, weights=weights, axes=tuple(axes))
+
+
+def tables_of_classes(one_ways: OneWays, asked: CountsRelease, label: str, how: Fit) -> Product:
+    """A mixture for each class, fitted to its own part of the embedding alone; classes weighted by paid counts."""
+    histograms, total = one_ways.histograms, one_ways.total
+    groups = layout.refine(histograms, [asked])
+    classes = int(groups[label].max()) + 1
+    shares = np.bincount(groups[label], weights=histograms[label].mass) / total
+    options = fitting.Options(ensembles=max(fitting.Options().ensembles // classes, 2))
+    weights, probs = [], []
+    for c in range(classes):
+        mine = _within(histograms, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
+        part = float(next(iter(mine.values())).mass.sum())
+        if within := _slice(asked, c):
+            problem, spans = layout.problem(mine, groups, within, part)
+            w, every = fitting.fit(problem, options, rng=how.rng, device=how.device, progress=lambda _: None)
+            table = {n: every[:, s] for n, s in spans.items()}
+        else:
+            w, table = np.ones(1), {n: np.bincount(groups[n], weights=h.mass)[None] / part for n, h in mine.items()}
+        weights.append(shares[c] * w)
+        probs.append(table | {label: np.broadcast_to(np.eye(classes)[c], (len(w), classes))})
+        how.progress((c + 1) / classes)
+    share = np.concatenate(weights) / sum(map(np.sum, weights))
+    mass = {n: np.bincount(groups[n], weights=h.mass) / total for n, h in histograms.items()}
+    joined = {n: rake(share, np.concatenate([p[n] for p in probs]), mass[n]) for n in histograms}
+    return Product(total=total, weights=share, axes=tuple(axis(h, groups[n], joined[n]) for n, h in histograms.items()))
+
+
+def _within(
+    histograms: Mapping[str, Histogram],
+    groups: Mapping[str, np.ndarray],
+    asked: CountsRelease,
+    label: str,
+    c: int,
+    part: float,
+) -> dict[str, Histogram]:
+    """One-ways inside a class of ``part`` rows: bins by its tables with the label, leaves in their overall shares."""
+    out = {n: replace(h, mass=h.mass * (part / h.mass.sum())) for n, h in histograms.items() if n != label}
+    for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
+        if len(marginal.bins) == 2:
+            name = marginal.columns[0]
+            mass = project(values[:, c], total=part)
+            share = within_groups(np.maximum(histograms[name].mass, 1e-9), groups[name])[1]
+            out[name] = replace(out[name], mass=mass[groups[name]] * share, sigma=marginal.sigma)
+    return out
+
+
+def _slice(asked: CountsRelease, c: int) -> list[CountsRelease]:
+    """The tables of two columns within one class."""
+    whole = [(m, v) for m, v in zip(asked.question.marginals, asked.values, strict=True) if len(m.bins) == 3]
+    question = Counts(purpose=pair_queries.PURPOSE, marginals=tuple(replace(m, bins=m.bins[:-1]) for m, _ in whole))
+    return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in whole))] if whole else []

@@ -1,1 +1,0 @@
-"""Methods that answer a class of linear queries: multiplicative weights and the small database."""

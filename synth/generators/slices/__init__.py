@@ -1,1 +1,0 @@
-"""Methods that read noisy random projections of the rows."""
