@@ -38,12 +38,18 @@ def questions(name: str, column: Column, setting: Setting, *, share: float) -> l
 
 
 def spread(
-    starts: np.ndarray, mass: np.ndarray, cells: int, margins: Sequence[tuple[Marginal, np.ndarray]]
+    starts: np.ndarray,
+    mass: np.ndarray,
+    cells: int,
+    margins: Sequence[tuple[Marginal, np.ndarray]],
+    *,
+    doubt: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Leaves cut at days: their starts (M,), the leaf that each is part of (M,), and their masses (M,).
 
     Weekdays and months are scaled to the margins in turn. Leaves give way: the finest hold a day or two, and their
-    noise would put rows on days that have none.
+    noise would put rows on days that have none. ``doubt``: noise deviations off what leaves expect, from which on a
+    cell is heard at all: the rarest kinds of round numbers are the largest ones, to which noise would add.
     **Source**: iterative proportional fitting, Deming and Stephan 1940.
     """
     cut = np.union1d(starts, margins[0][0].bins[0].starts)
@@ -52,7 +58,7 @@ def spread(
     goals = []
     for marginal, counts in margins:
         kind = marginal.bins[0].groups[np.searchsorted(marginal.bins[0].starts, cut, side="right") - 1]
-        goals.append((kind, _goal(_sums(parts, kind, marginal.cells), counts.astype(float), marginal.sigma)))
+        goals.append((kind, _goal(_sums(parts, kind, marginal.cells), counts.astype(float), marginal.sigma, doubt)))
     for _ in range(ROUNDS):
         for kind, goal in goals:
             factor = goal / np.maximum(_sums(parts, kind, len(goal)), 1e-9)
@@ -60,13 +66,14 @@ def spread(
     return cut, leaf, parts
 
 
-def _goal(expected: np.ndarray, counts: np.ndarray, sigma: float) -> np.ndarray:
+def _goal(expected: np.ndarray, counts: np.ndarray, sigma: float, doubt: float) -> np.ndarray:
     """Counts drawn towards what the leaves expect, as far as their distance may be noise.
 
     **Source**: positive-part estimator of James and Stein 1961.
     """
     away = counts - expected
     weight = max(0.0, 1 - STRICT * len(away) * sigma**2 / max(float(away @ away), 1e-9))
+    weight *= np.maximum(0.0, 1 - (doubt * sigma) ** 2 / np.maximum(away**2, 1e-9))
     goal = np.maximum(expected + weight * away, 0.0)
     return goal * (expected.sum() / max(goal.sum(), 1e-9)) if goal.sum() > 0 else expected
 

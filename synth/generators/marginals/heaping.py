@@ -13,6 +13,7 @@ from synth.schema.table import Column
 SHARE = 0.1  # of the column's one-way share
 ZONES = 4  # parts of a range, of about equal mass, in which round numbers are counted apart
 STEPS = (1.0, 0.5, 0.1, 0.05, 0.01)  # of a zone's greatest power of ten: numbers are as round as the first that fits
+DOUBT = 2.0  # noise deviations from which on a kind of round numbers is heard
 FEWEST = 1000  # numbers that a range must have
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.marginals.denoise import project, shrink
+from synth.generators.marginals.density import Counted, Density, fit
 from synth.generators.marginals.prior_variance import Known, variances
 from synth.questions import Counts, CountsRelease, Marginal, PublicCounts
 from synth.schema.table import Column
@@ -18,6 +19,7 @@ CALENDAR = "one-way, calendar"
 STANDS_OUT = 4.0  # deviations above the median part
 HEAPING = "one-way, round numbers"
 LEAVES = "prior, single columns"  # of a public table's counts
+ROUNDS = 3  # in which rows that are too many or too few are shared among leaves that are not empty
 SPREAD = 1.0  # rows of a public column that are spread evenly over its cells
 
 
@@ -26,7 +28,8 @@ class Histogram:
     """Estimated counts of one column: leaf i holds positions from ``starts[i]`` on and ``mass[i]`` >= 0 rows.
 
     ``sigma``: deviation of a leaf's mass, about. ``counts`` (L,): as counted, where every position was counted by
-    itself. ``calendar``: of dates, counts by weekday and by month.
+    itself. ``counted``: of a number what was counted of every leaf. ``density``: how its rows lie inside leaves.
+    ``calendar``: of dates, counts by weekday and by month.
     ``heaping``: of wide ranges of whole numbers, by how round they are.
     """
 
@@ -36,6 +39,8 @@ class Histogram:
     mass: np.ndarray
     sigma: float
     counts: np.ndarray | None = None
+    counted: Counted | None = None
+    density: Density | None = None
     calendar: tuple[tuple[Marginal, np.ndarray], ...] = ()
     heaping: tuple[tuple[Marginal, np.ndarray], ...] = ()
 
@@ -52,6 +57,13 @@ def cut_purpose(level: int) -> str:
 
 def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
     """Row count, at least 1, and every column's histogram, from the one-way releases alone."""
+    total, alone = leaves(releases, setting)
+    result = {n: smoothed(h, setting.schema.columns[n], total) for n, h in alone.items()}
+    return total, with_columns(result, [r for r in releases if isinstance(r, PublicCounts)], total)
+
+
+def leaves(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
+    """As ``estimate``, each leaf by itself."""
     total = _total([r for r in releases if r.question.purpose in (PURPOSE, AGAIN)], setting)
     result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
@@ -74,7 +86,38 @@ def estimate(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float
                 result[name] = replace(result[name], calendar=(*result[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPING:
                 result[name] = replace(result[name], heaping=((marginal, counts),))
-    return total, with_columns(result, [r for r in releases if isinstance(r, PublicCounts)], total)
+    return total, result
+
+
+def smoothed(histogram: Histogram, column: Column, total: float) -> Histogram:
+    """Of a number, leaves of few rows as the curve through all of them has them, and that curve."""
+    if not column.is_numeric or histogram.counted is None:
+        return histogram
+    values = histogram.starts < column.size
+    counted = histogram.counted
+    first = int(counted.block[values].max()) + 1
+    made = fit(
+        histogram.starts[values],
+        column.size,
+        Counted(
+            rows=counted.rows[values],
+            noise=counted.noise[values],
+            block=counted.block[values],
+            whole=counted.whole[:first],
+        ),
+        histogram.mass[values],
+    )
+    if made is None:
+        return histogram
+    density, rows, variance = made
+    mass = np.append(rows, counted.rows[~values])
+    spare = np.append(variance, counted.noise[~values] ** 2)
+    for _ in range(ROUNDS):
+        mass = np.maximum(mass, 0.0)
+        own = np.where(mass > 0, spare, 0.0)
+        mass += (total - mass.sum()) * own / max(own.sum(), 1e-9)
+    mass = np.maximum(mass, 0.0)
+    return replace(histogram, mass=mass * (total / max(mass.sum(), 1e-9)), counts=None, density=density)
 
 
 def _level(question: Counts) -> int:
@@ -103,8 +146,15 @@ def _first(marginal: Marginal, counts: np.ndarray, total: float, column: Column)
     # Only categories: a prior that knows no order would blur a distribution over numbers.
     numeric = column.is_numeric
     mass = project(counts, total=total) if numeric else shrink(counts, total=total, sigma=marginal.sigma)
+    noise = np.full(len(counts), marginal.sigma)
     return Histogram(
-        column=bins.column, cells=bins.cells, starts=bins.starts, mass=mass, sigma=marginal.sigma, counts=counts
+        column=bins.column,
+        cells=bins.cells,
+        starts=bins.starts,
+        mass=mass,
+        sigma=marginal.sigma,
+        counts=counts,
+        counted=Counted(rows=counts, noise=noise, block=np.arange(len(counts)), whole=noise),
     )
 
 
@@ -118,7 +168,8 @@ def _average(histogram: Histogram, marginal: Marginal, counts: np.ndarray, total
     """The leaves' masses averaged, by precision, with a second count of them."""
     weight = histogram.sigma**2 / (histogram.sigma**2 + marginal.sigma**2)
     mass = project(histogram.mass + weight * (counts - histogram.mass), total=total)
-    return replace(histogram, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5)
+    counted = None if histogram.counted is None else histogram.counted.averaged(counts, marginal.sigma)
+    return replace(histogram, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5, counted=counted)
 
 
 def _refine(histogram: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:
@@ -129,19 +180,32 @@ def _refine(histogram: Histogram, marginal: Marginal, values: np.ndarray, *, lev
     whole = np.searchsorted(histogram.starts, starts, side="right") - 1
     edges = np.flatnonzero(np.append(True, whole[1:] != whole[:-1]))
     retained = np.setdiff1d(np.arange(len(histogram.starts)), whole)
-    pieces = [(histogram.starts[retained], histogram.mass[retained])]
+    was = histogram.counted
+    assert was is not None
+    whole_noise = was.whole.copy()
+    pieces = [(histogram.starts[retained], histogram.mass[retained], was.rows[retained], was.noise[retained])]
     height = marginal.sigma * (0.5 + np.sqrt(2 * np.log(len(starts) + 8.0)))
     for i, j in zip(edges, np.append(edges[1:], len(whole)), strict=True):
         leaf = whole[i]
         if level == 2:
-            pieces.append((starts[i:j], _parts(counts[i:j], histogram.mass[leaf], histogram.sigma, marginal.sigma)))
+            mass = _parts(counts[i:j], histogram.mass[leaf], histogram.sigma, marginal.sigma)
+            parts, before = (j - i) * marginal.sigma**2, was.noise[leaf] ** 2
+            rows = counts[i:j] + parts / (before + parts) * (was.rows[leaf] - counts[i:j].sum()) / (j - i)
+            whole_noise[was.block[leaf]] = (parts * before / (parts + before)) ** 0.5
+            pieces.append((starts[i:j], mass, rows, np.full(j - i, marginal.sigma)))
         else:
             end = int(histogram.starts[leaf] + histogram.widths[leaf])
-            pieces.append(_spikes(starts[i:j], counts[i:j], end, histogram.mass[leaf], height))
-    leaves, mass = (np.concatenate(x) for x in zip(*pieces, strict=True))
+            places, mass = _spikes(starts[i:j], counts[i:j], end, histogram.mass[leaf], height)
+            part = np.maximum(mass, 0.0) / max(float(np.maximum(mass, 0.0).sum()), 1e-9)
+            spikes = np.isin(places, starts[i:j][counts[i:j] > height])
+            noise = np.where(spikes, marginal.sigma, was.noise[leaf] * part**0.5)
+            pieces.append((places, mass, part * was.rows[leaf], noise))
+    leaves, mass, rows, noise = (np.concatenate(x) for x in zip(*pieces, strict=True))
     order = np.argsort(leaves)
     mass = mass[order] * (histogram.mass.sum() / max(mass.sum(), 1e-9))
-    return replace(histogram, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma)
+    block = was.block[np.searchsorted(histogram.starts, leaves[order], side="right") - 1]
+    counted = Counted(rows=rows[order], noise=noise[order], block=block, whole=whole_noise)
+    return replace(histogram, starts=leaves[order], mass=mass, counts=None, sigma=marginal.sigma, counted=counted)
 
 
 def _parts(counts: np.ndarray, whole: float, before: float, sigma: float) -> np.ndarray:

@@ -12,6 +12,7 @@ from synth.generators.marginals import (
     areas,
     calendar,
     dependence,
+    heaping,
     higher_order,
     layout,
     named_queries,
@@ -318,8 +319,14 @@ def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
         histogram.starts,
         np.where(empty, histogram.widths * 1e-12, histogram.mass),
     )  # widths where nothing is known
+    if histogram.density is not None:
+        cut = histogram.density.cut(starts)
+        leaf = np.searchsorted(starts, cut, side="right") - 1
+        rows = histogram.density.rows(np.append(cut, histogram.cells).astype(float))
+        mass = rows * (mass / np.bincount(leaf, weights=rows))[leaf]
+        starts, groups = cut, groups[leaf]
     if histogram.heaping:  # within groups, which are better known than how round their numbers are
-        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.heaping)
+        starts, leaf, mass = calendar.spread(starts, mass, histogram.cells, histogram.heaping, doubt=heaping.DOUBT)
         groups = groups[leaf]
     if histogram.calendar:
         before = np.bincount(groups, weights=mass)

@@ -8,7 +8,7 @@ import numpy as np
 
 from synth.generators.base import Ask, Setting
 from synth.generators.marginals import areas, calendar, heaping
-from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPING, PURPOSE, Histogram, cut_purpose, estimate
+from synth.generators.marginals.histogram import AGAIN, CALENDAR, HEAPING, PURPOSE, Histogram, cut_purpose, leaves
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
 from synth.schema.table import Column
 
@@ -49,7 +49,7 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
     trees = {n: c for n, c in columns.items() if is_tree(c)}
     level = 2
     while trees:
-        estimates = estimate(releases, setting)[1]
+        estimates = leaves(releases, setting)[1]
         asked = {n: _cut(estimates[n], c, setting, shares[n], level) for n, c in trees.items()}
         trees = {n: c for n, c in trees.items() if asked[n] is not None}
         if trees:
@@ -60,7 +60,7 @@ def measure(ask: Ask, setting: Setting, *, share: float, whole: bool = False) ->
         asked_days = [m for n in dates for m in calendar.questions(n, columns[n], setting, share=parts[n])]
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
     if rounds:
-        estimates = estimate(releases, setting)[1]
+        estimates = leaves(releases, setting)[1]
         released = [heaping.question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
         if retained := tuple(m for m in released if m is not None):
             releases.append(ask(Counts(purpose=HEAPING, marginals=retained)))
@@ -100,7 +100,7 @@ def again(
     ask: Ask, setting: Setting, releases: list[CountsRelease], left: float | Mapping[str, float]
 ) -> list[CountsRelease]:
     """What is left of the budget, of all columns or of each, spent on a second count of every column's leaves."""
-    results = [h for h in estimate(releases, setting)[1].values() if len(h.mass) > 1]
+    results = [h for h in leaves(releases, setting)[1].values() if len(h.mass) > 1]
     weight = np.array([len(h.mass) for h in results]) ** (2 / 3)
     own = dict(zip((h.column for h in results), weight / weight.sum(), strict=True))
     parts = left if isinstance(left, Mapping) else {n: left * part for n, part in own.items()}
