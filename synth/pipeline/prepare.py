@@ -85,8 +85,10 @@ def prepare(
     for name, table in plan.rows.items():
         with allowed_empty(plan.schema, name):
             table.check_form()
-    if known and audience.spends(plan.dataset):
-        priors.check_apart(known, plan.rows, plan.schema, plan.book.row_key())
+    if audience.spends(plan.dataset):
+        priors.check_apart(known, plan.rows, plan.schema, plan.book, audience)
+        for name, public in plan.public.items():
+            same_rows.check_public([public], plan.book, what=f"public table {name}", audience=audience)
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):

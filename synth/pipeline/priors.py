@@ -17,6 +17,7 @@ from synth.pipeline import same_rows
 from synth.pipeline.prior_answers import PriorAnswers
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise
 from synth.questions import CountsRelease, Linked, Marginal
 from synth.questions.linked import place, placed
@@ -337,11 +338,19 @@ def _public(path: Path, schema: Schema | Dataset) -> tuple[dict[str, Place], dic
     return there, held
 
 
-def check_apart(priors: Sequence[Prior], rows: Mapping[str, PrivateRows], schema: Schema | Dataset, key: bytes) -> None:
-    """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them.
+def check_apart(
+    priors: Sequence[Prior],
+    rows: Mapping[str, PrivateRows],
+    schema: Schema | Dataset,
+    book: Ledger,
+    audience: Audience = EVERYBODY,
+) -> None:
+    """For callers who may spend on the rows, and so look at them. Errors: UsageError for a prior that holds them, or
+    those of any table that the ledger charged, as far as the ``audience`` may know.
 
     Related tables are known again by one table of ``REPORTED`` columns or more, or by all of them with their keys.
     """
+    key = book.row_key()
     for prior in (p for p in priors if p.release is None):
         own: dict[str, list[str]] = {f: [] for f in prior.places}
         for table, names in prior.columns.items():
@@ -353,6 +362,12 @@ def check_apart(priors: Sequence[Prior], rows: Mapping[str, PrivateRows], schema
             and all(_alike(rows[f], prior.places[f], [*own[f], *schema.texts(f)], key) for f in prior.places)
         ):
             raise UsageError(SHARED.format(prior.name))
+        forms = [
+            PrivateRows(place=prior.places[f], columns=named)
+            for f in alone
+            for named in (own[f], [*own[f], *schema.texts(f)])
+        ]
+        same_rows.check_public(forms, book, what=f"prior {prior.name}", audience=audience)
 
 
 def _alike(rows: PrivateRows, place: Place, columns: Sequence[str], key: bytes) -> bool:

@@ -20,12 +20,19 @@ from synth.privacy.ledger.row_marks import EVERYBODY, NOBODY, Audience
 from synth.schema.table import Schema
 from synth.sources import named_databases
 from synth.sources.engines.warehouse import WarehousePlace
+from synth.sources.formats.text_table import Table
 from synth.sources.rows.sketch import NOTHING, RETAINED, RowSketch, Sketch
 from synth.sources.table_source import MOST_COMPARED, ParquetPlace
 
 SAME = (
     "these rows, or nearly all of them, were charged to {} before, and one person has one budget: charge it with "
     "`dataset={}`, or say with `separate=` that no person is in both"
+)
+
+
+CHARGED = (
+    "{}: its rows, or nearly all of them, were charged to this ledger as private ones; what is made of them is not "
+    "public. Take another table, or a release of that one"
 )
 
 
@@ -88,6 +95,22 @@ def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience)
         return []
     result = mark(rows, book.row_key())
     return [] if result is None else book.twins(result, dataset=dataset, audience=audience, alike=are_alike)
+
+
+def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: str, audience: Audience) -> None:
+    """Errors: UsageError for a ``what`` that is called public and holds rows that this ledger charged, as far as the
+    ``audience`` may know."""
+    key = book.row_key()
+    for form in forms:
+        result = mark(form, key) if isinstance(form, PrivateRows) else _mark_of(form, key)
+        if result is not None and book.twins(result, dataset=None, audience=audience, alike=are_alike):
+            raise UsageError(CHARGED.format(what))
+
+
+def _mark_of(table: Table, key: bytes) -> bytes | None:
+    sketch = Sketch(key, table.names, most=MOST_COMPARED)
+    sketch.add(table)
+    return sketch.mark()
 
 
 def mark(rows: PrivateRows, key: bytes) -> bytes | None:

@@ -241,9 +241,14 @@ class Ledger:
             return sorted(str(line["dataset"]) for line in result)
 
     def twins(
-        self, digest: bytes, *, dataset: str, alike: row_marks.Alike, audience: row_marks.Audience = row_marks.EVERYBODY
+        self,
+        digest: bytes,
+        *,
+        dataset: str | None,
+        alike: row_marks.Alike,
+        audience: row_marks.Audience = row_marks.EVERYBODY,
     ) -> list[str]:
-        """Datasets to which rows like ``digest``'s were charged, unless that was settled before.
+        """Datasets other than ``dataset`` to which rows like ``digest``'s were charged, unless it was settled before.
 
         The answer tells exactly whether rows are there: it is about those that the ``audience`` may know.
         """
@@ -330,8 +335,9 @@ class Ledger:
             return str(last["hash"]) if last else entries.START
 
 
-def _twins(db: Connection, key: bytes, digest: bytes, *, dataset: str, **asked: Any) -> list[str]:
-    known, form = {account.name: account.spellings for account in accounts.every(db)}, names.canonical(dataset)
+def _twins(db: Connection, key: bytes, digest: bytes, *, dataset: str | None, **asked: Any) -> list[str]:
+    known = {account.name: account.spellings for account in accounts.every(db)}
+    form = "" if dataset is None else names.canonical(dataset)  # no account has that name
     others = [known[one] for one in sorted(known) if one != form]
     return row_marks.twins(db, key, digest, own=known.get(form, ()), others=others, **asked)
 

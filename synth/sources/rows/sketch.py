@@ -6,6 +6,7 @@ A mark is private: whoever holds one and its key can test guesses about rows. Th
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import comb
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 from synth.sources.formats.text_table import Digest, _mixed
 
 RETAINED = 128  # hashes of rows
-ALIKE = 0.4  # share of rows from which tables of the same columns count as copies: see ``Mark.like``
+CHANCE, SHARED = 1e-6, 0.23  # of a false alarm, and the most that chance makes two tables share: ``RowSketch.like``
 COLUMNS = 3  # a smaller table of fewer columns is not told from chance
 NOTHING = np.iinfo(np.uint64).max
 
@@ -23,8 +24,8 @@ NOTHING = np.iinfo(np.uint64).max
 class RowSketch:
     """``digest`` (32 bytes) of the whole; ``rows``; the ``least`` hashes of rows that stand once; of each column one.
 
-    ``least`` is (KEPT,) uint64, all ``NOTHING`` where fewer rows stand once; ``columns`` (d,) uint64, 0 for a column
-    of one value alone, whose name does not count.
+    ``least`` is (RETAINED,) uint64, filled up with ``NOTHING`` where fewer rows stand once; ``columns`` (d,)
+    uint64, 0 for a column of one value alone, whose name does not count.
     """
 
     digest: bytes
@@ -50,23 +51,29 @@ class RowSketch:
 
         Rows that stand once in each of two tables drawn independently from one population agree in at most a share
         of 0.23 of both (a value drawn at a rate r stands once with probability r exp(-r), at most 0.37, and
-        0.37 / (2 - 0.37) = 0.23); the estimate from ``KEPT`` hashes errs by 0.04. A copy of which a share c of rows
-        was changed has (1 - c) / (1 + c).
+        0.37 / (2 - 0.37) = 0.23), each by itself: so many that chance makes as many once in a million tell a copy,
+        0.41 of the ``RETAINED`` hashes, all but one of 12 in a small table. A copy of which a share c of rows was
+        changed has (1 - c) / (1 + c).
         """
-        return self.digest == other.digest or self._shared(other) >= ALIKE or self._fewer_columns(other)
+        return self.digest == other.digest or self._shares(other) or self._fewer_columns(other)
 
-    def _shared(self, other: "RowSketch") -> float:
-        """The share of rows that stand once in both, estimated from the least hashes of their union."""
-        if NOTHING in (self.least[0], other.least[0]):
-            return 0.0
+    def _shares(self, other: "RowSketch") -> bool:
+        """Whether more rows stand once in both, among the least hashes of their union, than chance explains."""
         union = np.union1d(self.least, other.least)[:RETAINED]
-        return float(np.mean(np.isin(union, self.least) & np.isin(union, other.least)))
+        union = union[union != NOTHING]
+        both = int((np.isin(union, self.least) & np.isin(union, other.least)).sum())
+        return _beyond(both, len(union)) <= CHANCE
 
     def _fewer_columns(self, other: "RowSketch") -> bool:
         """Whether as many rows hold, column by column, the same values, whatever the columns are called."""
         ours, theirs = (set(m.columns[m.columns != 0].tolist()) for m in (self, other))
         few = min(len(ours), len(theirs))
         return self.rows == other.rows and few >= COLUMNS and len(ours & theirs) == few
+
+
+def _beyond(successes: int, trials: int) -> float:
+    """The chance of as many successes or more, each of probability ``SHARED``."""
+    return sum(comb(trials, k) * SHARED**k * (1 - SHARED) ** (trials - k) for k in range(successes, trials + 1))
 
 
 class Sketch(Digest):
@@ -100,6 +107,6 @@ class Sketch(Digest):
         """The packed mark of all rows so far, whatever their number."""
         values_, times = np.unique(np.concatenate([*self._hashes, np.zeros(0, np.uint64)]), return_counts=True)
         once = values_[times == 1][:RETAINED]
-        least = once if len(once) == RETAINED else np.full(RETAINED, NOTHING, np.uint64)
+        least = np.concatenate([once, np.full(RETAINED - len(once), NOTHING, np.uint64)])
         sums = np.array([self._sums[n] if n in self._varied else 0 for n in self._names], np.uint64)
         return RowSketch(super().value(), self._rows, least, sums).packed()

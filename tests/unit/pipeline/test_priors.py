@@ -165,3 +165,23 @@ def test_facts_that_are_learnt_in_the_run_meet_a_prior_afterwards(older):
         people(3000, 0), **{**FACTS, "schema": facts, "epsilon": 5.0}, learn_share=0.2, prior=older, prior_reason=WHY
     )
     assert result.card["priors"][0]["columns"] == ["age", "sex"]
+
+
+@pytest.mark.parametrize("rows", [500, 30])
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_no_table_that_the_ledger_ever_charged_is_a_public_prior(tmp_path, rows, left_out):
+    """Last year's, whatever its dataset, and this year's without a row, also of small tables."""
+    for year, seed in (("last", 3), ("this", 0)):
+        people(rows, seed).to_csv(tmp_path / f"{year}.csv", index=False)
+    facts = {n: f for n, f in FACTS.items() if n != "dataset"}
+    synth.run(tmp_path / "last.csv", **facts, dataset="last")
+    before = len(spends())
+    for year, seed in (("last", 3), ("this", 0)):
+        private = tmp_path / f"as_public_{year}.csv"
+        people(rows, seed).iloc[left_out:].to_csv(private, index=False)
+        with pytest.raises(UsageError, match=r"holds the private|were charged to this ledger"):
+            synth.run(tmp_path / "this.csv", **facts, dataset="this", prior=private, prior_reason=WHY)
+    assert len(spends()) == before
+    other = tmp_path / "other.csv"
+    people(rows, 11).to_csv(other, index=False)
+    synth.run(tmp_path / "this.csv", **facts, dataset="this", prior=other, prior_reason=WHY)
