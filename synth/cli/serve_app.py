@@ -1,11 +1,11 @@
 """Starts the application: Streamlit on this machine, on the loopback address unless people sign in."""
 
 import os
-import secrets as random
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_urlsafe
 from string import ascii_letters, digits
 from typing import NoReturn
 
@@ -75,7 +75,7 @@ def shown(address: str, port: int) -> str:
     """
     if os.environ.get("SYNTH_ROLES"):
         return f"http://{address}:{port}"
-    token = os.environ.get("SYNTH_TOKEN") or random.token_urlsafe(32)
+    token = os.environ.get("SYNTH_TOKEN") or token_urlsafe(32)
     if set(token) - TOKEN_LETTERS or len(token) < LEAST_TOKEN:
         raise UsageError(f"SYNTH_TOKEN: at least {LEAST_TOKEN} letters and digits, - and _; or leave it out")
     os.environ["SYNTH_TOKEN"] = token

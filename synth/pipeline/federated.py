@@ -152,16 +152,16 @@ def _check_together(runs: Mapping[str, ChargedRun]) -> None:
     for run in runs.values():
         budget = run.plan.book.store.shown, names.canonical(run.plan.dataset)
         before, own = spends.get(budget), run.spend
-        spends[budget] = own if before is None else replace(own, **_added(before, own))
+        epsilon, delta = (
+            exact([own.epsilon, before.epsilon if before else 0]),
+            exact([own.delta, before.delta if before else 0]),
+        )
+        spends[budget] = replace(own, epsilon=float(epsilon), delta=float(delta))
         run.plan.book.check(spends[budget])
     key = next(iter(runs.values())).plan.book.row_key()
     for (one, first), (other, second) in combinations(runs.items(), 2):
         if same_rows.alike(first.plan.rows[ONE], second.plan.rows[ONE], key):
             raise UsageError(f"sites {one!r} and {other!r} hold the same rows, or nearly all of them; leave one out")
-
-
-def _added(one: Spend, other: Spend) -> dict[str, float]:
-    return {n: float(exact([getattr(one, n), getattr(other, n)])) for n in ("epsilon", "delta")}
 
 
 def _site(name: str, run: ChargedRun) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def audience_of(person: str | None) -> Audience:
 
     He may open the tables of his own runs, and those that the installation offers him. Without a person nothing is
     compared, rather than told to somebody who may not know it. Errors: InputError for a faulty file of roles.
+
+    Privacy: public only.
     """
     place = roles.place()
     if place is None:
