@@ -104,12 +104,21 @@ def exact(figures: Sequence[float]) -> float:
     return float(sum((Decimal(repr(float(f))) for f in figures), Decimal(0)))
 
 
+def is_number(value: object) -> bool:
+    """Whether a figure of privacy is one: no text, and no truth, which Python counts as 1.
+
+    >>> is_number(1), is_number(True), is_number("1")
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def check(epsilon: float, delta: float, *, pure: bool = False) -> None:
     """Refuses an epsilon or delta that is no privacy guarantee; ``pure``: delta may be 0. Errors: UsageError.
 
     Privacy: public only.
     """
-    if not (isinstance(epsilon, int | float) and 0 < epsilon <= MOST_EPSILON):
+    if not (is_number(epsilon) and 0 < epsilon <= MOST_EPSILON):
         raise UsageError(
             f"epsilon {_short(epsilon)} is not a finite number above 0 and at most {MOST_EPSILON:g}; 0.1 to 10 is usual"
         )
@@ -117,9 +126,9 @@ def check(epsilon: float, delta: float, *, pure: bool = False) -> None:
         raise UsageError(
             f"epsilon {epsilon} is below {LEAST_EPSILON:g}, the least that is computed exactly; 0.1 to 10 is usual"
         )
-    if pure and isinstance(delta, int | float) and delta == 0:
+    if pure and is_number(delta) and delta == 0:
         return
-    if not (isinstance(delta, int | float) and 0 < delta < 1):
+    if not (is_number(delta) and 0 < delta < 1):
         raise UsageError(f"delta {_short(delta)} must lie between 0 and 1; 1e-5 or less is usual")
     if delta < LEAST_DELTA:
         raise UsageError(f"delta {delta} is below {LEAST_DELTA:g}, the least that is computed exactly; 1e-9 is small")

@@ -4,10 +4,11 @@ import getpass
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 from typing import Any
 
 from synth.errors import InputError, UsageError
+from synth.privacy.accounting.guarantee import is_number
 from synth.privacy.ledger import accounts, config, entries
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.checkpoint import EXACT
@@ -33,8 +34,10 @@ def figure(value: float, what: str, *, below: float | None = None) -> float:
     """A finite number from 0, as a plain float without a negative zero. Errors: UsageError."""
     below = LARGEST if below is None else below
     try:
-        number = float(value) + 0.0
-    except (OverflowError, ValueError, TypeError):  # an integer of hundreds of digits; no number at all
+        number = float(value) + 0.0 if is_number(value) else nan
+    except OverflowError:  # an integer of hundreds of digits
+        number = nan
+    if isnan(number):
         raise UsageError(f"{what}: must be a finite number from 0 and below {below:g}") from None
     if not isfinite(number) or number < 0 or number >= below:
         raise UsageError(f"{what} {number:g}: must be a finite number from 0 and below {below:g}")

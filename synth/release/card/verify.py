@@ -7,7 +7,7 @@ count (sensitivity / sigma)^2, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, expm1, inf, isfinite, log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ special = Lazy("scipy.special")
 
 TOLERANCE = 1e-6  # relative; inversions of the profile differ by less
 LEARNING = "schema learning"
+MOST_LOSS = 200.0  # of all mechanisms together, where losses are listed in steps of a ten-thousandth
+LISTED = ("subsampled_gaussian", "sampled, replaced")  # kinds of mechanisms composed by lists of losses
 PURE = ("exponential", "pure", "laplace")  # kinds of mechanisms that need no delta
 
 
@@ -217,12 +219,29 @@ def derive(mechanisms: Sequence[Mapping[str, Any]], delta: float) -> float:
     if all(m.get("kind", "gaussian") == "gaussian" and m.get("scale") is None for m in mechanisms):
         mu = sqrt(sum(m["count"] * (m["sensitivity"] / m["sigma"]) ** 2 for m in mechanisms))
         return _gaussian(mu, delta * (1 - DELTA_SLACK)) / (1 - EPSILON_SLACK)
+    if sum(map(_loss, mechanisms)) > MOST_LOSS:  # losses are listed in steps: counted before room is taken for them
+        raise InputError("the card does not hold: its mechanisms tell more than any epsilon of use; lower their counts")
     if any(m.get("scale") is not None for m in mechanisms):
         return _with_laplace(mechanisms, delta)
     try:
         return epsilon_of([event(m) for m in mechanisms], delta)
     except (ValueError, KeyError, TypeError, SynthError):
         raise InputError("the card does not hold: it names a mechanism that cannot be composed") from None
+
+
+def _loss(m: Mapping[str, Any]) -> float:
+    """About the largest privacy loss that is listed for a mechanism: ten deviations beyond the mean."""
+    count = m["count"]
+    if m.get("scale") is not None:
+        ratio = m["sensitivity"] / m["scale"]
+        return float(min(count * ratio, count * ratio**2 / 2 + 10 * ratio * sqrt(count)))
+    ratio, rate = m["sensitivity"] / m["sigma"], 1.0
+    if m.get("kind") in LISTED:
+        ratio, rate = ratio * (2 if m["kind"] == LISTED[1] else 1), float(m.get("rate", 1.0))
+    elif m.get("kind", "gaussian") != "gaussian":
+        return 0.0
+    whole = count * min(ratio**2, rate**2 * expm1(min(ratio**2, 500.0)))
+    return max(ratio**2 / 2 + 10 * ratio, whole / 2 + 10 * sqrt(whole))
 
 
 def _gaussian(mu: float, delta: float) -> float:

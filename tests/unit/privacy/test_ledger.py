@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
+from synth.privacy.accounting import guarantee
 from synth.privacy.ledger import entries, secret_key, transactions
-from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.ledger.transactions import reading
 from tests.unit.privacy.charges import charge
@@ -316,3 +317,21 @@ def test_answers_have_the_reserve_and_all_else_what_it_leaves_however_they_come_
     (total,) = ledger.summary("census")
     assert spent == {True: 7, False: 13}, "both parts were used up"
     assert (total.epsilon, total.remaining_epsilon, total.remaining_reserve) == (2.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("no_number", [True, "1", b"1", None, [0.5], float("nan"), 10**400])
+def test_a_figure_of_privacy_is_a_number_however_it_is_given(no_number, tmp_path):
+    """True counted as epsilon 1, and "1" as a cap."""
+    book = Ledger(tmp_path / "ledger.sqlite")
+    figures = {"epsilon": 0.1, "delta": 1e-6}
+    facts = {"relation": "add_remove", "unit": "row", "engine": "gdp", "noise_source": "system"}
+    for what in figures:
+        with pytest.raises(UsageError):
+            Spend(dataset="d", question={}, **(facts | figures | {what: no_number}))
+        with pytest.raises(UsageError):
+            guarantee.check(**figures | {what: no_number}, pure=True)
+    for what in ("max_epsilon", "max_delta", "reserve"):
+        if no_number is not None:
+            with pytest.raises(UsageError):
+                book.set_policy("d", **({"max_epsilon": 1.0} | {what: no_number}))
+    assert not book.entries()
