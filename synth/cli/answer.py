@@ -98,6 +98,11 @@ def names(text: str | None) -> list[str]:
 
 def check_writable(path: Path) -> None:
     """Refuses a file that could not be written. Errors: UsageError."""
+    try:
+        whole_files.check(path)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or "no name of a file"
+        raise UsageError(f"{path}: {reason}; choose another --out") from None
     if path.is_dir() or not path.absolute().parent.is_dir() or not os.access(path.absolute().parent, os.W_OK):
         raise UsageError(f"{path}: cannot be written; choose another --out")
 

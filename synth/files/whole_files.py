@@ -53,8 +53,8 @@ def drafted(path: str | Path, content: str) -> Iterator[Callable[[], None]]:
 
 @contextlib.contextmanager
 def _draft(path: Path, *, private: bool) -> Iterator[Path]:
-    _check(path)
-    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{PART}")
+    check(path)
+    draft = path.with_name(f".{_short(path.name)}.{secrets.token_hex(6)}{PART}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         yield draft
@@ -74,7 +74,7 @@ def folder(out: str | Path) -> Iterator[Path]:
     there = out.is_dir()
     home = out if there else out.parent
     home.mkdir(parents=True, exist_ok=True)
-    begun = f".{out.name[:100]}.folder-"
+    begun = f".{_short(out.name)}.folder-"
     for left in (p for p in home.iterdir() if p.name.startswith(begun) and p.name.endswith(PART)):
         if not _runs(left.name[len(begun) :].partition("-")[0]):
             shutil.rmtree(left, ignore_errors=True)
@@ -84,7 +84,7 @@ def folder(out: str | Path) -> Iterator[Path]:
         yield draft
         if there:
             for file in sorted(draft.iterdir()):
-                _check(out / file.name)
+                check(out / file.name)
             for file in sorted(draft.iterdir()):
                 os.replace(file, out / file.name)
         else:
@@ -93,8 +93,13 @@ def folder(out: str | Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _check(path: Path) -> None:
-    """Refuses to take the place of what is no regular file. Errors: OSError."""
+def _short(name: str) -> str:
+    """The beginning of a name, so many bytes: a file system counts them, and a draft's name is longer by some."""
+    return name.encode(errors="surrogateescape")[:100].decode(errors="ignore")
+
+
+def check(path: Path) -> None:
+    """Refuses to take the place of what is no regular file, and a name too long for one. Errors: OSError."""
     try:
         result = os.lstat(path)
     except FileNotFoundError:

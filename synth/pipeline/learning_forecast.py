@@ -2,13 +2,12 @@
 
 from math import sqrt
 
-from synth.errors import UsageError
 from synth.generators.method import Method
 from synth.mechanisms import values as stability
 from synth.pipeline import rehearsal
 from synth.pipeline.learn_schema import CLEAR, lacking, noise_of
 from synth.pipeline.plan_result import LearningForecast
-from synth.pipeline.schema_approval import AnySchema, learning_share, to_learn
+from synth.pipeline.schema_approval import AnySchema, check_left, learning_share, to_learn
 from synth.privacy.accounting.composition import Event, epsilon_of
 from synth.privacy.curator import Grant
 from synth.schema.dataset import Dataset
@@ -22,8 +21,7 @@ def to_be_learnt(schema: AnySchema, asked: float | None) -> tuple[AnySchema, flo
     """
     if asked is None:
         return schema, 0.0
-    if asked == 1:
-        raise UsageError("`learn_share=1`: nothing is left for a table whose run could be forecast; 0.1 is usual")
+    check_left(asked)
     bare = to_learn(schema, False, lambda _: None)
     return bare, learning_share(bare, asked)
 

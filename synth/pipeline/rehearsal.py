@@ -20,6 +20,7 @@ from synth.lazy import Lazy
 from synth.mechanisms import counts, external, gradients
 from synth.pipeline.budget import mechanisms, setting
 from synth.pipeline.learn_schema import learn
+from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator, Grant
 from synth.privacy.noise import SeededNoise
@@ -291,6 +292,10 @@ def learning(
         result = learn(session.ask, schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
     except BudgetError as error:
         raise UsageError(f"learning the schema's missing facts: {error}") from None
+    if epsilon_of(session.events, grant.left_delta) <= 0:
+        raise UsageError(
+            "learning the schema's missing facts: its part of epsilon is too small to be told from 0; give more"
+        )
     return result, session.events
 
 

@@ -23,7 +23,7 @@ from synth.pipeline.reporting import Quiet, Reporter, watched
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.run_options import RunOptions
-from synth.pipeline.schema_approval import AnySchema, to_learn
+from synth.pipeline.schema_approval import AnySchema, check_left, to_learn
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.questions import Release
@@ -99,6 +99,7 @@ def carry_out(
 
     ``questions``: the method itself, in place of the one that the request names. ``preview``: that the rows are public.
     """
+    check_left(request.learn_share)
     clock, reporter = time.perf_counter(), reporter or Quiet()
     with (
         PeakMemory() as peak,

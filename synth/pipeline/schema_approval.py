@@ -31,6 +31,14 @@ def with_target(schema: AnySchema, target: str | None) -> AnySchema:
     return schema.with_tables({ONE: table.model_copy(update={"target": target, "positive": None})})
 
 
+def check_left(share: float | None) -> None:
+    """Errors: UsageError for a share of learning that leaves nothing for the table."""
+    if share == 1:
+        raise UsageError(
+            "`learn_share=1`: nothing is left for the table; 0.1 is usual, and `synth.learn_schema` learns"
+        )
+
+
 def learning_share(schema: Schema | Dataset, asked: float | None) -> float:
     """Share of mu**2 that goes to the schema's missing facts. Errors: InputError when they are missing unasked."""
     if asked is not None and not 0 < asked <= 1:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from synth.schema import cells
 from synth.schema.column import Column, Grouping, canonical
 
 MOST_GROUPS = 300  # groups of an offered rule
@@ -18,7 +19,7 @@ PLACES = (digits, ascii_uppercase, ascii_lowercase)
 
 
 def grouped(column: Column, texts: pa.Array) -> pa.Array:
-    """Canonical texts as the column groups them, missing codes as they are; unchanged without a grouping.
+    """Canonical texts as the column groups them, canonical again; missing codes as they are; else unchanged.
 
     **Guarantee**: each text is treated alone.
 
@@ -31,7 +32,7 @@ def grouped(column: Column, texts: pa.Array) -> pa.Array:
         return texts
     missing = _among(texts, column.missing_codes)
     if rule.kind == "prefix":
-        coarse = pc.utf8_trim_whitespace(pc.utf8_slice_codeunits(texts, 0, rule.length))
+        coarse = cells.canonical(pc.utf8_slice_codeunits(texts, 0, rule.length).cast(texts.type))
         return pc.if_else(missing, texts, coarse)
     listed = pc.or_(missing, _among(texts, column.categories or ()))
     return pc.if_else(listed, texts, pa.scalar(canonical(str(rule.other)), type=texts.type))

@@ -25,12 +25,24 @@ UNSEEN = (
     "]"
 )
 # Scripts whose letters look like one another's; within a word only one of them may stand.
-ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+ALIKE = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}
+# All that names may be written in: those that Unicode recommends for identifiers. Of others, such as Lisu and Cherokee,
+# whole words look like Latin ones.
+SCRIPTS = re.compile(
+    "ARABIC|ARMENIAN|BENGALI|BOPOMOFO|CJK|CYRILLIC|DEVANAGARI|ETHIOPIC|GEORGIAN|GREEK|GUJARATI|GURMUKHI|HANGUL|HEBREW|"
+    "HIRAGANA|IDEOGRAPHIC|KANNADA|KATAKANA(-HIRAGANA)?|KHMER|LAO|LATIN|MALAYALAM|MYANMAR|ORIYA|SINHALA|TAMIL|TELUGU|"
+    "THAANA|THAI|TIBETAN|COMBINING|MODIFIER"
+)
 SMALL_CAPITALS = "ᴀʙᴄᴅᴇꜰɢʜᴊᴋᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ"
 # Letters, small as the canonical form has them, that look in small or capital print like the Latin one below them.
 LOOKS = str.maketrans(
-    "авекмнорстухіјѕԁԛԝһӏьгпү" + "αβεζηικμνορτυχγωϲϳ" + "ıɑɡɩʟȷ" + SMALL_CAPITALS + "‐‑‒–—−’‘´`",
-    "abekmhopctyxijsdqwhlbrny" + "abezhikmvoptuxywcj" + "iagilj" + "abcdefghjkmnopqrstuvwyz" + "------''''",
+    "авекмнорстухіјѕԁԛԝһӏьгпү" + "αβεζηικμνορτυχγωϲϳ" + "ագզհյոռսցւքօտլ" + "ıɑɡɩʟȷ" + SMALL_CAPITALS + "‐‑‒–—−’‘´`",
+    "abekmhopctyxijsdqwhlbrny"
+    + "abezhikmvoptuxywcj"
+    + "wqqhjnnugifosl"
+    + "iagilj"
+    + "abcdefghjkmnopqrstuvwyz"
+    + "------''''",
 )
 
 
@@ -78,20 +90,17 @@ def checked(text: str, what: str) -> str:
 
 
 def mixed(text: str) -> str | None:
-    """A word whose letters come from scripts that look alike, None where there is none.
+    """A word whose letters come from scripts that look alike, or that names are not written in; None without any.
 
-    >>> mixed("census"), mixed("c\\u0435nsus") is None
-    (None, False)
+    >>> mixed("census"), mixed("c\\u0435nsus") is None, mixed("\\ua4da\\ua4f3\\ua4d1") is None
+    (None, False, False)
     """
     for is_word, letters in groupby(canonical(text), lambda c: c.isalpha() or unicodedata.combining(c) > 0):
         word = "".join(letters)
-        if is_word and not word.isascii() and len(_scripts(word)) > 1:
+        scripts = set() if word.isascii() else {unicodedata.name(c, "?").split()[0] for c in word}
+        if is_word and (len(scripts & ALIKE) > 1 or not all(map(SCRIPTS.fullmatch, scripts))):
             return word
     return None
-
-
-def _scripts(word: str) -> set[str]:
-    return {unicodedata.name(c, "?").split()[0] for c in word} & set(ALIKE)
 
 
 def double(text: str, known: Iterable[str]) -> str | None:

@@ -71,7 +71,34 @@ ALIKE = [
     ("o'neil", "o\u2019neil"),
     ("oxo", "\u03bf\u03c7\u03bf"),
     ("\u0441\u043e\u0440", "cop"),
+    ("ons", "\u0585\u0578\u057f"),
+    ("SUS", "\u054f\u054d\u054f"),
+    ("hoq", "\u0570\u0585\u0563"),
 ]
+OTHER_SCRIPTS = {
+    "Lisu": "\ua4da\ua4f3\ua4d1",
+    "Cherokee": "\u13df\u13ac\u13a2",
+    "Cherokee, small": "\uab70\uab72",
+    "Coptic": "\u2c9f\u2ca1",
+    "Deseret": "\U00010404\U00010415",
+    "Osage": "\U000104c2\U000104d2",
+    "Vai": "\ua5aa\ua5f3",
+}
+
+
+@pytest.mark.parametrize("text", OTHER_SCRIPTS.values(), ids=OTHER_SCRIPTS)
+def test_a_script_that_names_are_not_written_in_is_refused_for_a_new_dataset(tmp_path, text):
+    """Whole words of it may look like Latin ones."""
+    with pytest.raises(UsageError, match="has letters that look like"):
+        Ledger(tmp_path / "ledger.sqlite").spend(charge(text, 0.1))
+    assert names.mixed(f"census {text}") is not None
+
+
+def test_no_letter_that_names_are_written_in_looks_like_a_latin_one_unnoticed():
+    """Letters of scripts with capitals look like Latin ones, and all that are left are compared by their looks."""
+    capitals = {c for c in map(chr, range(0x250, 0x110000)) if c.lower() != c.upper() and c.isalpha()}
+    letters = {letter for c in capitals if names.mixed(c) is None for letter in names.canonical(c) if letter.isalpha()}
+    assert {unicodedata.name(c).split()[0] for c in letters} <= names.ALIKE | {"GEORGIAN", "MODIFIER"}
 
 
 @pytest.mark.parametrize(("known", "twin"), ALIKE)

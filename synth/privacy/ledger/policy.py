@@ -262,7 +262,10 @@ def stranger(db: Connection, account: Account, dataset: str) -> str | None:
     if account.known:
         return None
     if word := names.mixed(dataset):
-        return f"dataset {dataset!r}: {word!r} mixes letters of scripts that look alike; write it in one script"
+        return (
+            f"dataset {dataset!r}: {word!r} mixes letters of scripts that look alike, or has letters that look like "
+            "another script's; write it in one script in common use"
+        )
     if twin := names.double(dataset, accounts.spellings(db)):
         return (
             f"dataset {dataset!r}: it looks like {twin!r}, which is in the ledger, and is written in other characters; "

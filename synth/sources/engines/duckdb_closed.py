@@ -50,7 +50,7 @@ def connected(**config: Any) -> duckdb.DuckDBPyConnection:
     )
     con.execute("SET enable_progress_bar = false")
     con.execute(TRUSTING)
-    con.create_function("one_spelling", cells.one_spelling, ["VARCHAR"], "VARCHAR", type="arrow")
+    con.create_function("one_spelling", cells.one_spelling, ["VARCHAR"], "VARCHAR", type="arrow")  # type: ignore[call-overload]
     return con
 
 
