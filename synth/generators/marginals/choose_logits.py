@@ -86,6 +86,8 @@ def with_conditionals(
     turns = _turns(missed, groups, goal, limits, first)
     if goal is not None:
         turns[goal] = []
+    kept = {id(v): ruled[id(v)] | rules.barred(v, m.sigma, t) for (m, v), t in zip(answers, made, strict=True)}
+    model = replace(model, barred=_barred(groups, answers, kept))
     if not turns:
         return model
     asked = averaged(a for a in everything if len(a[0].bins) > 2 and frozenset(a[0].columns) in named)
@@ -96,7 +98,7 @@ def with_conditionals(
         waiting.discard(column)
         _, probs = model.probs[column]
         final = column == goal
-        seen = [s for n, s in _seen(column, groups, answers, ruled, model.total) if final or n in partners]
+        seen = [s for n, s in _seen(column, groups, answers, kept, model.total) if final or n in partners]
         together = list(
             _seen_together(column, groups, [a for a in asked if not waiting & {*a[0].columns}], model.total)
         )
@@ -225,6 +227,21 @@ def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np
     member = np.zeros((len(of), of.max() + 1))
     member[np.arange(len(of)), of] = 1
     return probs.astype(float) @ member
+
+
+def _barred(
+    groups: Groups, answers: Sequence[Answer], never: Mapping[int, np.ndarray]
+) -> dict[tuple[int, int], np.ndarray]:
+    """By two axes the pairs of their groups that no row may have."""
+    names, out = list(groups), dict[tuple[int, int], np.ndarray]()
+    for marginal, values in answers:
+        if never[id(values)].any():
+            i, j = (names.index(b.column) for b in marginal.bins)
+            first, second = (_bins_of(groups[b.column], b.groups) for b in marginal.bins)
+            pair = never[id(values)][first][:, second]
+            key, pair = ((i, j), pair) if i < j else ((j, i), pair.T)
+            out[key] = out[key] | pair if key in out else pair
+    return out
 
 
 def _turns(

@@ -5,6 +5,13 @@ import numpy as np
 RATIOS = np.append(0.0, np.exp(np.arange(-3.0, 4.01, 0.25)))  # of a cell to what independence expects of it
 ROUNDS = 30  # of expectation-maximisation
 EMPTY = 0.8  # probability at which a cell is taken to be empty
+COARSE = np.append(0.0, np.exp(np.arange(-3.0, 4.01, 0.375)))  # the same for lines, of which there are many
+TURNS = 10  # of expectation-maximisation there
+FIRM = 2.0  # cells that the table's own prior counts as in a line's
+AS_GOOD, ALL_BUT = 0.15, 0.06  # ratios up to which a cell is as good as empty: of which the model makes little, and any
+LITTLE = 0.15  # of what independence expects
+CERTAIN = 0.8  # probability at which rows are kept out
+SEEN = 0.5  # standard deviations that independence must expect
 SURE = 3.0  # standard deviations that the misfit of a function may reach
 CLEAR = 3.0  # deviations above which a row of a table tells which cell is its own
 MOST = 0.5  # part of the rows, at least, that must be told in this way
@@ -24,6 +31,56 @@ def never(values: np.ndarray, sigma: float, *, rows: np.ndarray, cols: np.ndarra
     out |= off_function(values, sigma, rows)
     out |= off_function(values.T, sigma, cols).T
     return out
+
+
+def barred(values: np.ndarray, sigma: float, made: np.ndarray) -> np.ndarray:
+    """Cells (R, C) that no row should have: as good as empty, alone or as part of a line or of all but a line.
+
+    ``made``: the model's table, in rows. A line's cells, and those of all other lines together, tell one prior of
+    ratios to independence for the line: where most of a line is empty, a cell is believed to be that its own count
+    does not tell of; where one line holds all of another's rows, what is outside of it is empty together. A cell of
+    which the model makes more than little is barred on stronger evidence.
+    """
+    rows, cols = made.sum(1), made.sum(0)
+    expected = np.outer(rows, cols) / max(made.sum(), 1e-9)
+    little = made < LITTLE * expected
+    out, prior = np.zeros(values.shape, dtype=bool), np.full((1, len(COARSE)), 1 / len(COARSE))
+    _, prior = _ratios(values.reshape(1, -1), expected.reshape(1, -1), np.array([[sigma]]), prior)
+    for seen, own, mild, hit in ((values, expected, little, out), (values.T, expected.T, little.T, out.T)):
+        rest, beside = seen.sum(1, keepdims=True) - seen, own.sum(1, keepdims=True) - own
+        others = np.sqrt(max(seen.shape[1] - 1, 1))
+        belief = _ratios(seen.T, own.T, np.array([[sigma]]), prior)[0]
+        there = SEEN * sigma < own.T
+        hit |= _unmet(belief, there).T & mild | _unmet(belief, there, ALL_BUT).T
+        if seen.shape[1] > 2:
+            belief = _ratios(rest.T, beside.T, np.array([[sigma * others]]), prior)[0]
+            there = SEEN * sigma * others < beside.T
+            lone, sure = _unmet(belief, there), _unmet(belief, there, ALL_BUT)
+            for line, (some, more) in enumerate(zip(lone, sure, strict=True)):
+                outside = np.arange(seen.shape[1]) != line
+                hit |= (some[:, None] & mild | more[:, None]) & outside[None, :]
+    return out
+
+
+def _unmet(belief: np.ndarray, there: np.ndarray, ratio: float = AS_GOOD) -> np.ndarray:
+    """Where the ratio to independence is at most so much with the probability ``CERTAIN``."""
+    return (belief[..., ratio >= COARSE].sum(-1) > CERTAIN) & there
+
+
+def _ratios(
+    values: np.ndarray, expected: np.ndarray, sigma: np.ndarray, base: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Beliefs (L, n, K) in the ratios ``COARSE`` of cells (L, n), by a prior of each line learnt beside ``base``."""
+    energy = 0.5 * ((values[..., None] - expected[..., None] * COARSE) / sigma[..., None]) ** 2
+    like = np.exp(energy.min(-1, keepdims=True) - energy)
+    told = expected / (expected + sigma)
+    prior = np.repeat(base, len(values), axis=0)
+    for _ in range(TURNS):
+        belief = like * prior[:, None]
+        belief /= np.maximum(belief.sum(-1, keepdims=True), 1e-300)
+        prior = (np.einsum("ln,lnk->lk", told, belief) + FIRM * base) / (told.sum(1, keepdims=True) + FIRM)
+    belief = like * prior[:, None]
+    return belief / np.maximum(belief.sum(-1, keepdims=True), 1e-300), prior
 
 
 def off_function(values: np.ndarray, sigma: float, rows: np.ndarray) -> np.ndarray:

@@ -37,6 +37,9 @@ def problems(model: Product) -> Iterator[str]:
     for axis in model.axes:
         for problem in _axis(axis, len(model.weights)):
             yield f"column {axis.column}: {problem}"
+    for (i, j), never in model.barred.items():
+        if never.shape != (model.axes[i].probs.shape[1], model.axes[j].probs.shape[1]):
+            yield f"column {model.axes[i].column}: its barred pairs do not have the shape of its groups"
     for conditional in model.conditionals:
         for problem in _conditional(conditional, model):
             yield f"column {conditional.column}: {problem}"

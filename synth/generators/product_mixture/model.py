@@ -1,7 +1,7 @@
 """A mixture of product distributions over positions: the model that `mixture` and `independent` fit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ from synth.generators.base import Positions, Repair
 from synth.generators.product_mixture import bulk_sampling
 from synth.generators.product_mixture.column import Axis, View, condition, rows_to_one
 from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw_in_turn
+from synth.generators.product_mixture.held_empty import Barred, hold
 from synth.generators.product_mixture.resample import redraw
 from synth.generators.product_mixture.strata import Strata
 from synth.generators.product_mixture.systematic_sampling import Inside, cumulative, even_codes, even_pairs
@@ -26,7 +27,8 @@ class Product:
     """Rows fall into a component with probability ``weights`` (B,); inside it columns are independent.
 
     ``misfit``: how far the model is from the answers that it was fitted to, where its fit tells; not stored with it.
-    ``strata``: parts of a column that are drawn by themselves, where nothing is asked of the rows.
+    ``strata``: parts of a column that are drawn by themselves, where nothing is asked of the rows. ``barred``: pairs of
+    groups, by two axes, that rows are kept out of.
 
     **Guarantee**: derived from releases only, hence free to sample, copy and publish.
     """
@@ -37,6 +39,7 @@ class Product:
     conditionals: tuple[ConditionalLogit, ...] = ()
     misfit: Mapping[str, float] | None = None
     strata: Strata | None = None
+    barred: Barred = field(default_factory=dict)
 
     def sample(
         self,
@@ -65,6 +68,7 @@ class Product:
         else:
             component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
             draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
+        self._held(component, codes, rng)
         rows_of = self._positions(codes, views, rng)
         if repair is not None:
             repair(rows_of, self.redrawing(component, rng, where))
@@ -82,6 +86,7 @@ class Product:
         for size, positions in strata.parts(shares, num_rows, rng):
             component, codes, views = self.codes(size, rng=rng, where={strata.column: positions}, later=self._later)
             draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
+            self._held(component, codes, rng)
             made.append(self._positions(codes, views, rng))
             components.append(component)
         rows_of = {a.column: np.concatenate([m[a.column] for m in made]) for a in self.axes}
@@ -89,6 +94,10 @@ class Product:
             repair(rows_of, self.redrawing(np.concatenate(components), rng))
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
+
+    def _held(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> None:
+        if self.barred:
+            hold(codes, component, self.barred, frozenset(self.probs[n][0] for n in self._redrawn), rng=rng)
 
     def _positions(self, codes: np.ndarray, views: Sequence[View], rng: np.random.Generator) -> Positions:
         """Positions of rows whose groups are given, column by column; of many rows on all processors."""
@@ -225,6 +234,9 @@ class Product:
         if self.strata is not None:
             about["strata"] = self.strata.column
             arrays["strata"] = self.strata.groups
+        if self.barred:
+            about["barred"] = [list(pair) for pair in self.barred]
+            arrays |= {_barred_name(*pair): np.packbits(never, axis=1) for pair, never in self.barred.items()}
         about["heads"] = [
             {"column": h.column, "base": h.base, "axes": list(h.pulls)} | ({"joint": list(h.joint)} if h.joint else {})
             for h in self.conditionals
@@ -263,6 +275,10 @@ class Product:
             weights=np.asarray(arrays["weights"]),
             axes=axes,
             conditionals=conditionals,
+            barred={
+                (i, j): np.unpackbits(np.asarray(arrays[_barred_name(i, j)]), axis=1)[:, : axes[j].probs.shape[1]] > 0
+                for i, j in about.get("barred", ())
+            },
             strata=None if column is None else Strata(column=column, groups=np.asarray(arrays["strata"])),
         )
 
@@ -297,6 +313,11 @@ class Product:
             weights = weights * met
         weights = weights if weights.sum() > 0 else self.weights.astype(float)
         return weights / weights.sum(), views
+
+
+def _barred_name(first: int, second: int) -> str:
+    """The array of two axes' barred pairs, packed by bits."""
+    return f"barred{first}_{second}"
 
 
 def _joint_name(number: int, axes: Sequence[int]) -> str:

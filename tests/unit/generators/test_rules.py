@@ -56,3 +56,34 @@ def test_neighbouring_codes_tell_what_rare_ones_belong_to():
         assert barred[np.arange(240), own].mean() < 0.03  # a sector's last code may be taken for the next one's
     assert reported["in order"] > 0.8
     assert reported["in none"] < 0.3
+
+
+def _skips(rows: float = 100.0) -> np.ndarray:
+    """Twenty-two jobs without an empty cell of hours, and four occupations of which all hours are empty."""
+    exact = np.zeros((26, 5))
+    exact[:22, :4], exact[22:, 4] = rows, 10 * rows
+    return exact
+
+
+def test_cells_that_are_empty_together_are_found_where_noise_hides_each_of_them():
+    """Each cell would hold 125 rows by independence, beside a noise of 50: alone none of them is seen."""
+    exact, found = _skips(), []
+    made = 0.95 * exact + 0.05 * np.outer(exact.sum(1), exact.sum(0)) / exact.sum()
+    for seed in range(10):
+        noisy = _table(50.0, exact, seed)
+        together = rules.barred(noisy, 50.0, made)
+        assert not together[exact > 0].any()
+        alone = rules.never(noisy, 50.0, rows=made.sum(1), cols=made.sum(0))
+        found.append((alone[exact == 0].mean(), together[exact == 0].mean()))
+    assert np.mean([a for a, _ in found]) < 0.1
+    assert np.mean([t for _, t in found]) > 0.6
+
+
+def test_independent_and_smoothly_related_columns_bar_nothing_that_holds_rows():
+    flat = np.outer(np.full(10, 0.1), np.full(8, 1 / 8)) * 20_000
+    step = np.arange(12)
+    bent = np.exp(-0.5 * ((step[:, None] - step) / 4.0) ** 2) * 300
+    for exact in (flat, bent):
+        for seed in range(20):
+            hit = rules.barred(_table(40.0, exact, seed), 40.0, exact)
+            assert exact[hit].sum() < 0.002 * exact.sum()
