@@ -101,7 +101,10 @@ def others(rows: PrivateRows, book: Ledger, *, dataset: str, audience: Audience)
 
 def check_public(forms: Sequence[PrivateRows | Table], book: Ledger, *, what: str, audience: Audience) -> None:
     """Errors: UsageError for a ``what`` that is called public and holds rows that this ledger charged, as far as the
-    ``audience`` may know."""
+    ``audience`` may know. ``forms``: in which its rows are known again.
+
+    Privacy: reads rows, exact: of a public table, held against marks of private ones that the audience may know.
+    """
     key = book.row_key()
     for form in forms:
         result = mark(form, key) if isinstance(form, PrivateRows) else _mark_of(form, key)

@@ -148,7 +148,10 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
 
 
 def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remedy: str) -> dict[str, Any]:
-    """The card with all that was charged to its dataset, any of which may have decided. Errors: as ``standing``."""
+    """The card with all that was charged to its dataset, any of which may have decided.
+
+    Errors: as ``standing``. Privacy: public only.
+    """
     how = (one.card.get("selection") or {}).get("how")
     if how != "releases":  # what was charged since may have decided as well
         if (reported := _stated_before(one, compared)) is not None:
