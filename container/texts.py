@@ -41,7 +41,7 @@ SPEAKING = (
     "privacy/noise.py",
     "privacy/relation.py",
     "report/documents/sheets.py",
-    "report/related_publish.py",
+    "report/publishable.py",
     "schema/dataset.py",
     "pipeline/reached.py",
     "pipeline/retention.py",

@@ -255,7 +255,6 @@ STEWARD_ONLY = {
     [
         "report.publish",
         "report.publishable",
-        "report.related_publish",
         "report.bundle",
         "report.card_page",
         "release.card.verify",

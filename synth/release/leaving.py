@@ -26,8 +26,7 @@ from synth.release.card.statements import UNCOVERED, complete, uncovered
 from synth.release.folder import StoredRelease
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset, load_any
-from synth.schema.table import Schema
-from synth.schema.tree import Tables
+from synth.schema.table import Schema, Tables
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import Table

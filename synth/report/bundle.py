@@ -21,16 +21,7 @@ from synth.release.card.choice import TOTALS, own
 from synth.release.card.statements import registry
 from synth.release.folder import StoredRelease
 from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
-from synth.report import (
-    bundle_texts,
-    card_page,
-    chosen_release,
-    index_page,
-    pdf,
-    publish,
-    related_index,
-    related_publish,
-)
+from synth.report import card_page, chosen_release, index_page, pdf, publish, released_verdict
 from synth.report.documents import pack
 from synth.schema.table import Schema
 
@@ -144,8 +135,8 @@ def _packed(
     card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
     verify.check(card)
     card["registry"] = registry(card)
-    result = related_publish.gather(folder) if stored.schema.tree is not None else publish.gather(folder)
-    card["verdict"] = publish.judged(result, card).plain()
+    result = publish.gather(folder)
+    card["verdict"] = released_verdict.verdict(result, card).plain()
     parts = {name: untouched(folder, name) for name in AS_STORED}
     parts |= {name: content(folder, name, card) for name in named(stored.schema, card)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
@@ -184,20 +175,10 @@ def _made(
         "card.md": card_page.render_markdown(card),
         "card.html": card_page.render_html(card),
     }
-    if stored.schema.one_table:
-        report, plain = related_publish.page(result, card=card), related_publish.plain(result)
-        said = related_index.uses(result)
-        made["index.html"] = index_page.render(None, stored.schema.stated, card, documents, said=said)
-        made["README.md"] = bundle_texts.readme(card, documents)
-    elif stored.schema.several:
-        report, plain = related_publish.page(result, card=card), related_publish.plain(result)
-        made["index.html"] = related_index.render(result, card, documents)
-        made["README.md"] = related_index.readme(card, stored.schema, documents)
-    else:
-        report, plain = publish.publishable_page(result, folder, card=card), publish.plainly(result, card)
-        made["index.html"] = index_page.render(result, stored.schema, card, documents)
-        made["README.md"] = bundle_texts.readme(card, documents)
-        made["reproduce.py"] = bundle_texts.REPRODUCE
+    report, plain = publish.publishable_page(result, folder, card=card), publish.plainly(result, card)
+    made["index.html"] = index_page.render(result, stored.schema, card, documents)
+    made["README.md"] = index_page.readme(card, stored.schema, documents)
+    made |= {"reproduce.py": index_page.REPRODUCE} if stored.schema.tree is None else {}
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
     rows = card["rows"].get("tables", {})
     full = {n: s for n, s in stored.schema.written.items() if rows.get(n, 1)}

@@ -1,15 +1,17 @@
-"""The page that recipients of a bundle open first: what it is, what it is good for, how to cite and analyse it."""
+"""What recipients of a bundle read first, its page and its README: what it is and holds, how to cite and analyse it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth.evaluate.rating import CARE, LEVELS, NOT, Uses
+from synth.evaluate.rating import CARE, LEVELS, NOT
 from synth.languages import Texts, _, prose
+from synth.release import dialect_copy, markdown
 from synth.release.card import limits, papers
-from synth.report import bundle_texts, html, released_verdict, words
+from synth.report import html, released_verdict, words
 from synth.report.documents.pack import Paper
-from synth.report.publishable import Publishable
-from synth.schema.table import Column, Schema
+from synth.report.publishable import Publishable, PublishableTables, rows_of
+from synth.report.related_picture import picture
+from synth.schema.table import Column, Schema, Tables
 
 KINDS = Texts(
     {
@@ -27,41 +29,85 @@ BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn
 
 
 def render(
-    publishable: Publishable | None,
-    schema: Schema,
+    publishable: Publishable | PublishableTables,
+    schema: Tables,
     card: Mapping[str, Any],
     documents: Sequence[Paper] = (),
-    *,
-    said: list[tuple[str, list[str]]] | None = None,
 ) -> str:
     """The page. ``publishable``: the publishable report. ``documents``: that lie beside it.
-
-    ``said``: of a table whose persons keep their rows its uses, in place of the report.
 
     **Guarantee**: that of the release: it rests on releases, public facts and the card alone.
 
     Privacy: released answers only.
     """
-    named = bundle_texts.name_of(card, several=False)
+    named = name_of(card, several=schema.several)
     return html.render(
-        "index.html",
+        "related_index.html" if schema.several else "index.html",
         title=named,
         mark=None,
         about=card,
         made_up=limits.MADE_UP,
         limits=[prose(line) for line in limits.sentences(card)],
-        uses=said if publishable is None else uses(publishable, card),
+        uses=uses(publishable, schema, card),
         cite=cite(named, card),
-        draws=publishable is not None and card.get("method") in BY_DRAWS,
+        draws=not schema.keys and card.get("method") in BY_DRAWS,
         documents=listed(documents),
-        files=[(name, what.replace("`", "")) for name, what in bundle_texts.parts(card, documents)],
-        head=head(schema),
-        columns=columns(schema),
-        starts=[
-            (_("The table"), "synthetic.csv", _("opens in a spreadsheet; synthetic.parquet for programs")),
-            *starts(card),
-        ],
+        files=[(name, what.replace("`", "")) for name, what in parts(card, schema, documents)],
+        columns=[(t, head(schema.written[t]), columns(schema.written[t])) for t in _written(schema)],
+        starts=[_first(schema), *starts(card)],
+        **(_of_several(schema, rows_of(card)) if schema.several else {}),
     )
+
+
+def _written(schema: Tables) -> Sequence[str]:
+    """The tables, each after its parent."""
+    return schema.downwards if schema.several else list(schema.written)
+
+
+def _first(schema: Tables) -> tuple[str, str, str]:
+    """Where the tables are."""
+    if not schema.several:
+        return _("The table"), "synthetic.csv", _("opens in a spreadsheet; synthetic.parquet for programs")
+    others = ", ".join(f"{t}.csv" for t in schema.downwards[1:])
+    more = _("and {others}; opens in a spreadsheet; a .parquet file of each for programs").format(others=others)
+    return _("The tables"), f"{schema.root}.csv", more
+
+
+def _of_several(schema: Tables, rows: Mapping[str, int]) -> dict[str, Any]:
+    """What the page says of tables and keys beside."""
+    return {
+        "picture": picture(schema),
+        "extent": ", ".join(_("{table} of {n} rows").format(table=t, n=html.commas(rows[t])) for t in schema.downwards),
+        "joined": joined(schema),
+        "tables": [_line(schema, t, rows[t]) for t in schema.downwards],
+    }
+
+
+def _line(schema: Tables, table: str, rows: int) -> tuple[str, ...]:
+    key, below = schema.key_above(table), schema.keys_below(table)
+    own = ", ".join(below[0].referred) if below else ""
+    above = (
+        ("", "")
+        if key is None
+        else (
+            _("{table}, by {columns}").format(table=key.parent, columns=", ".join(key.columns)),
+            str(key.most_children),
+        )
+    )
+    return (table, f"{table}.csv", html.commas(rows), own, *above)
+
+
+def joined(schema: Tables) -> str:
+    """A few lines of Python that join every table to the one above it."""
+    lines = ["import pandas as pd", ""]
+    lines += [f"table_{i} = pd.read_parquet({f'{t}.parquet'!r})" for i, t in enumerate(schema.downwards)]
+    for key in schema.keys:
+        low, high = (f"table_{schema.downwards.index(t)}" for t in (key.child, key.parent))
+        lines.append(
+            f"{low} = {low}.merge({high}, left_on={list(key.columns)!r}, right_on={list(key.referred)!r}, "
+            "suffixes=('', '_above'))"
+        )
+    return "\n".join(lines)
 
 
 def starts(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -99,28 +145,27 @@ def columns(schema: Schema) -> list[tuple[str, ...]]:
     ]
 
 
-def uses(publishable: Publishable, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """What the table is good for, usable with care for, and not for, as far as what was released can tell."""
-    noise = [s.table.sigma for s in publishable.one_way.values()]
+def uses(
+    publishable: Publishable | PublishableTables, schema: Tables, card: Mapping[str, Any]
+) -> list[tuple[str, list[str]]]:
+    """What the tables are good for, usable with care for, and not for, as far as what was released can tell."""
     care = [
-        *map(prose, released_verdict.small_groups(noise, _("the source"))),
-        _("results that matter: confirm them on the real table, through whoever holds it"),
+        *map(prose, released_verdict.small_groups(publishable.noise, schema.root if schema.keys else _("the source"))),
+        _("results that matter: confirm them on the real tables, through whoever holds them")
+        if schema.keys
+        else _("results that matter: confirm them on the real table, through whoever holds it"),
     ]
-    return sorted_out(
-        released_verdict.verdict(publishable, card), care, linking=_("linking with other tables row by row")
-    )
-
-
-def sorted_out(said: Uses, care: list[str], *, linking: str) -> list[tuple[str, list[str]]]:
-    """Uses by heading, with ``care`` and those that no synthetic table has. ``linking``: why rows cannot be linked."""
+    said = released_verdict.verdict(publishable, card)
     never = [
         _("anything about a single person: no row is anybody's record"),
-        linking,
+        _("linking with other tables row by row: keys are made up")
+        if schema.keys
+        else _("linking with other tables row by row"),
         _("rare cases, extremes and outliers, which noise hides on purpose"),
     ]
     more = {CARE: [*([prose(said.unsure)] if said.unsure else []), *care], NOT: never}
-    parts = [(words.level(n), [words.sentence(u) for u in said.at(n)] + more.get(n, [])) for n in LEVELS]
-    return [(title, lines) for title, lines in parts if lines]
+    lines = [(words.level(n), [words.sentence(u) for u in said.at(n)] + more.get(n, [])) for n in LEVELS]
+    return [(title, each) for title, each in lines if each]
 
 
 def cite(named: str, card: Mapping[str, Any]) -> str:
@@ -151,3 +196,148 @@ def values(column: Column) -> str:
     if len(names) <= 6:
         return ", ".join(names)
     return _("{first} and {n} more").format(first=", ".join(names[:5]), n=len(names) - 5)
+
+
+def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] = ()) -> str:
+    """What the bundle is and holds, as Markdown.
+
+    Privacy: released answers only.
+    """
+    again = "" if schema.keys else "    python reproduce.py\n"
+    more_rows = "--num-roots 500" if schema.keys else "--num-rows 1000"
+    drawn = "--num-roots 1000 --out more" if schema.several else more_rows
+    lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
+    known = {
+        "made_up": prose(limits.MADE_UP),
+        "epsilon": html.number(card["epsilon"]),
+        "delta": html.number(card["delta"]),
+    }
+    if schema.several:
+        what = _(
+            "Synthetic tables that belong together. They are no copies: {made_up}. Made from private tables with "
+            "differential privacy, epsilon {epsilon} and delta {delta}; the unit is {unit}."
+        ).format(**known, unit=markdown.text(prose(card["unit_in_words"])))
+        more = _("To draw more: install the library in the version that the card names, then")
+    else:
+        what = _(
+            "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "
+            "differential privacy, epsilon {epsilon} and delta {delta} ({relation}): {meaning}."
+        ).format(
+            **known,
+            rows=html.commas(card["rows"]["synthetic"]),
+            relation=markdown.text(prose(card["relation_in_words"])),
+            meaning=markdown.text(prose(card["meaning"])),
+        )
+        more = _(
+            "To draw more rows, or to make the table again: install the library in the version that the card names, "
+            "then"
+        )
+    return (
+        f"# {markdown.text(name_of(card, several=schema.several))}\n\n{what}\n\n{good_for(card)}"
+        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n{again}    synth sample . {drawn}\n"
+        "    synth card check card.json\n"
+    )
+
+
+def name_of(card: Mapping[str, Any], *, several: bool) -> str:
+    """What the steward calls the table or tables."""
+    kind = _("Synthetic tables") if several else _("Synthetic table")
+    return str(card.get("deployment", {}).get("name") or f"{kind} {card.get('dataset') or ''}".strip())
+
+
+def good_for(card: Mapping[str, Any]) -> str:
+    """The verdict as a list, from what was released alone."""
+    lines = [f"- {words.level(u['level'])} {markdown.text(words.stored(u))}" for u in card.get("verdict", ())]
+    return _("From what was released alone:") + "\n\n" + "\n".join(lines) + "\n\n" if lines else ""
+
+
+def parts(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper]) -> list[tuple[str, str]]:
+    """Each file of a bundle, and what it is."""
+    if schema.several:
+        rows, public = rows_of(card), _("a public table, as it is")
+        tables = [(f"{n}.csv, {n}.parquet", _belongs(schema, n, rows[n])) for n in schema.tables]
+        tables += [(f"{n}.csv", public) for n in schema.public or {} if n in card["tables_sha256"]]
+        facts, columns_file = [("schema.json", _("the public facts of tables, columns and keys"))], "csv-metadata.json"
+    else:
+        tables = [*described("synthetic.csv"), *described(*[dialect_copy.NAME] * (dialect_copy.DIGEST in card))]
+        facts, columns_file = described("schema.json"), "synthetic.csv-metadata.json"
+    return [
+        *tables,
+        *described("index.html"),
+        *facts,
+        *described("card.html", "report.html", "release.json", "model.json"),
+        *described(*["reproduce.py"] * (not schema.keys)),
+        *([("documents/", about(documents))] if documents else []),
+        (f"croissant.json, ro-crate-metadata.json, dcat.jsonld, {columns_file}, CITATION.cff", cited()),
+        *described("MANIFEST.sha256"),
+    ]
+
+
+def _belongs(schema: Tables, table: str, rows: int) -> str:
+    key, many = schema.key_above(table), html.commas(rows)
+    if key is None:
+        return _("{n} synthetic rows").format(n=many)
+    return _("{n} synthetic rows, each of one row of {parent} ({columns})").format(
+        n=many, parent=key.parent, columns=", ".join(key.columns)
+    )
+
+
+def about(documents: Sequence[Paper]) -> str:
+    """What the documents are."""
+    if any(p.waiting for p in documents):
+        return _(
+            "papers for a data-protection officer, a repository, an analyst and the people in the data; what is still "
+            "to be written is marked"
+        )
+    return _("papers for a data-protection officer, a repository, an analyst and the people in the data")
+
+
+def cited() -> str:
+    """What the records are."""
+    return _("records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing")
+
+
+def described(*named: str) -> list[tuple[str, str]]:
+    """Files of any bundle, a stored release or model with its tensors, and what they are."""
+    pairs = {n: f"{n}, {n.replace('.json', '.safetensors')}" for n in ("release.json", "model.json")}
+    return [(pairs.get(n, n), PARTS[n]) for n in named]
+
+
+PARTS = Texts(
+    {
+        "synthetic.csv": "the table, safe to open in a spreadsheet: text that it would take for a formula (it begins "
+        "with = + - or @ and is no number) has an apostrophe before it, unless the card says `raw`; "
+        "`synthetic.parquet` is the same without apostrophes, with typed numbers and dates",
+        dialect_copy.NAME: "the same table in the encoding, with the separators, decimal marks and dates of the "
+        "private one, as `schema.json` states them; protected alike",
+        "index.html": "begin here: what this is, what it is good for, how to analyse and to cite it",
+        "schema.json": "the public facts of every column",
+        "card.html": "the release card: what is guaranteed and how; also `card.md`, and `card.json` for programs",
+        "report.html": "the released noisy counts, with intervals, beside the synthetic ones; also `report.json`",
+        "release.json": "everything that was released about the private rows",
+        "model.json": "the model, from which more rows can be drawn",
+        "reproduce.py": "makes model and table again from the release",
+        "MANIFEST.sha256": "checksums; `sha256sum -c MANIFEST.sha256` verifies them",
+    }
+)
+
+REPRODUCE = '''"""Makes the model and the table again from the release beside this script. Needs no private row.
+
+With the seed in the card the table comes out the same, cell by cell, on a like machine with the same versions;
+without one it is another sample of the same model.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import synth
+
+here = Path(__file__).resolve().parent
+card = json.loads((here / "card.json").read_text(encoding="utf-8"))
+out = Path(sys.argv[1]) if len(sys.argv) > 1 else here / "again"
+result = synth.Release(here).refit(num_rows=card["rows"]["synthetic"], seed=card.get("seed"), out=out,
+                     raw_text=str(card.get("csv_text", "")).startswith("raw"))
+same = (out / "synthetic.csv").read_bytes() == (here / "synthetic.csv").read_bytes()
+print(f"{result.num_rows} rows: {out / 'synthetic.csv'}", "(the same table)" if same else "(another sample)")
+'''

@@ -1,4 +1,4 @@
-"""The publishable report of a release: from releases, public facts and the synthetic table; free.
+"""The publishable report of a release: from releases, public facts and the synthetic tables; free.
 
 The steward's report, which compares with real rows, is of another kind and stands in ``steward_report``.
 """
@@ -12,27 +12,30 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.evaluate.rating import Uses
-from synth.evaluate.read_sample import read
+from synth.evaluate.read_sample import forest, read
 from synth.files import whole_files
 from synth.release import folder as bundle
 from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.leaving import may_leave
 from synth.release.statistics_file import load
-from synth.report import publishable, related_publish, released_verdict
+from synth.report import publishable, released_verdict
 from synth.report.prior_evidence import prior_evidence, section
-from synth.report.publishable import Publishable
+from synth.report.publishable import Publishable, PublishableTables
 
 MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
 
 
-def gather(release: str | Path) -> Publishable:
-    """The publishable report of a release, as data: free, since it uses the release and the synthetic table alone.
+def gather(release: str | Path) -> Publishable | PublishableTables:
+    """The publishable report of a release, as data: free, since it uses the release and the synthetic tables alone.
 
     **Guarantee**: that of the release. Errors: InputError for an unusable release.
     """
     folder = folder_of(release)
-    stored = bundle.load_release(folder)
+    stored = bundle.load_release(folder, tree=None)
+    if stored.schema.tree is not None:
+        roots = max(bundle.load_model(folder, tree=True).model.total, 1.0)
+        return publishable.gather_trees(stored, forest(folder, stored.schema, synthetic=True), roots)
     rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
     made = read(folder / "synthetic.csv", stored.setting.schema, limit=MOST_ROWS, rng=rng, synthetic=True)
     return publishable.gather(
@@ -41,7 +44,7 @@ def gather(release: str | Path) -> Publishable:
 
 
 def publishable_page(
-    result: Publishable,
+    result: Publishable | PublishableTables,
     release: str | Path,
     *,
     statistics: Mapping[str, Any] | None = None,
@@ -52,13 +55,15 @@ def publishable_page(
     ``card``: with how the release was chosen and what that costs; default the one beside it. Errors: InputError for an
     unusable release, and for statistics under another relation or unit than its own.
     """
-    stored = bundle.load_release(folder_of(release))
     card = about(folder_of(release)) if card is None else dict(card)
+    said = released_verdict.verdict(result, card)
+    if isinstance(result, PublishableTables):
+        return publishable.render_trees(result, about=card, said=said)
     if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
         raise InputError(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
         )
-    said = released_verdict.verdict(result, card)
+    stored = bundle.load_release(folder_of(release))
     known = section(prior_evidence(folder_of(release))) if card.get("priors") else None
     return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics, known=known)
 
@@ -86,44 +91,30 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     page = Path(out)
     if page.suffix != ".html":
         raise UsageError(f"`out={out}`: name a .html file")
-    if bundle.is_related(release):
-        trees = related_publish.gather(release)
-        text, plain = related_publish.page(trees, card=verify.load(release)), related_publish.plain(trees)
-    else:
-        results, paid = gather(release), None if statistics is None else load(statistics)
-        text = publishable_page(results, release, statistics=paid)
-        plain = plainly(results, about(folder_of(release))) | ({} if paid is None else {"further": paid})
+    result = gather(release)
+    paid = None if statistics is None or isinstance(result, PublishableTables) else load(statistics)
+    text = publishable_page(result, release, statistics=paid)
+    plain = plainly(result, about(folder_of(release))) | ({} if paid is None else {"further": paid})
     _write(page, text)
     _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 
-def plainly(result: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
+def plainly(result: Publishable | PublishableTables, card: Mapping[str, Any]) -> dict[str, Any]:
     """The report as JSON data, with its verdict. ``card``: whose fit takes part.
 
     Privacy: released answers only.
     """
-    return {"verdict": released_verdict.verdict(result, card).plain(), **publishable.plain(result)}
+    plain = publishable.plain_trees(result) if isinstance(result, PublishableTables) else publishable.plain(result)
+    return {"verdict": released_verdict.verdict(result, card).plain(), **plain}
 
 
 def verdict(release: str | Path) -> Uses:
-    """What the table is good for as far as a ``release``, a folder, can tell. Errors: InputError for an unusable one.
+    """What the tables are good for as far as a ``release``, a folder, can tell. Errors: InputError for an unusable one.
 
     **Guarantee**: that of the release. Privacy: released answers only.
     """
-    if bundle.is_related(release):
-        return related_publish.verdict(related_publish.gather(release))
-    return judged(gather(release), about(folder_of(release)))
-
-
-def judged(result: Any, card: Mapping[str, Any]) -> Uses:
-    """The verdict on what was gathered of one table or of related ones.
-
-    Privacy: released answers only.
-    """
-    if isinstance(result, related_publish.PublishableTables):
-        return related_publish.verdict(result)
-    return released_verdict.verdict(result, card)
+    return released_verdict.verdict(gather(release), about(folder_of(release)))
 
 
 def in_words(release: str | Path) -> list[str]:
@@ -131,8 +122,9 @@ def in_words(release: str | Path) -> list[str]:
 
     None where no such counts were released. Errors: InputError for an unusable release.
     """
-    result = publishable.means(gather(release))
-    kinds = (("columns", result["one_way"]), ("pairs", result["two_way"]))
+    tables = gather(release)
+    result = {} if isinstance(tables, PublishableTables) else publishable.means(tables)
+    kinds = (("columns", result.get("one_way")), ("pairs", result.get("two_way")))
     return [
         f"{name}: {100 * m['distance']:.2g} % of the rows differ from the noisy counts; "
         f"noise alone explains {100 * m['from_noise']:.2g} %"
@@ -154,7 +146,7 @@ def folder_of(release: str | Path) -> Path:
 
 def about(folder: Path) -> dict[str, Any]:
     """The card that a release carries, with what card.json beside it adds of a choice. Errors: InputError."""
-    stored = bundle.load_release(folder).card
+    stored = bundle.load_release(folder, tree=None).card
     try:
         reported = verify.load(folder)
         same = all(own(reported)[name] == own(stored)[name] for name in TOTALS)

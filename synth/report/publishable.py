@@ -15,15 +15,28 @@ from synth.evaluate.area_levels import AreaLevel
 from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.evaluate.read_sample import values
 from synth.languages import Texts, _, prose
+from synth.mechanisms import linked
 from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
+from synth.questions.linked import placed
+from synth.release.folder import StoredRelease
 from synth.report import area_pages, card_page, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
+from synth.report.related_picture import picture
 from synth.report.statistics_section import section
 from synth.schema import grouping
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Column, Schema
+from synth.sources.rows.forest import Forest
 
+VIEWS = {
+    "siblings": "two of one parent",
+    "steps": "from one event to the next",
+    "far": "half a history later",
+    "first": "first events",
+    "last": "last events",
+}
 MOST_BINS = 24  # bars of one chart; finer tables are gathered
 TINY = 1e-9  # ratio of variances: less is not told apart
 SHOWN = 60  # columns drawn
@@ -44,6 +57,14 @@ class ComparedTable:
     table: NoisyTable
     synthetic: np.ndarray = field(repr=False)
     fit: Agreement
+
+    def plain(self) -> dict[str, Any]:
+        """How near it is, as JSON data."""
+        return {**vars(self.fit), "sigma": self.table.sigma, "cells": int(self.table.values.size)}
+
+    def counts(self) -> dict[str, Any]:
+        """The same with the counts themselves."""
+        return {**self.plain(), "released": self.table.values.tolist(), "synthetic": self.synthetic.tolist()}
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -80,6 +101,28 @@ class Publishable:
     named: Mapping[str, tuple[tuple[ComparedTable, ...], int]] = field(default_factory=dict)
     areas: Mapping[str, tuple[AreaLevel, ...]] = field(default_factory=dict)
     averages: Mapping[str, "Average"] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> list[float]:
+        """Of counts of single columns, the standard deviations."""
+        return [s.table.sigma for s in self.one_way.values()]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublishableTables:
+    """The report of a tree of tables as data, in roots of the source. ``singles``: by table and column; ``pairs``: by
+    what they are about. **Guarantee**: that of the release (post-processing)."""
+
+    schema: Dataset
+    card: Mapping[str, Any]
+    roots: float
+    singles: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
+    pairs: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
+
+    @property
+    def noise(self) -> list[float]:
+        """As of one table."""
+        return [s.table.sigma for shown in self.singles.values() for s in shown.values()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,15 +316,16 @@ def column_chart(name: str, shown: ComparedTable, column: Column, advice: str) -
 
 
 def _several(
-    shown: Mapping[tuple[str, ...], ComparedTable], name: str, rows: float | None, fitted: bool
+    shown: Mapping[Any, ComparedTable], name: str, rows: float | None, fitted: bool = True
 ) -> list[tuple[str, ...]]:
     """A line for each table of several columns, that which is furthest above its noise first."""
+    noise = _("{n} roots") if name == "across" else _("{n} rows")
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
         (
-            words.both(columns),
+            words.names(columns) if isinstance(columns, str) else words.both(columns),
             commas(s.table.values.size),
-            _("{n} rows").format(n=figure(s.table.sigma, 1)),
+            noise.format(n=figure(s.table.sigma, 1)),
             *fit_in_words(s),
             s.advice(name, rows, fitted=fitted),
         )
@@ -332,21 +376,102 @@ def means(publishable: Publishable) -> dict[str, dict[str, float] | None]:
 
 def plain(publishable: Publishable) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
-
-    def one(s: ComparedTable) -> dict[str, Any]:
-        return {**vars(s.fit), "sigma": s.table.sigma, "cells": int(s.table.values.size)}
-
     return {
         "publishable": "made from releases only",
         "level": LEVEL,
         "rows": publishable.rows,
         "kinds": list(publishable.kinds),
         "means": means(publishable),
-        "one_way": {
-            n: {**one(s), "released": s.table.values.tolist(), "synthetic": s.synthetic.tolist()}
-            for n, s in publishable.one_way.items()
-        },
-        "two_way": [{"columns": list(pair), **one(s)} for pair, s in publishable.two_way.items()],
+        "one_way": {n: s.counts() for n, s in publishable.one_way.items()},
+        "two_way": [{"columns": list(pair), **s.plain()} for pair, s in publishable.two_way.items()],
         "areas": {n: [level.plain() for level in up] for n, up in publishable.areas.items()},
-        "larger": [{"columns": list(columns), **one(s)} for columns, s in publishable.larger.items()],
+        "larger": [{"columns": list(columns), **s.plain()} for columns, s in publishable.larger.items()],
+    }
+
+
+def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> PublishableTables:
+    """The report of a release of a tree. ``made``: its synthetic rows, which stand for so many ``roots``.
+
+    Privacy: released answers only.
+    """
+    schema = stored.schema
+    scale = roots / max(len(made[schema.root].parent), 1)
+    singles: dict[str, dict[str, ComparedTable]] = {t: {} for t in schema.downwards}
+    pairs: dict[str, dict[str, ComparedTable]] = {}
+    for answer in stored.releases:
+        exact = linked.exact(answer.question, made)
+        for marginal, noisy, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
+            table = NoisyTable(bins=marginal.bins, values=noisy.astype(float), sigma=marginal.sigma)
+            here = cells.reshape(noisy.shape) / linked.UNIT * scale
+            fit = agreement(table, here, rows=max(float(here.sum()), 1.0))
+            shown = ComparedTable(table=table, synthetic=here, fit=fit)
+            about, names = _about(answer.question, table)
+            if len(names) == 1 and answer.question.view == "rows" and table.whole:
+                singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
+            elif len(names) == 2 or answer.question.view == "first":
+                pairs.setdefault(about, {})[" and ".join(names)] = shown
+    return PublishableTables(schema=schema, card=stored.card, roots=roots, singles=singles, pairs=pairs)
+
+
+def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
+    """What a table is about, and its columns in words."""
+    owners = [placed(c) for c in table.columns]
+    names = [f"{t}.{c}" + (" (of the other)" if other else "") for t, c, other in owners]
+    above = sorted({t for t, _, _ in owners} - {question.table})
+    if question.view in VIEWS:
+        return f"{question.table}: {VIEWS[question.view]}", names
+    return f"{question.table} with {', '.join(above)}" if above else f"within {question.table}", names
+
+
+def _titled(about: str) -> str:
+    """As ``_about`` has it, in the language that is spoken."""
+    table, between, view = about.partition(": ")
+    if between:
+        return f"{table}: {prose(view)}"
+    if about.startswith("within "):
+        return _("within {table}").format(table=about.removeprefix("within "))
+    table, _with, others = about.partition(" with ")
+    return _("{table} with {others}").format(table=table, others=others)
+
+
+def render_trees(tables: PublishableTables, *, about: Mapping[str, Any], said: Uses) -> str:
+    """The page of a tree. ``about``: the release card; ``said``: the verdict."""
+    singles = []
+    for table, columns in tables.singles.items():
+        facts = tables.schema.as_asked(table).columns
+        ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
+        advised = [(n, s, s.advice("columns", tables.roots)) for n, s in ordered]
+        charts = [column_chart(n, s, facts[n], advice) for n, s, advice in advised[:SHOWN]]
+        singles.append((table, charts, [[n, *fit_in_words(s), advice] for n, s, advice in advised]))
+    return html.render(
+        "related_publishable.html",
+        title=_("Publishable report"),
+        mark=None,
+        about=about,
+        interval=interval(),
+        roots=commas(tables.roots),
+        picture=picture(tables.schema),
+        singles=singles,
+        head=head,
+        tables=[[t, commas(n)] for t, n in rows_of(about).items()],
+        groups=[(_titled(name), _several(shown, "across", tables.roots)) for name, shown in tables.pairs.items()],
+        uses=words.lines(said),
+        first=first_page.answers(about, said),
+    )
+
+
+def rows_of(card: Mapping[str, Any]) -> dict[str, int]:
+    """Synthetic rows by table that is written."""
+    return dict(card["rows"].get("tables", {ONE: card["rows"]["synthetic"]}))
+
+
+def plain_trees(tables: PublishableTables) -> dict[str, Any]:
+    """The report of a tree as JSON data; as private as the release."""
+    return {
+        "publishable": "made from releases only",
+        "roots": tables.roots,
+        "one_way": {t: {n: s.counts() for n, s in shown.items()} for t, shown in tables.singles.items()},
+        "two_way": {
+            about: [{"columns": n, **s.plain()} for n, s in shown.items()] for about, shown in tables.pairs.items()
+        },
     }

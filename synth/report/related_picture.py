@@ -4,12 +4,12 @@ from markupsafe import Markup
 
 from synth.languages import _
 from synth.report import svg
-from synth.schema.dataset import Dataset
+from synth.schema.table import Tables
 
 WIDE, TALL, GAP, STEP = 190.0, 44.0, 70.0, 60.0
 
 
-def picture(schema: Dataset) -> Markup:
+def picture(schema: Tables) -> Markup:
     """Boxes with tables' names and numbers of columns, joined by keys with their bounds; public tables hang below.
 
     Privacy: public only.
@@ -43,7 +43,7 @@ def picture(schema: Dataset) -> Markup:
     return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")
 
 
-def _rows(schema: Dataset) -> dict[str, float]:
+def _rows(schema: Tables) -> dict[str, float]:
     """The line on which each table stands: a parent on its first child's."""
     result: dict[str, float] = {}
     free = 0.0

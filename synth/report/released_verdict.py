@@ -26,7 +26,10 @@ from synth.evaluate.rating import (
 )
 from synth.generators.marginals import misfit
 from synth.pipeline import retention
-from synth.report.publishable import ComparedTable, Publishable
+from synth.pipeline.uses import tables_of
+from synth.questions.linked import placed
+from synth.report.publishable import VIEWS, ComparedTable, Publishable, PublishableTables
+from synth.schema import related_uses
 
 NO_COUNTS = "no noisy counts of them were released to compare with"
 INDEPENDENT = "the method makes columns independent of each other"
@@ -37,13 +40,15 @@ MORE = "relations of three and more columns"
 TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
 
 
-def verdict(publishable: Publishable, card: Mapping[str, Any]) -> Uses:
-    """The verdict on one table. ``card``: whose ``fit`` and method take part.
+def verdict(publishable: Publishable | PublishableTables, card: Mapping[str, Any]) -> Uses:
+    """The verdict on one table, or on a tree. ``card``: whose ``fit`` and method take part.
 
     **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
 
     Privacy: released answers only.
     """
+    if isinstance(publishable, PublishableTables):
+        return _of_trees(publishable)
     unsure, lost = misfit.in_words(card.get("fit")) or "", _lost(card)
     counted = len(publishable.larger)
     return Uses(
@@ -95,18 +100,44 @@ def _named(named: Named, two: str, *, rows: float | None, fitted: bool = True) -
         yield use(kind, f"named: {words}{part}", shown, rows=rows, fitted=fitted)
 
 
-def of_tables(
-    singles: Mapping[str, Iterable[ComparedTable]],
-    across: Mapping[str, Iterable[ComparedTable]],
-    named: Named,
-    *,
-    rows: float,
-) -> Uses:
-    """The verdict on related tables. ``singles``: by table; ``across``: by what they are about; ``rows``: roots."""
-    parts = [*_named(named, "across", rows=rows)]
-    parts += [use("columns", f"single columns of {t}", s, rows=rows) for t, s in singles.items()]
-    parts += [use("across", about, s, rows=rows) for about, s in across.items()]
+def _of_trees(tables: PublishableTables) -> Uses:
+    """The verdict on related tables, whose rows are counted in roots."""
+    singles = {t: s.values() for t, s in tables.singles.items() if s}
+    parts = [*_named(_asked(tables), "across", rows=tables.roots)]
+    parts += [use("columns", f"single columns of {t}", s, rows=tables.roots) for t, s in singles.items()]
+    parts += [use("across", _use(about), s.values(), rows=tables.roots) for about, s in tables.pairs.items()]
     return Uses(uses=best_first([*parts, _unknown("triples", MORE, FILLED_IN)]))
+
+
+def _asked(tables: PublishableTables) -> Named:
+    """By named use its released tables of one and two columns, and how many it needs."""
+    known = {frozenset((f"{t}.{n}",)): shown for t, own in tables.singles.items() for n, shown in own.items()}
+    known |= {
+        frozenset(f"{t}.{c}" for t, c, _ in map(placed, s.table.columns)): s
+        for own in tables.pairs.values()
+        for s in own.values()
+        if not any(other for _, _, other in map(placed, s.table.columns)) and len(s.table.columns) == 2
+    }
+    out = {}
+    for use, needed in tables_of(tables.schema):
+        asked = related_uses.pairs(needed)
+        out[use] = [known[frozenset(p)] for p in asked if frozenset(p) in known], len(asked)
+    return out
+
+
+def _use(about: str) -> str:
+    """What tables are good for that are about this: each of ``_about``'s forms as a sentence of its own."""
+    table, between, view = about.partition(": ")
+    if between:
+        return (
+            f"single columns, {table}: {view}"
+            if view in (VIEWS["first"], VIEWS["last"])
+            else f"tables of two columns, {table}: {view}"
+        )
+    if about.startswith("within "):
+        return f"tables of two columns, within {about.removeprefix('within ')}"
+    table, _with, others = about.partition(" with ")
+    return f"tables of two columns, {table} with {others}"
 
 
 def use(

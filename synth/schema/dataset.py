@@ -18,9 +18,9 @@ from synth.schema import uses as uses_of
 from synth.schema.column import Column
 from synth.schema.persons_rules import MOST_CHILDREN
 from synth.schema.related_rules import problems
-from synth.schema.table import UNCONFIRMED, Learnt, Schema, read
+from synth.schema.table import UNCONFIRMED, Learnt, Schema, Tables, read
 from synth.schema.table import parse as parse_table
-from synth.schema.tree import NUMBER, Across, Key, PublicTable, Tables
+from synth.schema.tree import NUMBER, Across, Key, PublicTable
 from synth.schema.tree import ONE as ONE
 
 FAULTS = {"extra_forbidden": "is no fact of related tables; remove it", "missing": "it is missing; state it"}

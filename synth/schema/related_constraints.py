@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from synth.schema.column import Column
-from synth.schema.tree import Across, Tables, ends, placed
+from synth.schema.table import Tables
+from synth.schema.tree import Across, ends, placed
 
 
 def problems(schema: Tables) -> Iterator[str]:

@@ -6,7 +6,8 @@ from synth.schema import histories, persons_rules, related_constraints, related_
 from synth.schema.column import CATEGORICAL, repeated
 from synth.schema.names import FILE_NAME, canonical
 from synth.schema.persons_rules import MOST_CHILDREN
-from synth.schema.tree import NUMBER, Key, PublicTable, Tables, below, ends
+from synth.schema.table import Tables
+from synth.schema.tree import NUMBER, Key, PublicTable, below, ends
 
 MOST_BELOW = 10_000  # rows of one table below one root
 LEVELS = 3  # of tables, the root included

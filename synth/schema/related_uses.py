@@ -8,8 +8,8 @@ from itertools import combinations
 from synth.errors import meant
 from synth.schema import uses as named
 from synth.schema.column import Column
-from synth.schema.table import Schema
-from synth.schema.tree import NUMBER, Tables, placed
+from synth.schema.table import Schema, Tables
+from synth.schema.tree import NUMBER, placed
 
 GRAMMAR = {"by", "x", "across", "between", "compare", "predict", "of", "and", "columns", "column", "correlations", "np"}
 WORD = re.compile(r"(?<![\w.`\"'])[^\W\d][\w.]*(?![\w.`\"']|\s*\()")  # of a formula: no function, nothing quoted

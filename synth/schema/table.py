@@ -6,10 +6,11 @@ missing code one in ``range(column.size, column.cells)``.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -35,7 +36,7 @@ from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
 from synth.schema.totals import Totals, form_problems
 from synth.schema.totals_files import inlined
-from synth.schema.tree import ONE, Key, Tables
+from synth.schema.tree import ONE, Across, Key, PublicTable, below, placed
 
 __all__ = [
     "CATEGORICAL",
@@ -50,6 +51,7 @@ __all__ = [
     "Learnt",
     "Schema",
     "Source",
+    "Tables",
     "canonical",
     "facts",
     "load",
@@ -75,6 +77,120 @@ class Learnt(BaseModel):
     ledger_entry: int
     ledger_hash: str | None = None  # of that line; schemas of earlier versions have the number alone
     mechanisms: tuple[dict[str, float | int | str], ...]
+
+
+class Tables:
+    """What is known of one table or of several, asked alike: which there are, how they hang together, what their
+    columns are called.
+
+    One table has no key, and its columns go by their own names; those of several by TABLE.COLUMN.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def dataset(self) -> str | None: ...
+        @property
+        def tables(self) -> Mapping[str, "Schema"]: ...
+        @property
+        def keys(self) -> tuple[Key, ...]: ...
+        @property
+        def public(self) -> Mapping[str, PublicTable] | None: ...
+        @property
+        def constraints(self) -> tuple[Any, ...] | None: ...
+        @property
+        def uses(self) -> tuple[uses_of.Use, ...] | None: ...
+        @property
+        def open(self) -> tuple[str, ...] | None: ...
+
+    @cached_property
+    def root(self) -> str:
+        """The table whose rows are the units."""
+        below = {k.child for k in self.keys}
+        return next(n for n in self.tables if n not in below)
+
+    @cached_property
+    def downwards(self) -> tuple[str, ...]:
+        """All tables, each after its parent."""
+        return below(self.root, [(k.parent, k.child) for k in self.keys])
+
+    def key_above(self, table: str) -> Key | None:
+        """The key to the parent; None for the root."""
+        return next((k for k in self.keys if k.child == table), None)
+
+    def keys_below(self, table: str) -> list[Key]:
+        """The keys of its children."""
+        return [k for k in self.keys if k.parent == table]
+
+    def upwards(self, table: str) -> list[str]:
+        """The table, its parent, and so on to the root."""
+        results = [table]
+        while (key := self.key_above(results[-1])) is not None:
+            results.append(key.parent)
+        return results
+
+    def most_rows(self, table: str) -> int:
+        """How many rows of the table one root has at most."""
+        keys = [self.key_above(n) for n in self.upwards(table)]
+        return prod(k.most_children for k in keys if k is not None)
+
+    def key_columns(self, table: str) -> list[str]:
+        """The table's columns that keys are about."""
+        above = self.key_above(table)
+        own = [n for k in self.keys_below(table) for n in k.referred]
+        return list(dict.fromkeys([*own, *(above.columns if above else ())]))
+
+    @property
+    def written(self) -> Mapping[str, "Schema"]:
+        """The tables as files hold them."""
+        return self.tables
+
+    @property
+    def across(self) -> tuple[Across, ...]:
+        """The rules between its tables."""
+        return self.constraints or ()
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one table is written."""
+        return bool(self.keys)
+
+    @property
+    def one_table(self) -> bool:
+        """Whether its tree is written as one table, whose persons keep their rows."""
+        return bool(self.keys) and not self.several
+
+    def file_of(self, table: str) -> str:
+        """Which of the written tables has a table's rows."""
+        return table
+
+    def texts(self, file: str) -> list[str]:
+        """A written table's columns that are read as text: of keys, and an identifier by which rows are ordered."""
+        key = self.key_above(file)
+        order = [key.order] if key is not None and key.order is not None else []
+        unread = [n for n in order if self.tables[file].columns[n].type == "identifier"]
+        return [*self.key_columns(file), *unread]
+
+    def changed(self, how: Callable[[Any], Any]) -> Any:
+        """The schema that somebody wrote, changed; of persons and their rows both again."""
+        return how(self)
+
+    def name_of(self, table: str, column: str) -> str:
+        """What a table's column is called outside."""
+        return f"{table}.{column}"
+
+    def inner_name(self, table: str, column: str) -> str:
+        """What a table's column is called where methods count it."""
+        return f"{table}.{column}"
+
+    def find(self, name: str) -> tuple[str, str]:
+        """The table and the column that a name from outside means."""
+        return placed(name)
+
+    @property
+    def all_columns(self) -> dict[str, Column]:
+        """All columns by these names."""
+        return {self.name_of(t, n): c for t, s in self.tables.items() for n, c in s.columns.items()}
 
 
 class Schema(Tables, BaseModel):

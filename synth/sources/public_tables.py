@@ -9,7 +9,8 @@ import pandas as pd
 from synth.errors import InputError, UsageError
 from synth.files.regular_files import is_file
 from synth.schema.column import canonical
-from synth.schema.tree import PublicTable, Tables
+from synth.schema.table import Tables
+from synth.schema.tree import PublicTable
 from synth.sources.draft_related import public_keys
 from synth.sources.formats import files
 from synth.sources.formats.cell_formats import Reading

@@ -22,7 +22,7 @@ from synth.privacy.relation import Adjacency, Relation
 from synth.questions.linked import placed
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
-from synth.report import related_publish
+from synth.report import publish
 from synth.schema.persons import taken
 from tests.laws.related_trees import SCHEMA
 from tests.unit.reporting.related_homes import PLAIN, homes
@@ -152,4 +152,4 @@ def test_a_run_stores_what_its_tables_are_for(tmp_path, monkeypatch):
     stored = load_release(tmp_path / "r", tree=True)
     assert [u.words for u in stored.schema.uses] == [line]
     assert not [*problems(result.card)]
-    related_publish.gather(tmp_path / "r")
+    publish.gather(tmp_path / "r")

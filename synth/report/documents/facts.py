@@ -15,7 +15,7 @@ from synth.report import card_page
 from synth.report.html import commas, number, percent
 from synth.report.words import between, both
 from synth.schema.column import Column
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
 
 TYPES = Texts(
@@ -79,19 +79,39 @@ class Facts:
     """
 
     card: Mapping[str, Any]
-    schema: Schema
+    schema: Schema | Dataset
     releases: Sequence[Release]
     files: Mapping[str, tuple[int, str]]
 
     @property
     def tables(self) -> tuple[OfTable, ...]:
-        """The synthetic tables: here one."""
-        return (OfTable(name=NAME, file=TABLE, rows=_("The synthetic rows."), schema=self.schema.retained()),)
+        """The synthetic tables, the root's first."""
+        if self.schema.several:
+            return tuple(self._of_table(t) for t in self.schema.downwards)
+        own = self.schema.written[ONE].retained()
+        return (OfTable(name=NAME, file=TABLE, rows=_("The synthetic rows."), schema=own),)
+
+    def _of_table(self, table: str) -> OfTable:
+        key, below = self.schema.key_above(table), self.schema.keys_below(table)
+        alone, below_it = _("{n} synthetic rows."), _("{n} synthetic rows, each of one row of {parent}.")
+        rows = (below_it if key else alone).format(n=commas(self._rows(table)), parent=key.parent if key else "")
+        above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
+        return OfTable(
+            name=table,
+            file=f"{table}.csv",
+            rows=rows,
+            schema=self.schema.tables[table].retained(),
+            keys=tuple(below[0].referred) if below else (),
+            above=above,
+        )
+
+    def _rows(self, table: str) -> int:
+        return int(self.card["rows"]["tables"][table])
 
     @property
     def root(self) -> str:
         """The table that all others belong to; empty of a table alone."""
-        return ""
+        return self.schema.root if self.schema.several else ""
 
     @property
     def about(self) -> dict[str, Any]:
@@ -121,9 +141,17 @@ class Facts:
     @property
     def extent(self) -> str:
         """Rows and columns."""
-        return _("A synthetic table of {rows} rows and {columns} columns").format(
-            rows=commas(self.card["rows"]["synthetic"]), columns=len(self.schema.columns)
+        if self.schema.several:
+            each = _("{table} of {rows} rows and {columns} columns")
+            reported = [
+                each.format(table=t, rows=commas(self._rows(t)), columns=len(self.schema.tables[t].columns))
+                for t in self.schema.downwards
+            ]
+            return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(reported))
+        alone = _("A synthetic table of {rows} rows and {columns} columns").format(
+            rows=commas(self.card["rows"]["synthetic"]), columns=len(self.schema.all_columns)
         )
+        return _("{table}, in which persons have several rows").format(table=alone) if self.schema.keys else alone
 
     @property
     def published(self) -> str:
@@ -158,6 +186,12 @@ class Facts:
     @property
     def measured(self) -> str:
         """What was asked of the private rows, in words."""
+        if self.schema.keys:
+            result: dict[str, set[frozenset[str]]] = {}
+            for r in self.counted:
+                for m in r.question.marginals:
+                    result.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
+            return ", ".join(what.replace("{n}", str(len(tables))) for what, tables in result.items())
         sizes: dict[int, set[frozenset[str]]] = {}
         for r in self.counted:
             for m in r.question.marginals:
@@ -176,14 +210,23 @@ class Facts:
 
     @property
     def invariants(self) -> str:
-        """What was taken as public, hence not protected."""
-        return "; ".join(
+        """What was taken as public, hence not protected: keys and their bounds too."""
+        bounded = _(
+            "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
+            "{parent} (declared public by the steward in the schema)"
+        )
+        keys = [
+            bounded.format(columns=", ".join(k.columns), most=k.most_children, child=k.child, parent=k.parent)
+            for k in self.schema.keys
+        ]
+        facts = [
             _("{what} of {columns}").format(what=prose(i["what"]), columns=", ".join(i["of"]))
             + f" ({prose(i['vouched'])})"
             if "of" in i
             else f"{prose(i['what'])} ({prose(i['vouched'])})"
             for i in self.about["invariants"]
-        )
+        ]
+        return "; ".join([*facts, *keys])
 
     @property
     def in_all(self) -> str:
@@ -205,97 +248,6 @@ class Facts:
         answer = papers.approval(self.own) if fact == "approver" else answers.get(fact, self.own.get(fact))
         text = ", ".join(answer) if isinstance(answer, list | tuple) else str(answer or "")
         return Line(question=question, answer=text or wanted, fact=fact, open=not text)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RelatedFacts(Facts):
-    """What is known of a release of related tables; ``schema`` has all columns, as TABLE.COLUMN."""
-
-    related: Dataset
-
-    @property
-    def root(self) -> str:
-        """The table that all others belong to."""
-        return self.related.root
-
-    @property
-    def tables(self) -> tuple[OfTable, ...]:
-        """The synthetic tables, the root's first."""
-        return tuple(self._of_table(t) for t in self.related.downwards)
-
-    def _of_table(self, table: str) -> OfTable:
-        key, below = self.related.key_above(table), self.related.keys_below(table)
-        alone, below_it = _("{n} synthetic rows."), _("{n} synthetic rows, each of one row of {parent}.")
-        rows = (below_it if key else alone).format(n=commas(self._rows(table)), parent=key.parent if key else "")
-        above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
-        return OfTable(
-            name=table,
-            file=f"{table}.csv",
-            rows=rows,
-            schema=self.related.tables[table].retained(),
-            keys=tuple(below[0].referred) if below else (),
-            above=above,
-        )
-
-    def _rows(self, table: str) -> int:
-        return int(self.card["rows"]["tables"][table])
-
-    @property
-    def extent(self) -> str:
-        """Rows and columns."""
-        each = _("{table} of {rows} rows and {columns} columns")
-        reported = [
-            each.format(table=t, rows=commas(self._rows(t)), columns=len(self.related.tables[t].columns))
-            for t in self.related.downwards
-        ]
-        return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(reported))
-
-    @property
-    def invariants(self) -> str:
-        """What was taken as public: keys and their bounds too."""
-        said = _(
-            "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
-            "{parent} (declared public by the steward in the schema)"
-        )
-        keys = [
-            said.format(columns=", ".join(k.columns), most=k.most_children, child=k.child, parent=k.parent)
-            for k in self.related.keys
-        ]
-        return "; ".join([super().invariants, *keys])
-
-    @property
-    def measured(self) -> str:
-        """What was asked of the private rows, in words."""
-        result: dict[str, set[frozenset[str]]] = {}
-        for r in self.counted:
-            for m in r.question.marginals:
-                result.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
-        return ", ".join(what.replace("{n}", str(len(tables))) for what, tables in result.items())
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PersonsFacts(RelatedFacts):
-    """What is known of a release of one table whose persons keep their rows; ``schema`` is that table's."""
-
-    @property
-    def tables(self) -> tuple[OfTable, ...]:
-        """The synthetic table."""
-        return (OfTable(name=NAME, file=TABLE, rows="The synthetic rows.", schema=self.schema.retained()),)
-
-    @property
-    def extent(self) -> str:
-        """Rows and columns."""
-        return f"{Facts.extent.fget(self)}, in which persons have several rows"  # type: ignore[attr-defined]
-
-    @property
-    def ausmass(self) -> str:
-        """As ``extent``, in German."""
-        return f"{Facts.ausmass.fget(self)}, in der Personen mehrere Zeilen haben"  # type: ignore[attr-defined]
-
-    @property
-    def einheit(self) -> str:
-        """As ``unit``, in German."""
-        return f"eine Person, benannt durch {self.card['unit']}, mit allen Zeilen"
 
 
 def _asked(question: Linked, columns: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def places(f: Facts) -> Mapping[str, str]:
     return {
         "name": f.name,
         "description": f.description,
-        "columns": ", ".join(f.schema.retained().columns),
+        "columns": ", ".join(n for n, c in f.schema.all_columns.items() if c.type != "omitted"),
         "created": str(card["created"]),
         "method": str(card["method"]),
         "variant": str(a["variant"]),

@@ -13,8 +13,7 @@ from synth.release.card import papers as own
 from synth.release.card import verify
 from synth.report import html, words
 from synth.report.documents import catalogue, filled, sheets
-from synth.report.documents.facts import Document, Facts, PersonsFacts, RelatedFacts
-from synth.schema.table import Schema
+from synth.report.documents.facts import Document, Facts
 
 PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
     "nist": ("documents/nist-sp-800-226.html", filled.of(sheets.NIST)),
@@ -123,16 +122,4 @@ def record_name(kind: str, facts: Facts) -> str:
 def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
     """What documents and records are made of. ``files``: the parts that they describe."""
     reported = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
-    if stored.schema.tree is None:
-        return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
-    if stored.schema.one_table:
-        return PersonsFacts(
-            card=card, schema=stored.schema.stated, releases=stored.releases, files=reported, related=stored.schema
-        )
-    return RelatedFacts(
-        card=card,
-        schema=Schema.model_construct(columns=stored.schema.all_columns),
-        releases=stored.releases,
-        files=reported,
-        related=stored.schema,
-    )
+    return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
