@@ -137,6 +137,9 @@ def sentence(use: Plain) -> str:
         "comparison": lambda: _("how {of} differs across {groups}").format(
             of=", ".join(use["of"]), groups=", ".join(use["groups"])
         ),
+        "means": lambda: _("averages of {of} by {groups}").format(
+            of=", ".join(use["of"]), groups=", ".join(use["groups"])
+        ),
         "prediction": lambda: _("predicting {names}").format(names=names),
         "columns": lambda: _("columns that matter more: {names}").format(names=names),
         "correlation": lambda: _("correlations of {names}").format(names=names),

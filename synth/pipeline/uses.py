@@ -110,11 +110,23 @@ def workload(schema: Schema | Dataset) -> Workload:
                 tables += asked
             case named.PredictionUse():
                 targets += use.columns
+            case named.MeansUse():
+                tables += _of_means(schema, use, number)
             case named.ColumnsUse():
                 columns |= {n: max(use.weight, columns.get(n, 0.0)) for n in use.columns}
             case _:
                 tables += [NamedTable(columns=t, weight=use.weight, use=number) for t in use.tables]
     return Workload(tables=tuple(tables), targets=_once(targets), outcomes=_once(outcomes), columns=columns)
+
+
+def _of_means(schema: Schema | Dataset, use: named.MeansUse, number: int) -> list[NamedTable]:
+    """Each number with the groups, few groups as they are; what an average weighs are the far ends of the number."""
+    columns = related_uses.columns(schema) if isinstance(schema, Dataset) else schema.columns
+    groups = {n: Bins.each(n, columns[n].cells) for n in use.groups if columns[n].cells <= FEW}
+    return [
+        NamedTable(columns=(*use.groups, n), weight=use.weight, use=number, bins=groups, numbers=frozenset({n}))
+        for n in use.of
+    ]
 
 
 def alone(schema: Schema | Dataset, use: named.RegressionUse) -> tuple[Schema, named.RegressionUse]:

@@ -113,6 +113,6 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
             continue
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            low, high = (low, middle) if enough(exp(middle), i) else (middle, high)
+            low, high = (low, middle) if enough(round(exp(middle), 3), i) else (middle, high)
         result[one.use] = round(exp(high), 3)
     return result

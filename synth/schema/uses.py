@@ -6,6 +6,7 @@ a line of text, or as JSON. Names with spaces, or words of the grammar, stand in
     age by sex by district                          a table of two to four columns
     income ~ age + sex*education                    a regression
     compare income, hours across sex, district      what differs between groups
+    means of income, hours by sex                   averages of numbers within groups
     predict income, health                          columns that models will predict
     columns age, income                             columns that matter more
     correlations of age, income, hours              how numbers go together
@@ -21,6 +22,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from synth.errors import InputError, meant
+from synth.schema.column import CATEGORICAL
 
 MOST_COLUMNS = 4  # of a table
 MOST_USES, MOST_TABLES = 1000, 2000
@@ -29,11 +31,13 @@ MOST_TEXT = 1000  # characters of a line, as of a formula
 FEWEST_BINS = 2  # of a column in a table of several
 MOST_CELLS = 1 << 17  # of all named tables of three and more columns together, on the coarsest bins
 FORMS = (
-    "write `age by sex by district`, `income ~ age + sex*education`, `compare income across sex`, `predict income`, "
+    "write `age by sex by district`, `income ~ age + sex*education`, `compare income across sex`, "
+    "`mean of income by sex`, `predict income`, "
     "`columns age, income` or `correlations of age, income`"
 )
 WEIGHT = re.compile(r"\s*\(\s*weight\s+([0-9.]+)\s*\)\s*$", re.I)
 LISTED = re.compile(r"\s*(?:,|\band\b)\s*")
+BY = re.compile(r"\s*(?:,|\band\b|\bby\b)\s*")
 QUOTE = re.compile(r"`([^`]*)`")
 
 Named = tuple[str, ...]
@@ -121,6 +125,17 @@ class ComparisonUse(_Use):
         return f"compare {_list(self.of)} across {_list(self.groups)}"
 
 
+class MeansUse(ComparisonUse):
+    """Averages of numbers within groups: ``{"kind": "means", "of": ["income"], "groups": ["sex"]}``."""
+
+    kind: Literal["means"] = "means"  # type: ignore[assignment]
+
+    @property
+    def words(self) -> str:
+        """Both lists."""
+        return f"{'means' if len(self.of) > 1 else 'mean'} of {_list(self.of)} by {_list(self.groups)}"
+
+
 class PredictionUse(_Use):
     """Columns that models will predict: ``{"kind": "prediction", "columns": ["income"]}``."""
 
@@ -178,7 +193,8 @@ class CorrelationUse(_Use):
 
 
 Use = Annotated[
-    TableUse | RegressionUse | ComparisonUse | PredictionUse | ColumnsUse | CorrelationUse, Field(discriminator="kind")
+    TableUse | RegressionUse | ComparisonUse | MeansUse | PredictionUse | ColumnsUse | CorrelationUse,
+    Field(discriminator="kind"),
 ]
 
 
@@ -204,6 +220,8 @@ def of_text(text: str) -> Use:
     'age by sex by `home district`'
     >>> of_text("compare income and hours across sex").tables
     (('sex', 'income'), ('sex', 'hours'))
+    >>> of_text("mean of income by sex by district").tables
+    (('sex', 'district', 'income'),)
     """
     line, weight = " ".join(text[: 2 * MOST_TEXT].split()), 1.0
     if len(text) <= MOST_TEXT and (match := WEIGHT.search(line)):
@@ -228,6 +246,8 @@ def _read(plain: str, line: str, quotes: Sequence[str], weight: float) -> Use:
         return RegressionUse(formula=line, weight=weight)
     if match := re.fullmatch(r"compare (.+?) (?:across|between|by) (.+)", plain, re.I):
         return ComparisonUse(of=listed(match[1]), groups=listed(match[2]), weight=weight)
+    if match := re.fullmatch(r"(?:means?|averages?) (?:of )?(.+?) (?:by|across|between) (.+)", plain, re.I):
+        return MeansUse(of=listed(match[1]), groups=listed(match[2], BY), weight=weight)
     for kind, start in (
         (PredictionUse, "predict"),
         (ColumnsUse, "columns?"),
@@ -349,6 +369,9 @@ def _own_problems(use: Use, columns: Mapping[str, Any], measured: Collection[str
         elif name not in measured:
             what = {"identifier": "an identifier", "omitted": "left out"}.get(columns[name].type, "given by a rule")
             yield f"{name!r} is {what}, which is never modelled; choose another column"
+    for name in use.of if isinstance(use, MeansUse) else ():
+        if name in measured and columns[name].type in CATEGORICAL:
+            yield f"{name} is no number and has no mean; compare it across the groups instead"
     names = [list(t) for t in use.tables] or [list(use.names)]
     if any(a == b for t in names for a, b in pairwise(sorted(t))):
         yield "it names a column twice; name it once"

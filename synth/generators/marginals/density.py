@@ -22,7 +22,7 @@ BEND, FALL, FALLS = (
 ROUGH = 0.3  # deviation of leaves from the curve, of their rows, in the fit of it
 LEAST, MOST = 0.1, 2.0  # the same as the fit finds it
 EVEN = 0.4  # most that the logarithm changes over a leaf that rows are laid evenly into
-STEPS = 20
+STEPS, NEAR = 30, 0.01  # at most, and the change of the logarithm at which the last one is reached
 SEEN = 2.0  # noise deviations of leaves and those around them together, from which on a tail has not begun
 HIGHER, AROUND = 3.0, 6  # times the median of so many leaves, on both sides: a value that stands out
 DOUBT = 2.5  # times the noise, in squares, by which leaves lie off the curve before they are believed
@@ -128,7 +128,10 @@ def fit(
                 curved += np.bincount(i * many + j, weights=weight * one * other, minlength=many**2).reshape(many, many)
         goal += slope.T @ (firm * counted.sums(np.where(alone, 0, raw - rows)))
         curved += slope.T @ (firm[:, None] * slope)
-        logs = logs + np.clip(np.linalg.solve(curved, goal), -1.0, 1.0)
+        step = np.clip(np.linalg.solve(curved, goal), -1.0, 1.0)
+        logs = logs + step
+        if np.abs(step).max() < NEAR:
+            break
     away = np.where(alone, 0.0, raw - rows) ** 2
     spread = (away - noise**2 - rows)[~alone].sum() / max((rows[~alone] ** 2).sum(), 1e-9)
     excess = _near(away - DOUBT * noise**2) / (2 * AROUND + 1)
