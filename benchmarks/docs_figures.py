@@ -228,9 +228,7 @@ USED = {
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (
-    *("napsu", "sdnist_report", "risks", "shadows", "weights", "beyond_pairs", "closer", "ablation"),
-    *("fire", "mbi_fit", "synmeter", "report_time", "figure1"),
-    *("priors_beside", "related_floor", "related_learning", "related_priors", "areas", "verified_roots"),
+    *("sdnist_report", "risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),
 )
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
@@ -252,7 +250,6 @@ MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
         {"where": lambda r: r["how"] in ("replaced", "public"), "spread": True, "runs": "runs"},
     ),
     "hard": (("hard wide", "table epsilon", scores(3, *HARD)), {}),
-    "outside": (("outside", "method epsilon", LONG), {"runs": "runs"}),
     "schedule": (("schedule", "table epsilon", SLICED | {"seconds": 0}), {"runs": "runs"}),
     "published": (
         ("table1", "method epsilon", SLICED | SECONDS),
@@ -286,8 +283,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     ),
     "aim": aim,
     "related": lambda: related_tables.related(stored),
-    "persons": lambda: import_module("docs_figures_persons").markdown(stored("persons"), stored("related")),
-    "histories": lambda: import_module("docs_figures_histories").markdown(stored("histories")),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
     "learnt": partial(part, "learnt", "facts", SECONDS),
@@ -323,8 +318,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     "verified-roots-kinds": lambda: import_module("verified_roots").by_kind(stored("verified_roots")),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
-    "parities": partial(of_script, "high_order"),
-    "parities-parts": partial(of_script, "high_order", "high_order_parts"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
     "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
     "families": partial(of_families, lambda r: r["table"] == "acs"),

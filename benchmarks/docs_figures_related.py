@@ -16,7 +16,7 @@ RELATED = {
     "from one row to the next": "steps",
 }
 ALIKE = ", roots alike"  # each parent counting once: in brackets
-RIVALS = {"dpsynth": "dpsynth", "SDV's HMA, no privacy": "SDV's HMA"}  # column: how the rival's name begins
+RIVALS = {"dpsynth": "dpsynth"}  # column: how the rival's name begins
 
 
 def related(stored: Stored) -> str:

@@ -1,11 +1,10 @@
-"""Tables of docs/performance.md and docs/app.md, from what rows.py, columns.py, roofline.py and others wrote."""
+"""Tables of docs/performance.md and docs/app.md, from what rows.py, columns.py and others wrote."""
 
 from collections.abc import Callable
 from math import comb, log10
 from typing import Any
 
 import cluster_cost
-import roofline_picture
 import scaling
 from markdown_tables import figure, filled, table
 from staged import STAGES
@@ -143,17 +142,6 @@ def wide_errors(stored: Stored) -> str:
     return filled([{"kind": k} | own for k, own in stored("wide_columns")["errors"].items()], heads, cells)
 
 
-def spread(stored: Stored) -> str:
-    """One question counted here and by engines."""
-    rows = []
-    for name, own in stored("spread")["engines"].items():
-        share = own["in_engine"] / own["count"] * 100 or None
-        rows.append(own | {"by": name, "share": share, "back": own["bytes_back"] / 2**20 or None})
-    heads = "counted by|opening, s|processor|the question, s|processor|of it in the engine|MiB back"
-    cells = "{by}|{open:,.1f}|{open_cpu:,.1f}|{count:,.1f}|{count_cpu:,.1f}|{share:.0f} %|{back:,.1f}"
-    return filled(rows, heads, cells).replace("| - % |", "| - |")
-
-
 def cluster_whole(stored: Stored) -> str:
     """Whole runs on a cluster by workers, beside bare Spark."""
     rows = [r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r]
@@ -204,8 +192,6 @@ def _sized(name: str, heads: str, cells: str) -> Callable[[Stored], str]:
 
 BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
 TABLES: dict[str, Callable[[Stored], str]] = {
-    **roofline_picture.TABLES,
-    "spread": spread,
     "cluster-whole": cluster_whole,
     "cluster-drawn": cluster_drawn,
     "cluster-cost": lambda stored: cluster_cost.priced(stored("cluster")),

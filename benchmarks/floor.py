@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-import fire
 from markdown_tables import each, figure, table
 from orders import k_marginal, triple_tv_err
 from public_tables import numeric, prepared, texts
@@ -28,7 +27,7 @@ ERRORS = {"pair_tv_err": "2 columns", "triple_tv_err": "3 columns"}
 @contextmanager
 def place(name: str, rows: int) -> Iterator[Path]:
     """A folder with so many rows of the table and its schema."""
-    with fire.place() if name == "fire" else prepared(name) as folder:
+    with prepared(name) as folder:
         texts(folder / "train.csv").sample(rows, random_state=0).to_csv(folder / "train.csv", index=False)
         yield folder
 

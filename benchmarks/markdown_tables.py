@@ -68,7 +68,8 @@ def means(
             failed[f"- {', '.join(map(_key, key))}: {row['failed']}"] = None
         else:
             groups.setdefault(key, []).append(row)
-    shown = {f: (f, c) if isinstance(c, int) else c for f, c in columns.items()}
+    told = [f for f in columns if any(r.get(f) is not None for g in groups.values() for r in g)]
+    shown = {f: (f, c) if isinstance(c, int) else c for f, c in columns.items() if f in told}
     heads = [*by, *([runs] if runs else []), *(title for title, _ in shown.values())]
     lines = [
         [

@@ -1,16 +1,15 @@
 """Related tables: patients and their stays, accounts and their orders. How near are tables across, siblings and steps?
 
     python benchmarks/related.py [--tables hospital,bank] [--epsilon 3.2] [--runs 3]
-    python benchmarks/related.py --rival dpsynth|hma --rival-python ENV/bin/python
+    python benchmarks/related.py --rival-python ENV/bin/python
 
 Every figure is a mean over tables of two columns: the total variation between the real rows (at most as many children
 of a parent as the key keeps) and the synthetic ones, each column in at most 20 bins: of a table as long as the real
 one, and of the model (up to twelve times as many rows); and the latter divided by the error of independent columns
 without noise. Of rows, each counts alike; ``roots alike``: those of one root count as one together, as they are asked.
-Beside it a run with the same budget that asks for single columns alone. ``--rival`` has the same tables made by another
-method, google/dpsynth's within the same budget or SDV's HMA without any, in an environment of its own (related_rival.py
-and related_hma.py say how to make one), and scores them alike; without it, what rivals made in the file's runs of
-before stays, since nothing here changes it.
+Beside it a run with the same budget that asks for single columns alone. ``--rival-python`` has the same tables made
+by google/dpsynth within the same budget, in an environment of its own (related_rival.py says how to make one), and
+scores them alike; without it, what it made in the file's runs of before stays, since nothing here changes it.
 SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a model of the
 population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints Markdown, writes
 benchmarks/results/related.json.
@@ -71,9 +70,7 @@ def _of_both(case: Case, coder: Coder, real, result) -> dict:
 
 def main(given) -> None:
     """Runs, prints, writes; what is done stays if a later run is cut off."""
-    if bool(given.rival) != bool(given.rival_python):
-        raise SystemExit("--rival and --rival-python belong together")
-    rival = Rival(given.rival, given.rival_python, given.inside) if given.rival else None
+    rival = Rival(given.rival_python, given.inside) if given.rival_python else None
     before = read(given.json, [])
     rivals = {(r["table"], r["epsilon"], r["run"]): r["rivals"] for r in before if "rivals" in r}
     results = [r for r in before if r["table"] not in given.tables]
@@ -110,5 +107,5 @@ def printed(reported: Row) -> str:
 
 
 if __name__ == "__main__":
-    usual = {"tables": "hospital,bank", "epsilon": 3.2, "runs": 3, "rival": ("", "dpsynth", "hma"), "rival_runs": 3}
+    usual = {"tables": "hospital,bank", "epsilon": 3.2, "runs": 3, "rival_runs": 3}
     start(main, json="related", rival_python=Path, inside=("mst", "aim"), **usual)

@@ -60,7 +60,7 @@ def judge(given):
         coder = Coder(case)
         real = coded(case, case.tables, coder)
         if cell["method"] == "dpsynth":
-            results = Rival("dpsynth", given.rival_python, "mst").measured(case, coder, real, given.epsilon)["scores"]
+            results = Rival(given.rival_python, "mst").measured(case, coder, real, given.epsilon)["scores"]
             return {what: results[name]["error"] for what, name in KINDS.items() if name in results}
         schema = synth.app_api.parse_related(case.schema)
         with TemporaryDirectory() as folder:

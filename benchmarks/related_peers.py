@@ -1,4 +1,4 @@
-"""What related.py compares with: `mixture` on each table alone, google/dpsynth, SDV's HMA; SDMetrics' quality."""
+"""What related.py compares with: `mixture` on each table alone, google/dpsynth; SDMetrics' quality."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from synth.privacy.accounting.composition import calibrate
 from synth.schema.sdv_related import to_sdv_related
 
 DELTA = 1e-6
-HMA = "SDV's HMA, no privacy"
 
 
 def sdmetrics(case: Case, made: dict[str, pd.DataFrame]) -> float | None:
@@ -51,30 +50,26 @@ def _unmade(case: Case) -> set[str]:
 
 @dataclass(frozen=True)
 class Rival:
-    """Another method in an environment of its own; ``inside``: what dpsynth uses for its tables."""
+    """google/dpsynth in an environment of its own; ``inside``: what it uses for its tables."""
 
-    method: str
     python: Path
     inside: str
 
     @property
     def name(self) -> str:
         """As it stands in the results."""
-        return f"dpsynth, {self.inside}" if self.method == "dpsynth" else HMA
+        return f"dpsynth, {self.inside}"
 
     def measured(self, case: Case, coder: Coder, real, epsilon: float) -> dict:
-        """Scores of the tables that it makes within the same noise budget; HMA knows none."""
+        """Scores of the tables that it makes within the same noise budget."""
         rho = calibrate(epsilon, DELTA) ** 2 / 2
-        script, options = "related_hma.py", []
-        if self.method == "dpsynth":
-            script, options = "related_rival.py", ["--rho", repr(rho), "--method", self.inside]
         with TemporaryDirectory() as folder:
             place = Path(folder)
             for name, table in case.tables.items():
                 table.to_csv(place / f"{name}.csv", index=False)
             (place / "schema.json").write_text(json.dumps(case.schema))
-            (place / "metadata.json").write_text(json.dumps(to_sdv_related(synth.app_api.parse_related(case.schema))))
-            result = sure(answer_of([self.python, "-W", "ignore", ROOT / "benchmarks" / script, place, *options]))
+            command = [self.python, "-W", "ignore", ROOT / "benchmarks" / "related_rival.py", place]
+            result = sure(answer_of([*command, "--rho", repr(rho), "--method", self.inside]))
             made = {t: texts(place / f"made-{t}.csv") for t in case.tables}
         return {"scores": scores(real, coded(case, made, coder)), "sdmetrics": sdmetrics(case, made), **result}
 

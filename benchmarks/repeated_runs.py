@@ -16,7 +16,6 @@ from pathlib import Path
 from statistics import median
 
 import beyond_pairs
-import fire
 import numpy as np
 import pandas as pd
 from markdown_tables import each, figure, table
@@ -44,11 +43,7 @@ def followers(rows: int, columns: int, values: int) -> tuple[pd.DataFrame, dict]
 @contextmanager
 def place(name: str):
     """A folder with the table's train.csv and schema.json."""
-    if name in SIMULATED:
-        made = laid(*followers(*SIMULATED[name]))
-    else:
-        made = fire.place() if name == "fire" else prepared(name)
-    with made as folder:
+    with laid(*followers(*SIMULATED[name])) if name in SIMULATED else prepared(name) as folder:
         yield folder
 
 
