@@ -1,14 +1,24 @@
 """`synth schema`: draft and check the public facts of a table."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from synth.cli import dialects
 from synth.cli.answer import check_writable, names, say, tell, write_text
 from synth.cli.dialects import DecimalOpt, DelimiterOpt, EncodingOpt, FormatOpt, ThousandsOpt
-from synth.cli.exchange import CodesOpt, code_books, schema_codes, schema_export, schema_import
+from synth.cli.exchange import (
+    CodesOpt,
+    bounds,
+    code_books,
+    keys,
+    schema_codes,
+    schema_export,
+    schema_import,
+    write_tables,
+)
 from synth.cli.guide import helped
 from synth.cli.options import (
     AssumeOpt,
@@ -36,10 +46,12 @@ from synth.cli.options import (
     reasons,
     run_id,
 )
-from synth.cli.related_schema import check_related, init_related
 from synth.cli.rights import SeparateOpt, audience
 from synth.cli.vouching import formed, vouch
 from synth.errors import UsageError
+
+if TYPE_CHECKING:
+    from synth.sources.draft_related import DraftedTables, Wanted
 
 TablesArg = Annotated[
     Path | None,
@@ -91,39 +103,81 @@ def schema_init(
 
     A folder of tables or a whole database gives a schema of related tables.
     """
+    from synth.schema import codebook
+    from synth.sources import named_databases
+    from synth.sources.draft_related import Wanted
+    from synth.sources.draft_schema import draft
     from synth.sources.tables_to_draft import is_folder_of_tables
 
-    kinds = {
+    kinds: dict[str, Any] = {
         "categorical": names(categorical),
         "ordinal": names(ordinal),
         "identifier": names(identifier),
         "datetime_": names(dates),
     }
-    common: dict[str, Any] = {
-        "stated": dialects.stated(encoding, delimiter, decimal, thousands),
-        "kinds": kinds,
-        "missing": names(missing),
-        "max_categories": max_categories,
-        "dataset": dataset,
-        "assume_public": assumed(assume_public),
-        "because": reasons(reason),
-        "forms": patterns(pattern),
-    }
-    alone: dict[str, Any] = {
-        "codes": codes,
-        "format": formats,
-        "target": target,
-        "group": group,
-        "unit": unit,
-        "max_rows": max_rows,
-    }
-    several: dict[str, Any] = {"root": root, "public": public, "key": key, "most_children": most_children}
+    stated = dialects.stated(encoding, delimiter, decimal, thousands)
+    common: dict[str, Any] = {"max_categories": max_categories, "missing": names(missing)}
+    alone = {"codes": codes, "format": formats, "target": target, "group": group, "unit": unit, "max_rows": max_rows}
+    several = {"root": root, "public": public, "key": key, "most_children": most_children}
+    word: dict[str, Any] = {"assume_public": assumed(assume_public), "because": reasons(reason)}
     if table is None or (source is None and is_folder_of_tables(table)):
         _none_of(alone, "is of a single table; draft that table alone, and put its facts under `tables`")
-        init_related(table, source, out, **several, **common)
-    else:
-        _none_of(several, "is of related tables, a folder with a file for each")
-        _init_alone(table, source, out, **alone, **common)
+        wanted = Wanted(
+            root=root, public=public or (), keys=keys(key), most_children=bounds(most_children), dataset=dataset
+        )
+        drafted = _of_several(table, source, stated, wanted, kinds, common)
+        write_tables(drafted, out, "drafted", forms=patterns(pattern), **word)
+        return
+    _none_of(several, "is of related tables, a folder with a file for each")
+    books = code_books(codes)
+    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
+    coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
+    draft_of = draft(
+        rows,
+        **{**kinds, "categorical": [*kinds["categorical"], *coded]},
+        target=target,
+        dataset=dataset,
+        formats=dialects.formats(formats),
+        group=lengths(group),
+        unit=unit,
+        max_rows=max_rows,
+        **common,
+    )
+    dialects.tell_reading(rows, draft_of.schema)
+    booked = codebook.with_books(draft_of.schema, books, missing=names(missing))
+    tell([*notes, *draft_of.suggestions, *booked.notes])
+    facts = vouch(formed({"": booked.schema}, patterns(pattern)), **word)[""]
+    write_text(out, facts.to_json())
+    print(f"{len(facts.columns)} columns drafted: {out}")
+
+
+def _of_several(
+    table: Path | None,
+    source: str | None,
+    stated: "dict[str, str | None]",
+    wanted: "Wanted",
+    kinds: dict[str, list[str]],
+    common: dict[str, Any],
+) -> "DraftedTables":
+    """Drafts a folder of tables, or a database. Errors: UsageError, InputError."""
+    from synth.sources import tables_to_draft
+    from synth.sources.draft_related import draft_related
+
+    if table is None and source is None:
+        raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
+    reported = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
+    options: dict[str, dict[str, Any]] = {t: dict(common) for t in reported.headers}
+    for option, named in kinds.items():
+        for name in named:
+            owner, point, column = name.partition(".")
+            if not (point and column):
+                raise UsageError(f"--{option.rstrip('_')} {name}: of related tables write TABLE.COLUMN")
+            options.setdefault(owner, {}).setdefault(option, []).append(column)
+    drafted = draft_related(
+        reported.headers, reported.rows, replace(wanted, options=options), declared=reported.declared
+    )
+    tell(drafted.notes)
+    return drafted
 
 
 def _none_of(options: dict[str, Any], why: str) -> None:
@@ -131,53 +185,6 @@ def _none_of(options: dict[str, Any], why: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise UsageError(f"--{name.replace('_', '-')}: {why}")
-
-
-def _init_alone(
-    table: Path,
-    source: str | None,
-    out: Path,
-    *,
-    stated: dict[str, str | None],
-    kinds: dict[str, list[str]],
-    missing: list[str],
-    max_categories: int,
-    dataset: str | None,
-    assume_public: bool | list[str],
-    because: dict[str, str],
-    forms: dict[str, str],
-    codes: list[str] | None,
-    format: list[str] | None,
-    target: str | None,
-    group: str | None,
-    unit: str | None,
-    max_rows: int | None,
-) -> None:
-    from synth.schema import codebook
-    from synth.sources import named_databases
-    from synth.sources.draft_schema import draft
-
-    books = code_books(codes)
-    rows, notes = named_databases.whole(table, source, columns=list(books) or None, stated=stated)
-    coded = [name for name in books if not any(name in kinds[k] for k in ("ordinal", "identifier", "datetime_"))]
-    drafted = draft(
-        rows,
-        **{**kinds, "categorical": [*kinds["categorical"], *coded]},
-        missing=missing,
-        target=target,
-        dataset=dataset,
-        max_categories=max_categories,
-        formats=dialects.formats(format),
-        group=lengths(group),
-        unit=unit,
-        max_rows=max_rows,
-    )
-    dialects.tell_reading(rows, drafted.schema)
-    booked = codebook.with_books(drafted.schema, books, missing=missing)
-    tell([*notes, *drafted.suggestions, *booked.notes])
-    facts = vouch(formed(booked.schema, forms), assume_public=assume_public, because=because)
-    write_text(out, facts.to_json())
-    print(f"{len(facts.columns)} columns drafted: {out}")
 
 
 @schema_app.command("check")
@@ -188,23 +195,42 @@ def schema_check(
     as_json: JsonOpt = False,
 ) -> None:
     """Check a schema, and list what nobody has confirmed yet."""
-    from synth.schema import table as schemas
-    from synth.schema.dataset import is_related
+    from synth.schema import dataset as datasets
+    from synth.schema.table import read
     from synth.sources import named_databases
+    from synth.sources.related_tables import allowed_empty, places
 
-    if is_related(schemas.read(schema)):
-        check_related(schema, table, source, as_json=as_json)
+    plain = read(schema)
+    left = plain.get("open") if datasets.is_related(plain) else None
+    if isinstance(left, list) and left:
+        tell([f"to be decided: {line}" for line in left])
+    facts = datasets.parse_any(plain, name=f"schema {schema}")
+    if table is not None or (source is not None and facts.several):
+        there = (
+            places(table, facts, source) if facts.several else {facts.root: named_databases.place(table or "", source)}
+        )
+        for name, place in there.items():
+            with allowed_empty(facts, name):
+                place.under(facts.tables[name]).check_form(list(facts.tables[name].columns))
+    waiting, columns = facts.unconfirmed(), {n: len(s.columns) for n, s in facts.tables.items()}
+    if as_json and facts.several:
+        keyed = [k.model_dump(mode="json", exclude_none=True) for k in facts.keys]
+        say({"tables": columns, "root": facts.root, "keys": keyed, "unconfirmed": waiting})
         return
-    facts = schemas.load(schema)
-    if table is not None:
-        named_databases.place(table, source).under(facts).check_form(list(facts.columns))
-    waiting = facts.unconfirmed()
     if as_json:
-        say({"columns": len(facts.columns), "unconfirmed": waiting})
+        say({"columns": columns[facts.root], "unconfirmed": waiting})
         return
-    print(f"{len(facts.columns)} columns, every rule holds")
-    for name, facts_of in waiting.items():
-        print(f"unconfirmed: {name} ({', '.join(facts_of)})")
+    many, unit = (f"{len(columns)} tables, ", f"; the unit is {facts.unit_in_words}") if facts.several else ("", "")
+    print(f"{many}{sum(columns.values())} columns, every rule holds{unit}")
+    for key in facts.keys:
+        print(
+            f"{key.child} belongs to {key.parent} by {', '.join(key.columns)}: at most {key.most_children} rows each"
+            + (f", in the order of {key.order}" if key.order else "")
+        )
+    for name, public in (facts.public or {}).items():
+        print(f"{name} is public: {', '.join(public.referred_by)} refer to its {', '.join(public.keys)}")
+    for name, waits in waiting.items():
+        print(f"unconfirmed: {name} ({', '.join(waits)})")
 
 
 @schema_app.command("learn")

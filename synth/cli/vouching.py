@@ -10,23 +10,40 @@ if TYPE_CHECKING:
     from synth.schema.table import Schema
 
 
-def vouch(schema: "Schema", *, assume_public: bool | Sequence[str], because: Mapping[str, str]) -> "Schema":
-    """The schema with drafted facts marked public on the caller's word, or as it is; says on stderr which.
+def vouch(
+    tables: "Mapping[str, Schema]", *, assume_public: bool | Sequence[str], because: Mapping[str, str]
+) -> "dict[str, Schema]":
+    """Drafted tables with facts marked public on the caller's word, or as they are; says on stderr which.
 
-    Lists of values that tell of persons are marked only where they are named, each with a reason.
-    Errors: UsageError, InputError.
+    ``tables``: by name, of which columns are TABLE.COLUMN, or one alone under "". Lists of values that tell of persons
+    are marked only where they are named, each with a reason. Errors: UsageError, InputError.
     """
     from synth.pipeline import schema_approval
 
-    schema = schema_approval.explained(schema, because)
-    if assume_public is not False:
-        schema = marked(schema, assume_public)
-    waiting = schema.unconfirmed()
-    if len(waiting) == len(schema.columns):
-        tell(["every fact is unconfirmed: check each, then set its source, or pass --assume-public"])
+    named = [] if isinstance(assume_public, bool) else list(assume_public)
+    for name in [] if "" in tables else [*named, *because]:
+        table, _, column = name.partition(".")
+        if table not in tables or column not in tables[table].columns:
+            raise UsageError(f"{name}: the draft has no such column; write TABLE.COLUMN")
+    results = {}
+    for name, schema in tables.items():
+        of = f"{name}." if name else ""
+        schema = schema_approval.explained(schema, _own(because, of))
+        own = assume_public if isinstance(assume_public, bool) else list(_own(dict.fromkeys(named, ""), of))
+        results[name] = schema if own is False else marked(schema, own, table=of)
+    remedy = "check each, then set its source, or pass --assume-public"
+    waiting = {t: s.unconfirmed() for t, s in results.items() if s.unconfirmed()}
+    if waiting and "" not in tables:
+        tell([f"unconfirmed facts in {', '.join(waiting)}: {remedy}"])
     elif waiting:
-        tell([f"unconfirmed: {', '.join(waiting)}: check each, then set its source, or pass --assume-public"])
-    return schema
+        every = len(waiting[""]) == len(results[""].columns)
+        tell([f"every fact is unconfirmed: {remedy}" if every else f"unconfirmed: {', '.join(waiting[''])}: {remedy}"])
+    return results
+
+
+def _own(named: Mapping[str, str], of: str) -> dict[str, str]:
+    """Of what is said of TABLE.COLUMN that of one table, by column; ``of``: TABLE., or nothing."""
+    return {n.removeprefix(of): what for n, what in named.items() if n.startswith(of)}
 
 
 def marked(schema: "Schema", assume_public: bool | Sequence[str], *, table: str = "") -> "Schema":
@@ -53,10 +70,17 @@ def marked(schema: "Schema", assume_public: bool | Sequence[str], *, table: str 
     return schema.assume_public(given)
 
 
-def formed(schema: "Schema", forms: Mapping[str, str]) -> "Schema":
-    """The schema with the public forms of made-up keys, by column. Errors: UsageError for what is no identifier."""
-    for name in forms:
-        if name not in schema.columns or schema.columns[name].type != "identifier":
-            raise UsageError(f"--pattern {name}: it is no identifier of the draft; name it with --identifier")
-    columns = {n: c.model_copy(update={"pattern": forms[n]}) if n in forms else c for n, c in schema.columns.items()}
-    return schema.model_copy(update={"columns": columns})
+def formed(tables: "Mapping[str, Schema]", forms: Mapping[str, str]) -> "dict[str, Schema]":
+    """Drafted tables with the public forms of made-up keys, by column. Errors: UsageError for what is no identifier."""
+    results, left = {}, set(forms)
+    for table, schema in tables.items():
+        own = _own(forms, of := f"{table}." if table else "")
+        left -= {of + n for n in own}
+        for name in own:
+            if name not in schema.columns or schema.columns[name].type != "identifier":
+                raise UsageError(f"--pattern {name}: it is no identifier of the draft; name it with --identifier")
+        columns = {n: c.model_copy(update={"pattern": own[n]}) if n in own else c for n, c in schema.columns.items()}
+        results[table] = schema.model_copy(update={"columns": columns})
+    for name in left:
+        raise UsageError(f"--pattern {name}: the draft has no such column; write TABLE.COLUMN")
+    return results

@@ -158,11 +158,10 @@ def test_the_command_line_takes_a_form(tmp_path, command):
 
 def test_a_pattern_of_related_tables_names_table_and_column():
     from synth.cli.options import patterns
-    from synth.cli.related_schema import _formed
-    from synth.sources.draft_related import DraftedTables
+    from synth.cli.vouching import formed
 
-    drafted = DraftedTables(tables=dict(Trees.schema.tables), plain={}, notes=[])
-    result = _formed(drafted, patterns(["acts.aid=A[0-9]{3}"]))
-    assert result.tables["acts"].columns["aid"].pattern == "A[0-9]{3}"
+    drafted = dict(Trees.schema.tables)
+    result = formed(drafted, patterns(["acts.aid=A[0-9]{3}"]))
+    assert result["acts"].columns["aid"].pattern == "A[0-9]{3}"
     with pytest.raises(UsageError, match=r"write TABLE\.COLUMN"):
-        _formed(drafted, patterns(["aid=A[0-9]{3}"]))
+        formed(drafted, patterns(["aid=A[0-9]{3}"]))
