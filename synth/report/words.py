@@ -51,7 +51,10 @@ def level(name: str) -> str:
 
 
 def reason(use: Use) -> str:
-    """What decided, and what the verdict does not hold for."""
+    """What decided, what the verdict does not hold for, and what to do. ``use``: one of a verdict's.
+
+    Privacy: released answers only, or reads rows, exact, as the verdict does.
+    """
     kinds = ((_("not for {parts}"), use.but), (_("with care for {parts}"), use.care))
     lines = [said.format(parts=", ".join(map(_named, parts))) for said, parts in kinds if parts]
     todo = [_("to do: {remedy}").format(remedy=prose(use.remedy))] if use.remedy else []
