@@ -1,8 +1,19 @@
-"""How strongly two columns go together, whatever their kinds, from the table of their groups."""
+"""Figures of tables of counts: how far two are apart, and how strongly the columns of one go together."""
 
 from math import sqrt
 
 import numpy as np
+
+
+def shares_of(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Shares (size,) of rows, or of their weight, by code."""
+    counts = np.bincount(codes, weights=weights, minlength=size)
+    return counts / max(float(counts.sum()), 1e-300)
+
+
+def tv(real: np.ndarray, synthetic: np.ndarray) -> float:
+    """Total variation distance of two tables of shares of one shape, 0 to 1."""
+    return round(float(0.5 * np.abs(real - synthetic).sum()), 12)
 
 
 def cramers_v(joint: np.ndarray, rows: int) -> float:

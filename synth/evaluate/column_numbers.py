@@ -5,6 +5,7 @@ from math import exp, log, pi, sqrt
 
 import numpy as np
 
+from synth.evaluate.association import tv
 from synth.evaluate.rating import AMOUNTS, DISTANCES, LEVELS, NOT, percent, rate
 from synth.evaluate.read_sample import values
 from synth.schema.grouping import Groups
@@ -180,4 +181,4 @@ def apart(real: np.ndarray, synthetic: np.ndarray) -> Pair:
         return (0.0, 0.0) if not any(sizes) else (1.0, 1.0)
     p, q = real / sizes[0], synthetic / sizes[1]
     chance = 0.5 * sqrt(2 / pi * sum(1 / n for n in sizes)) * float(np.sqrt(p * (1 - p)).sum())
-    return round(float(0.5 * np.abs(p - q).sum()), 12), min(1.0, chance)
+    return tv(p, q), min(1.0, chance)

@@ -1,4 +1,4 @@
-"""Tables as features for scikit-learn: integers for trees, sparse one-hot columns for linear models."""
+"""Tables as features for scikit-learn: integers for trees, one-hot columns for linear models."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,47 +40,23 @@ def boosted(kind: str, is_category: Sequence[bool], *, iterations: int = 100) ->
     return made(categorical_features=marked, random_state=0, max_iter=iterations)
 
 
-def for_linear(train: Sample, test: Sample, names: Sequence[str]) -> tuple[Any, Any]:
-    """Sparse features: one column for each category of the training rows, numbers scaled by median and quartiles.
+def for_linear(names: Sequence[str], *, base: Sample) -> Any:
+    """A step that makes features: one column for each category that it was fitted on, of others zeros only; numbers
+    scaled by median and quartiles, a missing one their mean."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, RobustScaler
 
-    A category that the training rows lack has only zeros; a missing number is their mean.
-    """
-    from scipy import sparse
-
-    parts: tuple[list[Any], list[Any]] = ([], [])
-    for name in names:
-        if train.columns[name].is_numeric:
-            made = _scaled(train.values(name), test.values(name))
-            matrices = [sparse.csr_matrix(column.reshape(-1, 1)) for column in made]
-        else:
-            matrices = _one_hot(train, test, name)
-        for retained, matrix in zip(parts, matrices, strict=True):
-            retained.append(matrix)
-    return sparse.hstack(parts[0], format="csr"), sparse.hstack(parts[1], format="csr")
+    numbers = [j for j, n in enumerate(names) if base.columns[n].is_numeric]
+    others = [j for j in range(len(names)) if j not in numbers]
+    scaled = make_pipeline(SimpleImputer(keep_empty_features=True), RobustScaler())
+    return make_column_transformer((scaled, numbers), (OneHotEncoder(handle_unknown="ignore"), others))
 
 
-def _scaled(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known = train[~np.isnan(train)]
-    mean = known.mean() if len(known) else 0.0
-    filled = [np.where(np.isnan(v), mean, v) for v in (train, test)]
-    low, middle, high = np.quantile(filled[0], [0.25, 0.5, 0.75])
-    width = high - low or 1.0
-    return (filled[0] - middle) / width, (filled[1] - middle) / width
-
-
-def _one_hot(train: Sample, test: Sample, name: str) -> list[Any]:
-    from scipy import sparse
-
-    levels = np.unique(train.positions[name])
-    column = np.full(train.columns[name].cells, -1)
-    column[levels] = np.arange(len(levels))
-    out = []
-    for sample in (train, test):
-        codes = column[sample.positions[name]]
-        rows = np.flatnonzero(codes >= 0)
-        ones = np.ones(len(rows))
-        out.append(sparse.csr_matrix((ones, (rows, codes[rows])), shape=(sample.used, len(levels))))
-    return out
+def plainly(sample: Sample, names: Sequence[str]) -> np.ndarray:
+    """Columns (used, k): numbers as such, categories as positions."""
+    return np.column_stack([sample.values(n) if sample.columns[n].is_numeric else sample.positions[n] for n in names])
 
 
 def coordinates(sample: Sample, base: Sample) -> list[np.ndarray]:

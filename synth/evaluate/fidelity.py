@@ -11,7 +11,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.evaluate import amounts, chart_data
 from synth.evaluate.amounts import Correlation, GroupMean, Implausible
-from synth.evaluate.association import cramers_v
+from synth.evaluate.association import cramers_v, shares_of, tv
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.column_numbers import ColumnNumbers, numbers
 from synth.evaluate.joint_scores import mean, scored
@@ -161,7 +161,7 @@ class Comparison:
             columns=b.labels,
             real=real,
             synthetic=synthetic,
-            distance=_distance(real, synthetic),
+            distance=tv(real, synthetic),
             used=_counted(retained),
         )
 
@@ -291,7 +291,7 @@ def compare_samples(
 
 def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray) -> OneWay:
     groups = grouping.fine(column, real if not column.is_numeric else np.concatenate([real, synthetic]))
-    shares = [_shares(groups.take(p), len(groups.labels)) for p in (real, synthetic)]
+    shares = [shares_of(groups.take(p), len(groups.labels)) for p in (real, synthetic)]
     kind = "bars" if groups.edges is None else "dates" if column.type == "datetime" else "histogram"
     return OneWay(
         column=name,
@@ -300,14 +300,14 @@ def _one_way(name: str, column: Column, real: np.ndarray, synthetic: np.ndarray)
         edges=groups.edges,
         real=shares[0],
         synthetic=shares[1],
-        distance=_distance(*shares),
+        distance=tv(*shares),
         numbers=numbers(name, column, groups, real, synthetic),
     )
 
 
 def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> OneWay:
     """A column's shares in groups that were formed before, all of them shown one by one."""
-    real, synthetic = (_shares(c, len(groups.labels)) for c in codes)
+    real, synthetic = (shares_of(c, len(groups.labels)) for c in codes)
     return OneWay(
         column=name,
         kind="bars" if kind == "bars" else "groups",
@@ -315,7 +315,7 @@ def _coarse(name: str, groups: Groups, kind: str, codes: list[np.ndarray]) -> On
         edges=None,
         real=real,
         synthetic=synthetic,
-        distance=_distance(real, synthetic),
+        distance=tv(real, synthetic),
     )
 
 
@@ -333,11 +333,11 @@ def _pairs(
     sizes = [len(next(iter(c.values()))) for c in codes]
     spread = sqrt(2 / pi * sum(1 / n for n in sizes))
     for i, name in enumerate(names):
-        out[i, i] = _distance(*(_shares(c[name], len(groups[name].labels)) for c in codes))
+        out[i, i] = tv(*(shares_of(c[name], len(groups[name].labels)) for c in codes))
     for i, j in combinations(range(len(names)), 2):
         a, b = names[i], names[j]
         real, synthetic = (_joint(c[a], c[b], groups[a], groups[b]) for c in codes)
-        out[i, j] = out[j, i] = _distance(real, synthetic)
+        out[i, j] = out[j, i] = tv(real, synthetic)
         for item, joint, size in zip(alike, (real, synthetic), sizes, strict=True):
             item[i, j] = item[j, i] = cramers_v(joint, size)
         # Mean absolute difference of two independent draws' shares, cell by cell, normal approximation.
@@ -347,12 +347,4 @@ def _pairs(
 
 def _joint(first: np.ndarray, second: np.ndarray, a: Groups, b: Groups) -> np.ndarray:
     shape = (len(a.labels), len(b.labels))
-    return _shares(first * shape[1] + second, shape[0] * shape[1]).reshape(shape)
-
-
-def _shares(codes: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(codes, minlength=size) / max(len(codes), 1)
-
-
-def _distance(real: np.ndarray, synthetic: np.ndarray) -> float:
-    return float(0.5 * np.abs(real - synthetic).sum())
+    return shares_of(first * shape[1] + second, shape[0] * shape[1]).reshape(shape)

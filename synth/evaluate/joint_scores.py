@@ -9,6 +9,7 @@ from functools import reduce
 
 import numpy as np
 
+from synth.evaluate.association import tv
 from synth.evaluate.column_numbers import apart
 from synth.evaluate.rating import Scored
 
@@ -56,7 +57,7 @@ def compared(real: np.ndarray, synthetic: np.ndarray) -> Scored:
     axes = range(real.ndim)
     sides = [shares.sum(axis=tuple(a for a in axes if a != k)) for k in axes]
     alone = reduce(np.multiply.outer, sides)
-    return Scored(distance=distance, by_chance=chance, independent=float(0.5 * np.abs(shares - alone).sum()))
+    return Scored(distance=distance, by_chance=chance, independent=tv(shares, alone))
 
 
 def _counts(codes: Cells, names: Sequence[str], sizes: Sequence[int], retained: np.ndarray | None) -> np.ndarray:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from synth.evaluate import named_uses
+from synth.evaluate.association import shares_of, tv
 from synth.evaluate.fidelity import STEWARD_ONLY
 from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
@@ -216,7 +217,7 @@ def _marked(forest: Forest, root: str) -> Forest:
 
 
 def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, most: int) -> ChildCounts:
-    shares = [_shares(f[parent].columns[number_of(child)], most + 1) for f in both]
+    shares = [shares_of(f[parent].columns[number_of(child)], most + 1) for f in both]
     name, row = place(parent, number_of(child)), place(schema.root, ROW)
     result = _columns(both[0], parent, "rows", [name, row])
     return ChildCounts(
@@ -224,7 +225,7 @@ def _number(both: Sequence[Forest], schema: Dataset, parent: str, child: str, mo
         parent=parent,
         real=shares[0],
         synthetic=shares[1],
-        distance=_distance(*shares),
+        distance=tv(*shares),
         by_chance=_by_chance(result[name], most + 1, _drawn_again(result[row])),
     )
 
@@ -238,8 +239,8 @@ def _drawn_again(roots: np.ndarray) -> list[np.ndarray]:
 
 def _by_chance(codes: np.ndarray, size: int, again: Sequence[np.ndarray]) -> float:
     """The mean distance of two real samples: roots drawn again are off the first by one sample's chance, not by two."""
-    real = _shares(codes, size)
-    off = [_distance(real, np.bincount(codes, weights=w, minlength=size) / max(w.sum(), 1)) for w in again]
+    real = shares_of(codes, size)
+    off = [tv(real, shares_of(codes, size, w)) for w in again]
     return float(np.sqrt(2) * np.mean(off))
 
 
@@ -261,15 +262,15 @@ def _pairs(
         size = len(groups[second].labels)
         shape = (len(groups[first].labels), size)
         both_codes = [c[first] * size + c[second] for c in codes]
-        real, made = (_shares(c, shape[0] * size).reshape(shape) for c in both_codes)
+        real, made = (shares_of(c, shape[0] * size).reshape(shape) for c in both_codes)
         alone = real.sum(axis=1, keepdims=True) * real.sum(axis=0, keepdims=True)
         yield PairDistance(
             about=about,
             first=_label(first),
             second=_label(second),
-            distance=_distance(real, made),
+            distance=tv(real, made),
             by_chance=_by_chance(both_codes[0], shape[0] * size, again),
-            independent=_distance(real, alone),
+            independent=tv(real, alone),
         )
 
 
@@ -288,14 +289,6 @@ def _groups(schema: Dataset, name: str, result: Sequence[Mapping[str, np.ndarray
 def _label(name: str) -> str:
     table, column, other = placed(name)
     return f"{table}.{column}" + (" (of the other)" if other else "")
-
-
-def _shares(codes: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(codes, minlength=size) / max(len(codes), 1)
-
-
-def _distance(real: np.ndarray, synthetic: np.ndarray) -> float:
-    return float(0.5 * np.abs(real - synthetic).sum())
 
 
 def plain(across: Across) -> dict[str, object]:

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from synth.evaluate.association import shares_of, tv
 from synth.evaluate.read_sample import Sample
 
 DENSE = 1 << 22  # cells of a joint table that is counted whole; a larger one is counted where it has rows
@@ -57,8 +58,7 @@ def variation(real: Sample, other: Sample, names: tuple[str, ...], *, dense: int
     if cells > dense:
         _, index = np.unique(np.concatenate(codes), return_inverse=True)
         codes, cells = np.split(index, [real.used]), index.max() + 1
-    shares = [np.bincount(c, minlength=int(cells)) / len(c) for c in codes]
-    return float(0.5 * np.abs(shares[0] - shares[1]).sum())
+    return tv(*(shares_of(c, int(cells)) for c in codes))
 
 
 def _codes(sample: Sample, names: tuple[str, ...]) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import pi, sqrt
 
 import numpy as np
 
+from synth.evaluate.column_numbers import apart
 from synth.evaluate.fidelity import Comparison
 
 FEW = 2  # a column of fewer groups divides nobody
@@ -52,10 +52,9 @@ def _one(name: str, label: str, at: int, counts: Sequence[np.ndarray], tables: S
     for real, synthetic in tables:
         if not sizes[1]:
             continue
-        p, q = real[at] / sizes[0], synthetic[at] / sizes[1]
-        distances.append(0.5 * float(np.abs(p - q).sum()))
-        spread = sqrt(2 / pi * (1 / sizes[0] + 1 / sizes[1]))
-        chances.append(min(1.0, 0.5 * spread * float(np.sqrt(p * (1 - p)).sum())))
+        distance, chance = apart(real[at], synthetic[at])
+        distances.append(distance)
+        chances.append(chance)
     return Subgroup(
         column=name,
         group=label,

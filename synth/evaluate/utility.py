@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, meant
-from synth.evaluate.features import boosted, for_linear, for_trees
+from synth.evaluate.features import boosted, for_linear, for_trees, plainly
 from synth.evaluate.read_sample import Sample
 from synth.schema.table import Schema, canonical
 
@@ -139,11 +139,12 @@ def _logistic(train: Sample, held: Sample, names: list[str], label: np.ndarray) 
 
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
 
-    x, z = for_linear(train, held, names)
+    model = make_pipeline(for_linear(names, base=train), LogisticRegression(class_weight="balanced", max_iter=50))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return LogisticRegression(class_weight="balanced", max_iter=50).fit(x, label).predict(z)
+        return model.fit(plainly(train, names), label).predict(plainly(held, names))
 
 
 def _many(trained: Sequence[Sample], held: Sample, names: list[str], labels: list[np.ndarray]) -> list[UtilityScore]:

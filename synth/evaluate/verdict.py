@@ -24,6 +24,7 @@ from synth.evaluate.rating import (
     GOOD,
     LEVELS,
     NOT,
+    Limit,
     Scored,
     Use,
     Uses,
@@ -191,32 +192,23 @@ def _group_means(groups: Sequence[GroupMean], *, fitted: bool) -> Use | None:
 def _correlations(farthest: Correlation | None, *, fitted: bool) -> Use | None:
     if farthest is None:
         return None
-    level, why = rate(AMOUNTS["correlations"], farthest.off, second=farthest.second, fitted=fitted)
-    both = f"{' / '.join(farthest.columns)}: {farthest.value[1]:.2f} in place of {farthest.value[0]:.2f}"
-    return Use(
-        name="correlations",
-        use=USES["correlations"],
-        level=level,
-        why=why,
-        value=farthest.off,
-        second=farthest.second,
-        parts=() if level == GOOD else (both,),
-    )
+    real, synthetic = farthest.value
+    part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
+    return _alone("correlations", AMOUNTS["correlations"], farthest.off, farthest.second, part, fitted=fitted)
 
 
 def _implausible(seen: Implausible | None, *, fitted: bool) -> Use | None:
     if seen is None:
         return None
-    level, why = rate(AMOUNTS["implausible"], seen.share, second=seen.second, fitted=fitted)
-    return Use(
-        name="implausible",
-        use=USES["implausible"],
-        level=level,
-        why=why,
-        value=seen.share,
-        second=seen.second,
-        parts=(f"{seen.rule}: make it a rule?",) if seen.rule and level != GOOD else (),
-    )
+    part = f"{seen.rule}: make it a rule?" if seen.rule else ""
+    return _alone("implausible", AMOUNTS["implausible"], seen.share, seen.second, part, fitted=fitted)
+
+
+def _alone(name: str, limit: Limit, value: float, second: float, part: str = "", *, fitted: bool) -> Use:
+    """A use by one figure; ``part``: where it is farthest off, told where the use is not good."""
+    level, why = rate(limit, value, second=second, fitted=fitted)
+    parts = (part,) if part and level != GOOD else ()
+    return Use(name=name, use=USES[name], level=level, why=why, value=value, second=second, parts=parts)
 
 
 def _threes(comparison: Comparison, seed: int) -> list[tuple[tuple[str, str, str], Scored]]:

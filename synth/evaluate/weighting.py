@@ -1,11 +1,12 @@
 """How close a table comes when its rows are weighted by the survey's weight. For the steward alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
+from synth.evaluate.association import shares_of, tv
 from synth.evaluate.read_sample import Sample
 from synth.schema.grouping import Groups
 
@@ -46,9 +47,13 @@ def weighted(
     if not names or min(w.sum() for w in weights) <= 0:
         return None
     sizes = {n: len(groups[n].labels) for n in names}
-    single = {n: _apart([c[n] for c in codes], weights, sizes[n]) for n in names}
+
+    def apart(sides: Iterable[np.ndarray], size: int) -> float:
+        return tv(*(shares_of(c, size, w) for c, w in zip(sides, weights, strict=True)))
+
+    single = {n: apart((c[n] for c in codes), sizes[n]) for n in names}
     pairs = [
-        _apart([c[a].astype(np.int64) * sizes[b] + c[b] for c in codes], weights, sizes[a] * sizes[b])
+        apart((c[a].astype(np.int64) * sizes[b] + c[b] for c in codes), sizes[a] * sizes[b])
         for a, b in combinations(names, 2)
     ]
     return Weighted(
@@ -57,8 +62,3 @@ def weighted(
         pairs=float(np.mean(pairs)) if pairs else None,
         means=(float(weights[0].mean()), float(weights[1].mean())),
     )
-
-
-def _apart(codes: list[np.ndarray], weights: list[np.ndarray], size: int) -> float:
-    shares = [np.bincount(c, weights=w, minlength=size) / w.sum() for c, w in zip(codes, weights, strict=True)]
-    return float(0.5 * np.abs(shares[0] - shares[1]).sum())
