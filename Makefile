@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-columns bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference race-server kubernetes-check cluster bench-cluster
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference race-server kubernetes-check cluster bench-cluster
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -99,18 +99,14 @@ bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in a
 bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours
 	$(BIN)/python benchmarks/inference.py --multiple 100 $(FRESH)
 
-bench-sdnist: setup  ## docs/high-order.md, evidence.md: NIST's own score and report, in an environment of its own
+bench-sdnist: setup  ## docs/high-order.md: NIST's own score, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py $(FRESH)
-	$(BIN)/python benchmarks/sdnist_report.py $(FRESH)
 
 bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
 	$(BIN)/python benchmarks/scaling.py $(FRESH)
 
 bench-rows: setup  ## docs/performance.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
 	$(BIN)/python benchmarks/rows.py $(FRESH)
-
-bench-columns: setup  ## docs/performance.md, columns: 25, 50 and 100 columns x 50 categories; minutes
-	$(BIN)/python benchmarks/columns.py $(FRESH)
 
 bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
 	$(BIN)/python benchmarks/draw.py $(FRESH)

@@ -174,15 +174,6 @@ def coverage() -> str:
     return table(["%", *(f"{head}, {n:,} rows" for head in parts for n in sizes)], lines)
 
 
-def verified() -> str:
-    """Errors of coefficients by question and way, an epsilon a column."""
-    module = import_module("verified")
-    ways, asked = [*module.WAYS, *module.INSIDE], list(module.ASKED)
-    rows = [r for r in stored("verified") if r.get("part") == "accuracy" and r["error"] is not None]
-    rows.sort(key=lambda r: (asked.index(r["question"]), ways.index(r["way"]), r["epsilon"]))
-    return across(rows, ("question", "way"), "epsilon", "error", 2)
-
-
 WORDS = re.compile(r"^(a number from|one of) ")
 
 
@@ -212,8 +203,6 @@ BEFORE_SEARCH = {
     "peers": "838aad45c850",
     "table1": "37d9c4a9597c",
     "tables": "f7fe557a3baf",
-    "columns": "c1e18e2c4e1b",
-    "columns_rows": "a490e3ef5fe8",
     "scaling": "f6ab03debf85",
     "audit": "03d352983959",
 }
@@ -222,14 +211,10 @@ USED = {
     "published": "table1",
     "audit-methods": "audit",
     **dict.fromkeys(("unit", "rules", "learnt", "many"), "tables"),
-    "speed-columns": "columns",
-    "speed-rows": "columns_rows",
     **dict.fromkeys(("speed-scaling", "speed-slopes"), "scaling"),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
-SCRIPTS = (
-    *("sdnist_report", "risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),
-)
+SCRIPTS = (*("risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),)
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "flagship": (
@@ -301,7 +286,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "plan": partial(of_script, "forecast", "plan"),
     "floors": partial(of_script, "floor", "floors"),
     "floors-lost": lambda: of_script("floor", "floors").rpartition("\n\n")[2],
-    "verified": verified,
+    "verified": partial(of_script, "verified"),
     "priors": priors,
     "priors-all": partial(of_script, "priors"),
     "uses": lambda: markdown_tables.part(of_uses(lambda part: part not in SCORED), USED_FOR),
@@ -315,7 +300,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
     "verified-coverage-all": covered,
     "verified-coverage": coverage,
-    "verified-roots-kinds": lambda: import_module("verified_roots").by_kind(stored("verified_roots")),
+    "verified-roots-kinds": lambda: import_module("verified_roots").markdown(stored("verified_roots"), "kind"),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},

@@ -87,15 +87,15 @@ def inference(stored: Stored) -> str:
         "the estimand least covered": "lowest",
         "one table as if it were real": "naive",
     }
-    return _families(stored, "covered", further, "width", "releases")
+    return _families(stored, "covered", further, "releases")
 
 
 def combined(stored: Stored) -> str:
     """The same of `synth.combine`."""
-    return _families(stored, "combined", {}, "combined_width", "combined_releases")
+    return _families(stored, "combined", {}, "combined_releases")
 
 
-def _families(stored: Stored, covered: str, further: dict[str, str], width: str, releases: str) -> str:
+def _families(stored: Stored, covered: str, further: dict[str, str], releases: str) -> str:
     """A line a family, then those of all estimands."""
     rows = {(r["family"], r["table"], r["epsilon"]): r for r in stored("inference")}
     sides = sorted({key[1:] for key in rows})
@@ -106,7 +106,6 @@ def _families(stored: Stored, covered: str, further: dict[str, str], width: str,
     ]
     whole = [rows["all", *side] for side in sides]
     lines += [[text, *(part(r, name) for r in whole)] for text, name in further.items()]
-    lines.append(["median width over that of paid statistics", *(f"{r[width]:.2f}" for r in whole)])
     lines.append(["estimands, releases", *(f"{r['estimands']}, {r[releases]}" for r in whole)])
     return table(("family", *(f"{name}, {epsilon:g}" for name, epsilon in sides)), lines)
 

@@ -1,13 +1,11 @@
 """Tables of docs/performance.md and docs/app.md, from what rows.py, columns.py and others wrote."""
 
 from collections.abc import Callable
-from math import comb, log10
+from math import log10
 from typing import Any
 
-import cluster_cost
 import scaling
 from markdown_tables import figure, filled, table
-from staged import STAGES
 
 Stored = Callable[[str], Any]
 
@@ -92,18 +90,6 @@ def journeys(stored: Stored) -> str:
         before = {n: f.get("before", {}).get("words", {}).get(page) for n, f in result.items()}
         lines.append([f"words, {page}", *(shown(f["words"].get(page), before[n]) for n, f in result.items())])
     return table(("", *result), lines)
-
-
-def by_stage(result: dict[str, Any], over: str) -> str:
-    """Seconds of the clock, in brackets of the processor, of each stage and in all."""
-    lines = []
-    for r in result["runs"]:
-        clocks = [(r["stages"][s]["seconds"], r["stages"][s]["cpu_seconds"]) for s in STAGES]
-        reported = [f"{wall:.1f} ({busy:.1f})" for wall, busy in [*clocks, tuple(map(sum, zip(*clocks, strict=True)))]]
-        size = power(r["rows"]) if over == "rows" else f"{r['columns']} ({comb(r['columns'], 2):,} pairs)"
-        lines.append([size, *reported, figure(r["peak_mib"], 0)])
-    slopes = [" (".join(figure(result["slopes"][s][c], 2) for c in ("seconds", "cpu_seconds")) + ")" for s in STAGES]
-    return table((over, *STAGES, "in all", "peak MiB"), [*lines, ["log-log slope", *slopes, "", ""]])
 
 
 def drawing(result: dict[str, Any]) -> str:
@@ -194,7 +180,6 @@ BARE = "ours, s|processor|MiB|`GROUP BY` a pair, s|processor|"
 TABLES: dict[str, Callable[[Stored], str]] = {
     "cluster-whole": cluster_whole,
     "cluster-drawn": cluster_drawn,
-    "cluster-cost": lambda stored: cluster_cost.priced(stored("cluster")),
     "wide-seconds": wide_seconds,
     "wide-errors": wide_errors,
     "ledger": ledger,
@@ -216,8 +201,6 @@ TABLES: dict[str, Callable[[Stored], str]] = {
     ),
     "files": files,
     "persons": persons,
-    "columns": lambda stored: by_stage(stored("columns"), "columns"),
-    "rows": lambda stored: by_stage(stored("columns_rows"), "rows"),
     "drawing": lambda stored: drawing(stored("draw_adult")),
     "scaling": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[0],
     "slopes": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[1],

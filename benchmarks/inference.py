@@ -5,8 +5,7 @@
 ACSIncome and Adult are the public files in ../shared/data; says so and leaves them out without. A file's rows are the
 population, so the truth is known; every run draws ``--rows`` of them with replacement, makes one release of `mixture`
 with fresh noise and asks `synth.estimates` of it. Beside stand the one synthetic table analysed as if it were real
-(naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables; and paid statistics at
-the same epsilon, shared evenly among the columns' means, quantiles and counts that the estimands need. Releases stand
+(naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables. Releases stand
 in ``--retained`` and are made once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
 `make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
 """
@@ -26,7 +25,6 @@ from docs_figures_reliability import draw
 from runner import ROOT, SHARED, Row, grid, pictures, show, start, write
 
 import synth
-from synth.pipeline.statistics import statistics
 
 DELTA = 1e-5
 FILES = {"acs": ["acs_income_co_2018.csv.gz"], "adult": ["adult_train.csv.gz", "adult_test.csv.gz"]}
@@ -56,8 +54,8 @@ def simulated(rows: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> float:
-    """Makes the release and the paid statistics in a folder of their own, where they are not there yet; seconds."""
-    if (place / "paid.json").exists():
+    """Makes the release in a folder of its own, where it is not there yet; seconds."""
+    if (place / "release" / "synthetic.csv").exists():
         return 0.0
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -67,10 +65,7 @@ def released(place: Path, name: str, epsilon: float, rows: int, seed: int) -> fl
     how["ledger"] = place / "ledger.sqlite"
     start = time.process_time()
     synth.run(sample, dataset="release", out=place / "release", **how)
-    spent = time.process_time() - start
-    paid = statistics(sample, ask=table.ask, dataset="paid", separate=True, **how)
-    (place / "paid.json").write_text(json.dumps(table.paid(paid.answers, table.analysed(sample))))
-    return spent
+    return time.process_time() - start
 
 
 def of_release(table: estimands.Table, place: Path, names: list[str], draws: int) -> Row:
@@ -97,7 +92,7 @@ def one(place: Path, name: str, combined: int) -> Row:
     table = estimands.TABLES[name]
     whole = table.analysed(table.typed(pd.read_csv(place / "release" / "synthetic.csv", dtype=str)))
     out = of_release(table, place / "release", list(whole), combined)
-    return out | {"naive": naive(whole), "paid_half": json.loads((place / "paid.json").read_text())}
+    return out | {"naive": naive(whole)}
 
 
 def families(truth: dict[str, float]) -> dict[str, list[str]]:
@@ -107,7 +102,7 @@ def families(truth: dict[str, float]) -> dict[str, list[str]]:
 
 
 def summary(cells: list[dict]) -> list[dict]:
-    """Coverage and width by table, epsilon and family; in parts of 1."""
+    """Coverage by table, epsilon and family; in parts of 1."""
     rows = []
     for key in sorted({(c["table"], c["epsilon"]) for c in cells}):
         mine = [c for c in cells if (c["table"], c["epsilon"]) == key]
@@ -120,8 +115,7 @@ def summary(cells: list[dict]) -> list[dict]:
 
 def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> dict:
     """``unwarned``: covered where nothing was warned of; ``bias``: of the mean estimate, in deviations over releases,
-    in the middle; ``lowest``: covered, of the worst estimand; ``width``: half of it over that of paid statistics, of
-    ``synth.combine`` as ``combined_width``."""
+    in the middle; ``lowest``: covered, of the worst estimand."""
     hit = {
         w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
         for w in ("estimates", "naive", "combined")
@@ -129,9 +123,6 @@ def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> 
     warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
     middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
     off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
-    wide = {w: [] for w in ("estimates", "combined")}
-    for way, c, n in ((w, c, n) for w in wide for c in cells if w in c for n in names if n in c["paid_half"]):
-        wide[way].append((c[way][n][2] - c[way][n][1]) / 2 / c["paid_half"][n])
     return {
         "covered": share(hit["estimates"]),
         "unwarned": share(hit["estimates"][~warned]),
@@ -141,19 +132,12 @@ def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> 
         "combined": share(hit["combined"]),
         "bias": round(float(np.median(off)), 3),
         "combined_releases": len(hit["combined"]),
-        "width": middle_of(wide["estimates"]),
-        "combined_width": middle_of(wide["combined"]),
     }
 
 
 def share(hits: np.ndarray) -> float | None:
     """Part of all; None of nothing."""
     return round(float(hits.mean()), 4) if hits.size else None
-
-
-def middle_of(widths: list[float]) -> float | None:
-    """Median; None of nothing."""
-    return round(float(np.median(widths)), 3) if widths else None
 
 
 def main(given) -> None:

@@ -53,12 +53,6 @@ class Table:
         return {"target": self.target, "columns": numbers | groups}
 
     @property
-    def ask(self) -> list[str]:
-        """Paid statistics that answer what of these they can."""
-        counts = [f"count:{n}" for n in self.groups]
-        return [*self._numeric, *counts, *(f"count:{g}*{self.target}" for g in self.groups if g != self.target)]
-
-    @property
     def _numeric(self) -> list[str]:
         quantiles = [f"quantile:{n}:{q}" for n in self.numbers for q in QUANTILES]
         return [*(f"mean:{n}" for n in self.numbers), *quantiles]
@@ -116,44 +110,6 @@ class Table:
         beta, variance = FITS[kind](np.stack(x, 1), y)
         asked = f"{kind}:{outcome}{f'={self.yes}' if hit else ''}~{'+'.join(regressors)}"
         return {f"{asked} {n}": (float(b), float(v)) for n, b, v in zip(names, beta, variance, strict=True)}
-
-    def paid(self, answers: Sequence[Mapping[str, Any]], real: Estimated) -> dict[str, float]:
-        """Half the width of the paid interval, its noise and the rows' sampling together, of what was asked."""
-        out = {}
-        by = {a["ask"]: a for a in answers}
-        for n in self.numbers:
-            a = by[f"mean:{n}"]
-            out[f"mean:{n} {n}"] = both((a["high"] - a["low"]) / 2, real[f"mean:{n} {n}"][1])
-            for q in QUANTILES:
-                a = by[f"quantile:{n}:{q}"]
-                out[f"quantile:{n}:{q} {n}"] = both((a["high"] - a["low"]) / 2, real[f"quantile:{n}:{q} {n}"][1])
-        for g in self.groups:
-            a = by[f"count:{g}"]
-            total = max(sum(c["count"] for c in a["cells"]), 1)
-            for c in self.categories[g]:
-                out[f"share:{g} {c}"] = both(a["half"] / total, real[f"share:{g} {c}"][1])
-            if g != self.target:
-                out |= self._paid_differences(g, by[f"count:{g}*{self.target}"], real)
-        return out
-
-    def _paid_differences(self, group: str, answer: Mapping[str, Any], real: Estimated) -> dict[str, float]:
-        """Of two noisy shares by the delta method: each has noise in both its cells."""
-        cells = {tuple(c["values"]): float(c["count"]) for c in answer["cells"]}
-        noise, out = {}, {}
-        for c in self.categories[group]:
-            counts = [cells.get((c, t), 0.0) for t in self.categories[self.target]]
-            rows = max(sum(counts), 1.0)
-            share = np.clip(cells.get((c, self.yes), 0.0) / rows, 0, 1)
-            noise[c] = answer["half"] / rows * np.sqrt((1 - share) ** 2 + (len(counts) - 1) * share**2)
-        for a, b in pairwise(self.categories[group]):
-            name = f"difference:{self.target}={self.yes}*{group} {a} - {b}"
-            out[name] = both(float(np.hypot(noise[a], noise[b])), real[name][1])
-        return out
-
-
-def both(noise: float, sampling: float) -> float:
-    """Half the width of an interval for two independent errors."""
-    return float(np.hypot(noise, Z * sampling**0.5))
 
 
 QUANTILES = (0.25, 0.5, 0.75)

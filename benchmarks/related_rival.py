@@ -1,10 +1,9 @@
-"""google/dpsynth's methods, and mbi's AIM, on tables of ours, related or single; run by a Python of their own.
+"""google/dpsynth's methods on tables of ours, related or single; run by a Python of their own.
 
-    python benchmarks/related.py --rival dpsynth --rival-python ENV/bin/python
+    python benchmarks/related.py --rival-python ENV/bin/python
     python benchmarks/beyond_pairs.py --methods mixture,dpsynth-swift --rival-python ENV/bin/python
-    python benchmarks/uses.py --parts tables --methods mixture,aim,dpsynth-aim,mbi-aim --rival-python ENV/bin/python
 
-start it as ENV/bin/python benchmarks/related_rival.py FOLDER --method mst|aim|swift|mbi [--rho 0.2353] [--order 3]
+start it as ENV/bin/python benchmarks/related_rival.py FOLDER --method mst|aim|swift [--rho 0.2353] [--order 3]
 
 The environment needs Python 3.12, and dpsynth from its repository, beside packages that pip finds:
 
@@ -16,17 +15,13 @@ The environment needs Python 3.12, and dpsynth from its repository, beside packa
 FOLDER holds ``schema.json`` and a CSV file a table, or ``train.csv``; the made tables are written beside them as
 made-TABLE.csv, or made.csv. Of related tables: one budget for all, the root as unit, as many children a parent as the
 key keeps. ``--rho`` is mu**2 / 2 of the Gaussian noise that our runs may add: its own search for rho fails with
-dp-accounting 0.6. Of a single table ``--order``: columns of the tables in its workload, all with equal weight, or
-``--workload``: a JSON file that lists the tables. Number of bins, sizes and budget's parts are its defaults; inside a
-bin numbers are drawn evenly. ``mbi`` is AIM as `mechanisms/aim.py` of ``--repository`` has it, a checkout of
-`ryan112358/mbi`, beside which ENV has mbi of the same version; it takes codes, so that numbers are given to it in 32
-bins of equal weight of the real rows, which cost it nothing; its neighbours differ by a row that comes or goes. Prints
-its seconds as JSON.
+dp-accounting 0.6. Of a single table ``--order``: columns of the tables in its workload, all with equal
+weight. Number of bins, sizes and budget's parts are its defaults; inside a bin numbers are drawn evenly. Prints its
+seconds as JSON.
 """
 
 import argparse
 import json
-import sys
 import time
 from itertools import combinations
 from pathlib import Path
@@ -36,7 +31,6 @@ import numpy as np
 import pandas as pd
 
 INSIDE = dpsynth.discrete_mechanisms
-BINS = 32  # of a number, for mbi
 NUMBERS = ("integer", "float", "numeric")
 
 
@@ -85,54 +79,10 @@ def single(given, schema: dict) -> tuple[object, pd.DataFrame]:
     """The same of one table."""
     columns = {n: {"missing": [], **c} for n, c in schema["columns"].items() if c["type"] != "identifier"}
     kind = INSIDE.SWIFTConfig if given.method == "swift" else INSIDE.AIMGDPConfig
-    inside = kind(workload=workload_of(given, columns))
+    inside = kind(workload=list(combinations(columns, given.order)))
     domains = {n: domain_of(c) for n, c in columns.items()}
     rows = read(given.folder / "train.csv", columns)[list(columns)]
     return dpsynth.TabularConfig(domains=domains, discrete_mechanism=inside), rows
-
-
-def workload_of(given, columns: dict) -> list[tuple[str, ...]]:
-    """The tables that are named, or all of some columns."""
-    if given.workload:
-        return [tuple(t) for t in json.loads(given.workload.read_text())]
-    return list(combinations(columns, given.order))
-
-
-def by_mbi(given, schema: dict) -> pd.DataFrame:
-    """The rows of mbi's AIM."""
-    sys.path.insert(0, str(given.repository / "mechanisms"))
-    from aim import AIM
-    from mbi import Dataset, Domain
-
-    columns = {n: {"missing": [], **c} for n, c in schema["columns"].items() if c["type"] != "identifier"}
-    rows, rng = read(given.folder / "train.csv", columns)[list(columns)], np.random.default_rng(given.seed)
-    codes, values = {}, {}
-    for name, column in columns.items():
-        if column["type"] in NUMBERS:
-            edges = np.unique(np.quantile(rows[name], np.linspace(0, 1, BINS + 1), method="lower"))
-            codes[name] = np.minimum(np.searchsorted(edges, rows[name], side="right") - 1, max(len(edges) - 2, 0))
-            values[name] = edges
-        else:
-            known = [*column["categories"], *column["missing"]]
-            codes[name] = rows[name].map({v: i for i, v in enumerate(known)}).to_numpy()
-            values[name] = np.array(known, dtype=object)
-    sizes = {n: max(len(v) - (columns[n]["type"] in NUMBERS), 1) for n, v in values.items()}
-    mechanism = AIM(1.0, 0.0, prng=np.random.RandomState(given.seed))
-    mechanism.rho = given.rho
-    workload = [(t, 1.0) for t in workload_of(given, columns)]
-    made = mechanism.run(Dataset(codes, Domain.fromdict(sizes)), workload)[1].to_dict()
-    drawn = {}
-    for name, own in made.items():
-        at = np.asarray(own)
-        if columns[name]["type"] not in NUMBERS:
-            drawn[name] = values[name][at]
-            continue
-        low, high = values[name][at], values[name][np.minimum(at + 1, len(values[name]) - 1)]
-        last = at + 2 >= len(values[name])
-        inside = low + rng.random(len(at)) * np.maximum(high - low + last, 0)
-        whole = columns[name]["type"] == "integer"
-        drawn[name] = np.floor(inside).astype(int) if whole else np.minimum(inside, high)
-    return pd.DataFrame(drawn)[list(columns)]
 
 
 def main() -> None:
@@ -140,19 +90,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rho", type=float, default=0.2353, help="zCDP; default that of epsilon 3.2, delta 1e-6")
-    parser.add_argument("--method", choices=["mst", "aim", "swift", "mbi"], default="mst")
+    parser.add_argument("--method", choices=["mst", "aim", "swift"], default="mst")
     parser.add_argument("--order", type=int, default=3)
-    parser.add_argument("--workload", type=Path)
-    parser.add_argument("--repository", type=Path, default=Path())
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     schema = json.loads((given.folder / "schema.json").read_text())
-    if given.method == "mbi":
-        started = time.perf_counter()
-        made = by_mbi(given, schema)
-        made.to_csv(given.folder / "made.csv", index=False)
-        print(json.dumps({"seconds": time.perf_counter() - started, "rows": {"": len(made)}}))
-        return
     config, data = several(given, schema) if "tables" in schema else single(given, schema)
     started = time.perf_counter()
     mechanism, rng = config.configure(zcdp_rho=given.rho), np.random.default_rng(given.seed)

@@ -1,15 +1,13 @@
 """Tables made for what they will be used for: errors of what was named, and of the rest, with uses and without.
 
     python benchmarks/uses.py [--parts tables,regressions,k_marginal,trained,related] [--methods mixture] [--seeds 3]
-    python benchmarks/uses.py --parts tables --methods mixture,aim,dpsynth-aim,mbi-aim --rival-python ENV/bin/python
+    python benchmarks/uses.py --parts tables --methods mixture,aim
 
 Tables: ten tables of three columns of ACSIncome, drawn once for all, and ten of NIST's excerpt by PUMA. ``named`` is
 their mean total variation in groups of at most 8, ``pairs`` and ``columns`` that of all pairs and single columns in the
 same groups (the rest of the table), ``second`` what a second sample of as many rows would show in the named tables.
 Regressions: those of benchmarks/verified.py; the root mean square error over coefficients, in standard errors of the
-private table's own estimate. Methods ``dpsynth-swift``, ``dpsynth-aim`` and ``mbi-aim`` (with ``--mbi``, a checkout)
-are run by related_rival.py in the Python named by ``--rival-python``, the named tables as their workload, all alike,
-within the same budget; without uses they are not run. K-marginal: NIST's excerpt with every table of its score named.
+private table's own estimate. K-marginal: NIST's excerpt with every table of its score named.
 Trained: area under ROC and F1 on Adult's test rows of CatBoost trained on synthetic rows (an environment of its own,
 build/catboost, unless ``--python`` names one), the target named. Related: accounts of a bank and their orders, three
 tables of two columns named, or one regression; all other tables of two columns are the rest, ``columns`` the numbers of
@@ -18,7 +16,6 @@ that the JSON, benchmarks/results/uses.json, holds are passed over.
 """
 
 import json
-import sys
 from functools import cache, partial
 from itertools import combinations
 from math import pi
@@ -30,20 +27,18 @@ import verified
 from beyond_pairs import BY
 from markdown_tables import means
 from orders import _apart, _coded, _frequent, _quantiles, k_marginal
-from public_tables import DELTA, facts, numeric, prepared, ran, texts
+from public_tables import facts, numeric, prepared, ran, texts
 from related_cases import bank
-from runner import ROOT, Row, answer_of, environment, grid, measured, start
+from runner import Row, answer_of, environment, grid, measured, start
 
 import synth
 from synth.evaluate.named_uses import judged_by
 from synth.evaluate.related_fidelity import compare_related, forest
-from synth.privacy.accounting import composition
 from synth.verified import language
 from synth.verified.law import Law
 
 WITHOUT, NAMED = "without", "with uses"
 WAYS = (WITHOUT, NAMED)
-RIVALS = ("dpsynth-swift", "dpsynth-aim", "mbi-aim")
 RELATED = {
     "bank": [
         "orders.k_symbol by orders.amount",
@@ -116,24 +111,10 @@ def by_chance(codes, columns, rows: int) -> float:
     return float(0.5 * (4 / pi / rows) ** 0.5 * np.sqrt(p * (1 - p)).sum())
 
 
-def rival(folder: Path, cell: Row, tables, given) -> Row:
-    """A run of another project's method with this workload; its rows lie in made.csv."""
-    (folder / "workload.json").write_text(json.dumps(tables))
-    method = {"mbi-aim": "mbi"}.get(cell["method"], cell["method"].removeprefix("dpsynth-"))
-    mu = composition.calibrate(cell["epsilon"], DELTA.get(cell["table"], 1e-5))
-    words = [given.rival_python, ROOT / "benchmarks" / "related_rival.py", folder, "--method", method]
-    words += ["--workload", folder / "workload.json", "--rho", mu**2 / 2, "--seed", cell["seed"]]
-    return answer_of([*words, "--repository", given.mbi], most=given.most_seconds)
-
-
 def tables_part(folder: Path, cell: Row, *, given) -> Row:
     """A run and the errors of its named tables."""
     tables, made = ten(measurable(folder), BY.get(cell["table"])), folder / "out" / "synthetic.csv"
-    if cell["method"] in RIVALS:
-        result, made = rival(folder, cell, tables, given), folder / "made.csv"
-    else:
-        named = said(tables) if cell["way"] == NAMED else ()
-        result = ran(folder, cell, *named, most=given.most_seconds)
+    result = ran(folder, cell, *(said(tables) if cell["way"] == NAMED else ()), most=given.most_seconds)
     if "failed" in result:
         return result
     return result | errors(folder, made, tables)
@@ -258,7 +239,6 @@ def main(given) -> None:
             python = given.python or environment("catboost", "catboost", "scikit-learn", "pandas")
             one = partial(trained, python=python)
         cells = grid(part=[part], table=names, **ways)
-        cells = [c for c in cells if c["method"] not in RIVALS or (part == "tables" and c["way"] == NAMED)]
         if part == "trained":
             cells = [
                 {"part": part, "table": "adult", "epsilon": None, "method": "real rows", "seed": 0, "way": None},
@@ -278,5 +258,4 @@ if __name__ == "__main__":
         "seeds": 3,
         "epsilon": 1.0,
     }
-    usual |= {"rival_python": sys.executable, "mbi": Path(), "most_seconds": 7200.0}
-    start(main, public=True, json="uses", python="", **usual)
+    start(main, public=True, json="uses", python="", most_seconds=7200.0, **usual)

@@ -131,6 +131,17 @@ def truth(name: str, question: int, plan: Planned, rows: int) -> np.ndarray:
     return own * rows / len(next(iter(_everybody(name).values()))) if plan.law.template.link == "count" else own
 
 
+def counted(into: Row, plan: Planned, name: str, term: Row, true: np.ndarray, own: np.ndarray) -> int | None:
+    """Counts a term that is settled, and whether its intervals cover the two values; its place among these."""
+    if term["estimate"] is None:
+        return None
+    j = plan.names.index(plan.question.shown[name])
+    into["settled"] += 1
+    into["hits"] += bool(term["low"] - NEAR <= true[j] <= term["high"] + NEAR)
+    into["table_hits"] += bool(term["table_low"] - NEAR <= own[j] <= term["table_high"] + NEAR)
+    return j
+
+
 def coverage(place: tuple[list[Planned], Positions, int], cell: Row, epsilon: float, answers: int) -> list[Row]:
     """By kind how many of its intervals cover, and their widths beside what the price promised."""
     plans, rows, _ = place
@@ -144,12 +155,8 @@ def coverage(place: tuple[list[Planned], Positions, int], cell: Row, epsilon: fl
         for result in (answered(plan, rows, epsilon) for _ in range(answers)):
             for name, term in described(plan, result, {}).items():
                 into["asked"] += 1
-                if term["estimate"] is None:
+                if (j := counted(into, plan, name, term, whole, own)) is None:
                     continue
-                j = plan.names.index(plan.question.shown[name])
-                into["settled"] += 1
-                into["hits"] += bool(term["low"] <= whole[j] + NEAR and whole[j] - NEAR <= term["high"])
-                into["table_hits"] += bool(term["table_low"] <= own[j] + NEAR and own[j] - NEAR <= term["table_high"])
                 into["widths"].append(float(result.variance[j] ** 0.5 / max(expected[j], 1e-12)))
                 into["promised"] += PROMISED[0] <= into["widths"][-1] <= PROMISED[1]
     return [m | {"widths": float(np.median(m["widths"] or [0]))} for m in merged.values()]

@@ -1,20 +1,17 @@
-"""Questions about rows of roots: do intervals cover where the release hides how alike a root's rows are?
+"""Questions about rows of roots: do intervals of verified answers cover, by table and epsilon?
 
     python benchmarks/verified_roots.py [--tables equal,bank,hospital,persons] [--methods independent] [--samples 12]
                                         [--epsilons 0.1,0.5,1] [--answers 2] [--roots 2000]
 
 So many roots of the tables of related_cases.py are drawn with replacement ``--samples`` times, with all below them; of
 ``equal``, homes of one to five persons, all rows of a home are equal. A release at epsilon 1 is made of each sample,
-and seven questions are answered ``--answers`` times each, in three ways: roots' rows are taken to be as alike as in the
-release (`release`), equal (`equal`), or as a tenth of the question's budget tells (`asked`, what the product does).
-Counted are intervals that cover the population's value, and those that cover the sample's own; `width` is the median
-width by that of sampling alone, at rows as alike as they are. Prints Markdown, which docs/verified.md holds; writes
-benchmarks/results/verified_roots.json.
+and seven questions are answered ``--answers`` times each. Counted are intervals that cover the population's value, and
+those that cover the sample's own; `width` is the median width by that of sampling alone. Prints Markdown, which
+docs/verified.md holds; writes benchmarks/results/verified_roots.json.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,9 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markdown_tables import table
+from markdown_tables import figure, table
 from related_cases import Case, bank, hospital, persons
 from runner import Row, grid, measured, start
+from verified_coverage import counted
 
 import synth
 from synth.generators.base import Run, Setting
@@ -38,9 +36,8 @@ from synth.verified.asking import VerifiedQuestions, answer
 from synth.verified.law import Law
 from synth.verified.plan import Planned
 
-DELTA, NEAR = 1e-5, 1e-9
+DELTA = 1e-5
 Sample = tuple[tuple[Planned, ...], Forest, Forest]
-WAYS = ("release", "equal", "asked")
 KINDS = ("count", "share", "mean", "quantile", "difference", "linear", "logistic")
 
 
@@ -135,51 +132,24 @@ def sampled(name: str, method: str, seed: int, roots: int) -> Iterator[Sample]:
         yield Questions(place / "release", questions(name)).planned, rows, everybody
 
 
-def taken(planned: Planned, way: str) -> Planned:
-    """The plan of one of the three ways."""
-    if way == "asked" or planned.rebuilt is None:
-        return planned
-    law, small = planned.rebuilt(1.0 if way == "equal" else 0.0)
-    return replace(planned, law=law, small=small, rebuilt=None, clips={}, looked={})
-
-
-def covered(place: Sample, epsilon: float, answers: int) -> list[Row]:
-    """Of one sample by way and kind, how many intervals cover, and how wide they are."""
-    plans, rows, everybody = place
+def covered(samples: list[Sample], epsilon: float, answers: int) -> list[Row]:
+    """By kind how many intervals of all samples cover, and how wide they are in the middle."""
     setting = Setting(schema=None, mu=calibrate(epsilon, DELTA), sensitivity=1.0, signed=1.0)  # type: ignore
-    lines = []
-    for way in WAYS:
-        for whole in plans:
-            plan = taken(whole, way)
+    lines: dict[str, Row] = {}
+    for plans, rows, everybody in samples:
+        for plan in plans:
             asked = VerifiedQuestions(planned=(plan,))
             own, true = own_of(plan, rows), own_of(plan, everybody)
             if plan.law.template.link == "count":
                 true = true * rows.num_roots / everybody.num_roots
-            line = {"way": way, "kind": str(plan.question.plain["kind"]), "settled": 0, "hits": 0, "table_hits": 0}
-            widths: list[float] = []
+            kind = str(plan.question.plain["kind"])
+            line = lines.setdefault(kind, {"kind": kind, "settled": 0, "hits": 0, "table_hits": 0, "width": []})
             for _ in range(answers):
-                releases = asked.measure(Run(lambda q: embeddings.answer(q, rows, SystemNoise()), setting))
+                releases = asked.measure(Run(lambda q, rows=rows: embeddings.answer(q, rows, SystemNoise()), setting))
                 for name, term in answer(plan, releases, {})["terms"].items():
-                    if term["estimate"] is None:
-                        continue
-                    j = plan.names.index(plan.question.shown[name])
-                    line["settled"] += 1
-                    line["hits"] += bool(term["low"] - NEAR <= true[j] <= term["high"] + NEAR)
-                    line["table_hits"] += bool(term["table_low"] - NEAR <= own[j] <= term["table_high"] + NEAR)
-                    widths.append((term["high"] - term["low"]) / float(whole.sampling[j] ** 0.5))
-            lines.append(line | {"width": float(np.median(widths or [np.nan]))})
-    return lines
-
-
-def pooled(lines: list[Row]) -> list[Row]:
-    """By way and kind the sums over samples, and the median width."""
-    result = []
-    for way, kind in dict.fromkeys((r["way"], r["kind"]) for r in lines):
-        some = [r for r in lines if (r["way"], r["kind"]) == (way, kind)]
-        sums = {n: sum(r[n] for r in some) for n in ("settled", "hits", "table_hits")}
-        widths = [r["width"] for r in some if r["settled"]]
-        result.append({"way": way, "kind": kind} | sums | {"width": float(np.median(widths)) if widths else None})
-    return result
+                    if (j := counted(line, plan, name, term, true, own)) is not None:
+                        line["width"].append((term["high"] - term["low"]) / float(plan.sampling[j] ** 0.5))
+    return [r | {"width": float(np.median(r["width"])) if r["width"] else None} for r in lines.values()]
 
 
 @contextmanager
@@ -189,28 +159,15 @@ def samples(name: str, method: str, many: int, roots: int) -> Iterator[list[Samp
         yield [stack.enter_context(sampled(name, method, seed, roots)) for seed in range(many)]
 
 
-def markdown(rows: list[Row], by: tuple[str, ...] = ("table", "epsilon")) -> str:
-    """Shares of intervals that cover, and median widths, of the three ways."""
+def markdown(rows: list[Row], by: str = "table") -> str:
+    """Shares of intervals that cover, and median widths."""
     lines = []
-    for values in dict.fromkeys(tuple(r[n] for n in by) for r in rows):
-        cells = []
-        for way in WAYS:
-            some = [r for r in rows if tuple(r[n] for n in by) == values and r["way"] == way]
-            settled = max(sum(r["settled"] for r in some), 1)
-            shares = [100 * sum(r[n] for r in some) / settled for n in ("hits", "table_hits")]
-            cells += [
-                f"{shares[0]:.1f}",
-                f"{shares[1]:.1f}",
-                f"{np.median([r['width'] for r in some if r['width']]):.1f}",
-            ]
-        lines.append([*(f"{v:g}" if isinstance(v, float) else str(v) for v in values), *cells])
-    heads = [f"{w}: {what}" for w in WAYS for what in ("covered, %", "of the table, %", "width")]
-    return table((*by, *heads), lines)
-
-
-def by_kind(rows: list[Row]) -> str:
-    """The same by kind of question."""
-    return markdown(sorted(rows, key=lambda r: (KINDS.index(r["kind"]), r["epsilon"])), ("kind", "epsilon"))
+    for of in dict.fromkeys((r[by], r["epsilon"]) for r in rows):
+        some = [r for r in rows if (r[by], r["epsilon"]) == of]
+        shares = [100 * sum(r[n] for r in some) / sum(r["settled"] for r in some) for n in ("hits", "table_hits")]
+        width = float(np.median([r["width"] for r in some if r["width"]]))
+        lines.append([of[0], f"{of[1]:g}", *(figure(v, 1) for v in (*shares, width))])
+    return table((by, "epsilon", "covered, %", "of the table, %", "width"), lines)
 
 
 def main(given) -> None:
@@ -218,11 +175,11 @@ def main(given) -> None:
     lines = measured(
         given,
         grid(table=given.tables, method=given.methods, epsilon=given.epsilons),
-        lambda place, cell: pooled([r for one in place for r in covered(one, cell["epsilon"], given.answers)]),
+        lambda place, cell: covered(place, cell["epsilon"], given.answers),
         prepare=lambda *by: samples(*by, given.samples, given.roots),
         by=("table", "method"),
     )
-    print(f"{markdown(lines)}\n\n{by_kind(lines)}")
+    print(f"{markdown(lines)}\n\n{markdown(lines, 'kind')}")
 
 
 if __name__ == "__main__":

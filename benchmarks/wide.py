@@ -1,14 +1,12 @@
 """A thousand columns: time, memory, errors of 1,000 random pairs beside `independent`, a bootstrap and a fresh draw.
 
     python benchmarks/wide.py                       # 1,000 columns x 100,000 rows, epsilon 1, delta 1e-6
-    python benchmarks/wide.py --law causes --json /tmp/causes.json
     python benchmarks/wide.py --columns 300 --rows 20000 --json /tmp/wide.json
 
 Simulated, since a real table of a thousand columns is not at hand: 2 to 12 categories of uneven weight; of the first
 six tenths of the columns every second one follows the one before it alone, one half by a correlation of 0.6 to 0.9, the
-other by any other value for each of its values in half to nine tenths of the rows; all else are weak causes. By the law
-``causes`` instead, each column follows one of five causes shared by two hundred columns, three in ten also one of a
-block of thirty, and every twentieth is a neighbour's noisy copy. Each run is a process of its own. Errors are total
+other by any other value for each of its values in half to nine tenths of the rows;
+all else are weak causes. Each run is a process of its own. Errors are total
 variations over the categories, pairs drawn from a fixed seed; `dependent` are the 200 that depend most among 20,000
 others, `strongest` the 300 that depend most of all, by a fresh draw. ``mixture, uses`` has ten tables of three columns
 named, whose errors are those of `named`. Written to benchmarks/results/wide_columns.json.
@@ -26,7 +24,7 @@ import pyarrow.parquet as pq
 from runner import Row, apart, start, sure, tell
 from staged import described, staged
 
-CAUSES, SHARED, BLOCK, COPIED = 5, 200, 30, 20
+CAUSES = 5
 PAIRS, SOUGHT, DEPENDENT = 1000, 20_000, 200
 STRONG, LOOKED = 300, 20_000  # pairs, and rows of a fresh draw by which they are the strongest
 EPSILON, DELTA = 1.0, 1e-6
@@ -39,13 +37,8 @@ def categories(columns: int) -> np.ndarray:
     return np.random.default_rng(1).integers(2, 13, columns)
 
 
-def draw(rows: int, columns: int, seed: int, law: str = "causes") -> np.ndarray:
-    """Codes (rows, columns) uint8; the law is the same for every seed."""
-    return {"causes": by_causes, "pairs": by_pairs}[law](rows, columns, seed)
-
-
-def by_pairs(rows: int, columns: int, seed: int) -> np.ndarray:
-    """Two strong pairs of every ten columns, but for the last four tenths; weak causes."""
+def draw(rows: int, columns: int, seed: int) -> np.ndarray:
+    """Codes (rows, columns) uint8: two strong pairs of every ten columns, but for the last four tenths; weak causes."""
     law, rng = np.random.default_rng(2), np.random.default_rng(seed)
     sizes = categories(columns)
     causes = rng.standard_normal((CAUSES, rows), dtype=np.float32)
@@ -65,29 +58,9 @@ def by_pairs(rows: int, columns: int, seed: int) -> np.ndarray:
     return codes
 
 
-def by_causes(rows: int, columns: int, seed: int) -> np.ndarray:
-    """Shared causes, causes of blocks, and copies."""
-    law, rng = np.random.default_rng(2), np.random.default_rng(seed)
-    sizes = categories(columns)
-    causes = rng.standard_normal((CAUSES, rows), dtype=np.float32)
-    blocks = rng.standard_normal((columns // BLOCK + 1, rows), dtype=np.float32)
-    codes = np.empty((rows, columns), dtype=np.uint8)
-    for j in range(columns):
-        shared, own = law.uniform(0.2, 0.6), law.uniform(0.4, 0.7) * (law.random() < 0.3)
-        cuts = np.sort(law.standard_normal(sizes[j] - 1))
-        rest = np.sqrt(max(1 - shared**2 - own**2, 0.0))
-        value = shared * causes[(j // SHARED) % CAUSES] + own * blocks[j // BLOCK]
-        value = value + rest * rng.standard_normal(rows, dtype=np.float32)
-        codes[:, j] = np.searchsorted(cuts, value)
-        if j % COPIED == 1:
-            copied = rng.random(rows) < 0.8
-            codes[copied, j] = np.minimum(codes[copied, j - 1], sizes[j] - 1)
-    return codes
-
-
-def prepare(folder: Path, rows: int, columns: int, law: str) -> None:
+def prepare(folder: Path, rows: int, columns: int) -> None:
     """The table and its schema."""
-    codes, names = draw(rows, columns, 0, law), [f"c{j:04d}" for j in range(columns)]
+    codes, names = draw(rows, columns, 0), [f"c{j:04d}" for j in range(columns)]
     pq.write_table(pa.table({n: codes[:, j].astype(np.int16) for j, n in enumerate(names)}), folder / "table.parquet")
     texts = {n: [str(v) for v in range(k)] for n, k in zip(names, categories(columns).tolist(), strict=True)}
     facts = {n: {"type": "categorical", "categories": t} for n, t in texts.items()}
@@ -185,7 +158,7 @@ def errors(real: np.ndarray, others: dict[str, np.ndarray], strong: np.ndarray) 
 
 def main(given) -> None:
     with TemporaryDirectory() as name:
-        folder, drawn = Path(name), {"columns": given.columns, "law": given.law}
+        folder, drawn = Path(name), {"columns": given.columns}
         prepare(folder, given.rows, **drawn)
         row: Row = {**drawn, "rows": given.rows, "epsilon": EPSILON, "delta": DELTA}
         row |= {method: sure(apart(measured, folder, method)) for method in METHODS}
@@ -198,4 +171,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="wide_columns", columns=1000, rows=100_000, law=("pairs", "causes"))
+    start(main, json="wide_columns", columns=1000, rows=100_000)
