@@ -14,11 +14,8 @@ import numpy as np
 
 KNOTS = 32  # parts of equal rows that knots lie between
 CLEAR = 4.0  # noise deviations of rows that such a part holds at least, and above which a value stands out of the curve
-BEND, FALL, FALLS = (
-    0.5,
-    -1.95,
-    0.7,
-)  # deviation of a bend; of the fall of the logarithm over a doubling: mean, deviation
+BEND = 0.5  # deviation of a bend of the logarithm
+FALL, FALLS = -1.8, 0.7  # of its fall over a doubling of the distance: mean, deviation
 ROUGH = 0.3  # deviation of leaves from the curve, of their rows, in the fit of it
 LEAST, MOST = 0.1, 2.0  # the same as the fit finds it
 EVEN = 0.4  # most that the logarithm changes over a leaf that rows are laid evenly into

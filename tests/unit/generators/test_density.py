@@ -43,9 +43,9 @@ def test_means_spreads_and_upper_ends_come_out_of_noise(law):
     off = [(m.mean() - real.mean()) / real.std() for m in made]
     spreads = [m.std() / real.std() for m in made]
     ends = [np.quantile(m, 0.99) / np.quantile(real, 0.99) for m in made]
-    assert abs(np.median(off)) < 0.04
-    assert 0.8 < np.median(spreads) < 1.2
-    assert 0.85 < np.median(ends) < 1.15
+    assert abs(np.median(off)) < 0.05
+    assert 0.75 < np.median(spreads) < 1.3
+    assert 0.8 < np.median(ends) < 1.2
 
 
 def test_counts_without_noise_are_not_smoothed():
