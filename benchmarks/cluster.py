@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import psutil
 import rows as drawn_table
-from runner import Row, apart, grid, measured, start, sure
+from runner import Clock, Row, apart, grid, measured, start, sure
 
 FILES = 12
 MOST = 3000.0  # seconds of one measurement
@@ -39,27 +39,6 @@ def table(folder: Path, rows: int) -> None:
         con.execute(drawn_table.QUIET + "'2GB'")
         for part in range(FILES):
             con.execute(f"COPY (SELECT {chosen} FROM range({rows // FILES})) TO '{folder}/part-{part:03d}.parquet'")
-
-
-class Clock:
-    """A reporter that says how long each stage took."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._stage, self._began = "", time.perf_counter()
-
-    def stage(self, name: str) -> None:
-        """The next stage begins."""
-        now = time.perf_counter()
-        if self._stage:
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + now - self._began
-        self._stage, self._began = name, now
-
-    def progress(self, fraction: float) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """Ignored."""
 
 
 def whole(folder: str, address: str) -> Row:
@@ -82,13 +61,13 @@ def whole(folder: str, address: str) -> Row:
             reporter=clock,
         )
         seconds = time.perf_counter() - began
-        clock.stage("")
+        by_stage = {n: s["seconds"] for n, s in clock.reported().items()}
     done = spark_work.done()
     stages = done["stages_done"]
     sums = {n: sum(s[n] for s in stages) for n in ("records", "bytes", "shuffled", "answered", "spilled")}
     # reading and asking grow with the rows; the rest does not
-    counting = sum(clock.seconds.get(n, 0.0) for n in ("check", "read", "measure"))
-    return {"seconds": seconds, "by_stage": clock.seconds, "counting": counting, "jobs": done["jobs"], **sums}
+    counting = sum(by_stage.get(n, 0.0) for n in ("check", "read", "measure"))
+    return {"seconds": seconds, "by_stage": by_stage, "counting": counting, "jobs": done["jobs"], **sums}
 
 
 def bare(folder: str, address: str) -> Row:

@@ -21,7 +21,7 @@ import docs_figures_speed as speed
 import families
 import markdown_tables
 import peers
-from markdown_tables import across, each, figure, means, scores, table
+from markdown_tables import across, each, means, scores, table
 from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
@@ -40,11 +40,6 @@ BESIDE = ("bootstrap of the real rows", "mixture", "aim")
 SLICED = dict.fromkeys(("tv", "ks", "contsim", "corrsim", "logreg_f1", "tstr_auc"), 3)
 EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc"), 3)
 USED_FOR = ("table", "method", "way", "runs", "named", "second", "pairs", "columns", "error")
-SCORED = {
-    "k_marginal": ("table", "way", "runs", "k_marginal"),
-    "trained": ("table", "way", "runs", "auc"),
-    "related": ("table", "way", "runs", "named", "second", "pairs", "columns", "error"),
-}
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
@@ -65,24 +60,6 @@ def meant(file: str, by: str, columns: Any, *, where: Callable[[dict], bool] = b
     """Means over the runs of a file, or of several, that are wanted."""
     rows = [r for name in file.split() for r in stored(name) if where(r)]
     return means(rows, by.split(), columns, **how)
-
-
-def aim() -> str:
-    """Other options of AIM beside its defaults, these by the least and the most of their runs."""
-    names = ("contsim", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc", "seconds")
-    usual = [r for r in stored("peers") if (r["table"], r["epsilon"], r["method"]) == ("acs", 1.0, "aim")]
-
-    def reported(name: str, rows: list[dict]) -> str:
-        digits = 0 if name == "seconds" else 4
-        ends = [figure(f(r[name] for r in rows), digits) for f in (min, max)]
-        return " to ".join(dict.fromkeys(ends))
-
-    others = [[r] for r in stored("peers-aim") if r["options"]]
-    lines = [
-        [group[0]["options"] or f"defaults, {len(group)} runs", *(reported(n, group) for n in names)]
-        for group in (usual, *others)
-    ]
-    return table(("options of aim", *names), lines)
 
 
 def peers_of_all(columns: Any = None, where: Callable[[dict], bool] = bool) -> str:
@@ -152,28 +129,6 @@ def priors() -> str:
     return across([r for r in rows if r["error"] is not None], ("table", "prior"), "epsilon", "error", 4)
 
 
-def covered() -> str:
-    """How often intervals of verified answers cover, by kind of question, by table and in all."""
-    return import_module("verified_coverage").covered(stored("verified_coverage"))
-
-
-def coverage() -> str:
-    """The same by kind of question alone, a number of rows a column: shares of the intervals that were settled."""
-    rows, parts = (
-        stored("verified_coverage"),
-        {"covered": "hits", "of the table": "table_hits", "as promised": "promised"},
-    )
-    sizes, kinds = sorted({r["rows"] for r in rows}), sorted({r["kind"] for r in rows})
-
-    def share(part: str, size: int, kinds: list[str]) -> str:
-        own = [r for r in rows if r["rows"] == size and r["kind"] in kinds]
-        return figure(100 * sum(r[part] for r in own) / max(sum(r["settled"] for r in own), 1), 1)
-
-    of = {k: [k] for k in kinds} | {"all": kinds}
-    lines = [[k, *(share(p, n, some) for p in parts.values() for n in sizes)] for k, some in of.items()]
-    return table(["%", *(f"{head}, {n:,} rows" for head in parts for n in sizes)], lines)
-
-
 WORDS = re.compile(r"^(a number from|one of) ")
 
 
@@ -198,20 +153,11 @@ def of_uses(wanted: Callable[[str], bool]) -> str:
     return import_module("uses").markdown([r for r in stored("uses") if wanted(r["part"])])
 
 
-# Results with `mixture` from before its private search, by the first digits of their SHA-256: other ones are newer.
+# Results with `mixture` from before its private search, by the first digits of their SHA-256, and tables of these.
 BEFORE_SEARCH = {
-    "peers": "838aad45c850",
-    "table1": "37d9c4a9597c",
-    "tables": "f7fe557a3baf",
-    "scaling": "f6ab03debf85",
-    "audit": "03d352983959",
-}
-USED = {
-    **dict.fromkeys(("peers", "peers-at-1"), "peers"),
-    "published": "table1",
-    "audit-methods": "audit",
-    **dict.fromkeys(("unit", "rules", "learnt", "many"), "tables"),
-    **dict.fromkeys(("speed-scaling", "speed-slopes"), "scaling"),
+    "peers": ("838aad45c850", ("peers", "peers-at-1")),
+    "tables": ("f7fe557a3baf", ("unit", "rules", "learnt", "many")),
+    "audit": ("03d352983959", ("audit-methods",)),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
 SCRIPTS = (*("risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),)
@@ -266,7 +212,6 @@ FIGURES: dict[str, Callable[[], str]] = {
         where=lambda r: r.get("epsilon") in (None, 1) and r["method"] in BESIDE and r["table"] in MAIN,
         order={"table": MAIN, "method": BESIDE},
     ),
-    "aim": aim,
     "related": lambda: related_tables.related(stored),
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
@@ -289,17 +234,12 @@ FIGURES: dict[str, Callable[[], str]] = {
     "verified": partial(of_script, "verified"),
     "priors": priors,
     "priors-all": partial(of_script, "priors"),
-    "uses": lambda: markdown_tables.part(of_uses(lambda part: part not in SCORED), USED_FOR),
-    **{
-        f"uses-{n}": partial(lambda n, heads: markdown_tables.part(of_uses(n.__eq__), heads), n, h)
-        for n, h in SCORED.items()
-    },
+    "uses": lambda: markdown_tables.part(of_uses("related".__ne__), USED_FOR),
+    "uses-related": lambda: markdown_tables.part(of_uses("related".__eq__), USED_FOR),
     "uses-all": partial(of_script, "uses"),
-    "related-alone": lambda: related_tables.alone(stored),
     "repeated-runs-all": partial(of_script, "repeated_runs"),
     "repeated-runs": lambda: markdown_tables.part(of_script("repeated_runs"), REPEATED),
-    "verified-coverage-all": covered,
-    "verified-coverage": coverage,
+    "verified-coverage": partial(of_script, "verified_coverage"),
     "verified-roots-kinds": lambda: import_module("verified_roots").markdown(stored("verified_roots"), "kind"),
     "judges": partial(of_script, "outside_judges"),
     "sdnist": partial(of_script, "k_marginal"),
@@ -322,9 +262,11 @@ FIGURES: dict[str, Callable[[], str]] = {
 
 def older(name: str) -> str:
     """What is said under a table whose runs of `mixture` made no search yet; nothing for newer results."""
-    file = USED.get(name)
-    digest = hashlib.sha256((RESULTS / f"{file}.json").read_bytes()).hexdigest() if file else ""
-    return f"\n\n{OLDER}" if file and digest.startswith(BEFORE_SEARCH[file]) else ""
+    for file, (digest, tables) in BEFORE_SEARCH.items():
+        read = hashlib.sha256((RESULTS / f"{file}.json").read_bytes()).hexdigest()
+        if name in tables and read.startswith(digest):
+            return f"\n\n{OLDER}"
+    return ""
 
 
 def written(page: str) -> str:

@@ -46,11 +46,6 @@ def _case(runs: list[dict]) -> str:
         )
         return [_mean((e / whole for e in side), 4 if whole == 1.0 else 2) for side in sides]
 
-    def quality() -> list[str]:
-        ours = [[r[k] for r in runs if r.get(k)] for k in ("sdmetrics", "columns sdmetrics")]
-        others = [[r["sdmetrics"] for r in item if r.get("sdmetrics")] for item in rivals.values()]
-        return [*(_mean(v, 3) for v in (*ours, *others)), "-"]
-
     def beside_alike(what: str) -> list[str]:
         if what + ALIKE not in runs[0]["scores"]:
             return reported(what)
@@ -59,20 +54,8 @@ def _case(runs: list[dict]) -> str:
         ]
 
     lines = [[label, *beside_alike(what)] for label, what in RELATED.items() if what in runs[0]["scores"]]
-    lines.append(["SDMetrics' quality", *quality()])
     lines.append(["runs", *(str(len(item)) for item in (runs, columns, *rivals.values())), "-"])
     return table(("what", "synth", "single columns, same budget", *RIVALS, "the population"), lines)
-
-
-def alone(stored: Stored) -> str:
-    """Errors of pairs of one table's own columns: made together, and by `mixture` alone with half the budget."""
-    lines = []
-    for case, title in CASES.items():
-        runs = [r["alone"] for r in stored("related") if r["table"] == case]
-        for place, which in enumerate(("root", "child")):
-            pairs = [list(r.values())[place] for r in runs]
-            lines.append([f"{title}, the {which}", *(_mean((p[k] for p in pairs), 4) for k in ("related", "mixture"))])
-    return table(("pairs of", "made together", "by `mixture`, half the budget"), lines)
 
 
 def _mean(values: Iterable[float], digits: int) -> str:

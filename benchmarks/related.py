@@ -10,7 +10,7 @@ without noise. Of rows, each counts alike; ``roots alike``: those of one root co
 Beside it a run with the same budget that asks for single columns alone. ``--rival-python`` has the same tables made
 by google/dpsynth within the same budget, in an environment of its own (related_rival.py says how to make one), and
 scores them alike; without it, what it made in the file's runs of before stays, since nothing here changes it.
-SDMetrics' multi-table quality is measured for all, where it is installed. Beside them stands what a model of the
+Beside them stands what a model of the
 population itself would leave: sampling noise. Needs the public tables beside the checkout. Prints Markdown, writes
 benchmarks/results/related.json.
 """
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from markdown_tables import filled
 from related_cases import Case, bank, hospital
-from related_peers import DELTA, Rival, alone, sdmetrics
+from related_peers import DELTA, Rival
 from related_scores import Coder, coded, population, scores
 from runner import Row, grid, read, start, write
 
@@ -38,19 +38,17 @@ MANY = 300_000  # roots that are drawn to judge a model, twelve times the real o
 
 
 def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
-    """One run of related tables, of ``mixture`` on each table with half the budget, of single columns, of a rival."""
+    """One run of related tables, of single columns, of a rival."""
     coder, schema = Coder(case), synth.app_api.parse_related(case.schema)
     real = coded(case, case.tables, coder)
     with TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
         reported = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib}
-        reported |= {"rows": dict(result.num_rows), "sdmetrics": sdmetrics(case, result.frames)}
-        reported["alone"] = alone(case, epsilon, ledger, coder, real, result.frames)
+        reported |= {"rows": dict(result.num_rows)}
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=TreePlan(oneway=1.0)))
         reported["columns"] = _of_both(case, coder, real, columns)["scores"]
-        reported["columns sdmetrics"] = sdmetrics(case, columns.frames)
     reported["population"] = population(case, coder)
     if rival is not None:
         reported["rivals"] = {rival.name: rival.measured(case, coder, real, epsilon)}
@@ -96,14 +94,9 @@ def printed(reported: Row) -> str:
             {"what": what, "e": [*errors, reported["columns"][what]["model"], *made, reported["population"][what]]}
         )
     cells = "|".join(["{what}", *(f"{{e[{i}]:.4f}}" for i in range(len(heads) - 1))])
-    quality = [reported["sdmetrics"], reported["columns sdmetrics"], *(r["sdmetrics"] for r in rivals.values())]
-    alone = [
-        f"{t} alone: mixture with half the budget {o['mixture']:.4f}, related {o['related']:.4f}"
-        for t, o in reported["alone"].items()
-    ]
     took = f"{reported['rows']}, {reported['seconds']:.0f} s, {reported['peak_mib']:.0f} MiB"
     title = f"\n{reported['table']}, run {reported['run']}: {took}\n"
-    return "\n".join([title, filled(rows, "|".join(heads), cells), f"SDMetrics' quality: {quality}", *alone])
+    return "\n".join([title, filled(rows, "|".join(heads), cells)])
 
 
 if __name__ == "__main__":

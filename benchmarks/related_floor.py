@@ -1,12 +1,11 @@
 """The floor of related tables: is any relation worse than with independent children and the same budget?
 
     python benchmarks/related_floor.py [--tables persons,bank,hospital] [--roots 500,1000,3000,10000] [--seeds 3]
-    python benchmarks/related_floor.py --rival-python ENV/bin/python
 
 Some roots of the public tables, drawn anew for each seed; epsilon 3.2, delta 1e-6. For each kind of table of two
 columns (related_scores.py) the mean total variation between the real rows and the model's, of both methods.
 `worst` is the largest ratio of both over all kinds, with its standard error over seeds: 1 or less holds the floor.
-With ``--rival-python`` google/dpsynth makes the same tables within the same budget (related_rival.py). Needs the public
+Needs the public
 tables beside the checkout. Prints Markdown, which docs/related-tables.md holds.
 """
 
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 from markdown_tables import table
 from related_cases import bank, hospital, persons, some_roots
-from related_peers import DELTA, Rival
+from related_peers import DELTA
 from related_scores import Coder, coded, scores
 from runner import Row, grid, measured, start
 
@@ -47,8 +46,7 @@ def place(name: str):
 
 def cases(given) -> list[Row]:
     """As many roots as the tables have, each method."""
-    methods = ["mixture", "independent", *(["dpsynth"] if given.rival_python else [])]
-    result = grid(table=given.tables, roots=given.roots, seed=range(given.seeds), method=methods)
+    result = grid(table=given.tables, roots=given.roots, seed=range(given.seeds), method=["mixture", "independent"])
     return [c for c in result if c["table"] == "hospital" or c["roots"] <= 4500]
 
 
@@ -59,9 +57,6 @@ def judge(given):
         case = some_roots(whole_case, cell["roots"], cell["seed"])
         coder = Coder(case)
         real = coded(case, case.tables, coder)
-        if cell["method"] == "dpsynth":
-            results = Rival(given.rival_python, "mst").measured(case, coder, real, given.epsilon)["scores"]
-            return {what: results[name]["error"] for what, name in KINDS.items() if name in results}
         schema = synth.app_api.parse_related(case.schema)
         with TemporaryDirectory() as folder:
             how = {"ledger": Path(folder) / "ledger.sqlite", "separate": True, "method": cell["method"]}
@@ -87,8 +82,8 @@ def markdown(rows: list[Row]) -> str:
             results = [r[what] for r in some if r["method"] == method and what in r]
             return float(np.mean(results)) if results else None
 
-        pairs = {w: (mean("mixture", w), mean("independent", w), mean("dpsynth", w)) for w in KINDS}
-        ratios = {w: o / i for w, (o, i, _) in pairs.items() if o is not None and i}
+        pairs = {w: (mean("mixture", w), mean("independent", w)) for w in KINDS}
+        ratios = {w: o / i for w, (o, i) in pairs.items() if o is not None and i}
         worst = max(ratios, key=lambda w: ratios[w], default="root")
         cells = [" / ".join(f"{x:.3f}" for x in pairs[w] if x is not None) or "-" for w in KINDS]
         lines.append([name, f"{roots:,}", *cells, f"{ratios.get(worst, float('nan')):.2f}{spread(some, worst)}"])
@@ -112,4 +107,4 @@ def main(given) -> None:
 
 if __name__ == "__main__":
     usual = {"tables": "persons,bank,hospital", "roots": [500, 1000, 3000, 10000], "seeds": 3, "epsilon": 3.2}
-    start(main, json="related_floor", rival_python=Path, **usual)
+    start(main, json="related_floor", **usual)

@@ -122,12 +122,3 @@ def population(case: Case, coder: Coder) -> dict[str, float]:
         tables_of = {key["parent"]: upper[part], key["child"]: lower[lower[name].isin(ids)]}
         halves.append(coded(case, tables_of, coder))
     return {w: s["error"] / 2 for w, s in scores(*halves).items()}
-
-
-def pairs(truth: dict[str, np.ndarray], made: dict[str, np.ndarray]) -> float:
-    def share(columns: dict[str, np.ndarray], a: str, b: str) -> np.ndarray:
-        return np.bincount(columns[a] * BINS + columns[b], minlength=BINS**2) / len(columns[a])
-
-    return float(
-        np.mean([0.5 * np.abs(share(truth, a, b) - share(made, a, b)).sum() for a, b in combinations(truth, 2)])
-    )

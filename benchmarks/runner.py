@@ -214,16 +214,6 @@ def environment(name: str, *packages: str) -> str:
     return str(place / "bin" / "python")
 
 
-def busy(work: Callable[[], Any], *, times: int = 3) -> float:
-    """Processor seconds, the least of some."""
-    seconds = []
-    for _ in range(times):
-        began = time.process_time()
-        work()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
-
-
 class Clock:
     """A reporter for measured runs, which prints nothing: when each stage began, by the clock and the processor."""
 

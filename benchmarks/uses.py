@@ -1,21 +1,18 @@
 """Tables made for what they will be used for: errors of what was named, and of the rest, with uses and without.
 
-    python benchmarks/uses.py [--parts tables,regressions,k_marginal,trained,related] [--methods mixture] [--seeds 3]
+    python benchmarks/uses.py [--parts tables,regressions,related] [--methods mixture] [--seeds 3]
     python benchmarks/uses.py --parts tables --methods mixture,aim
 
 Tables: ten tables of three columns of ACSIncome, drawn once for all, and ten of NIST's excerpt by PUMA. ``named`` is
 their mean total variation in groups of at most 8, ``pairs`` and ``columns`` that of all pairs and single columns in the
 same groups (the rest of the table), ``second`` what a second sample of as many rows would show in the named tables.
 Regressions: those of benchmarks/verified.py; the root mean square error over coefficients, in standard errors of the
-private table's own estimate. K-marginal: NIST's excerpt with every table of its score named.
-Trained: area under ROC and F1 on Adult's test rows of CatBoost trained on synthetic rows (an environment of its own,
-build/catboost, unless ``--python`` names one), the target named. Related: accounts of a bank and their orders, three
+private table's own estimate. Related: accounts of a bank and their orders, three
 tables of two columns named, or one regression; all other tables of two columns are the rest, ``columns`` the numbers of
 orders. Each cell is a run with fresh noise; cells
 that the JSON, benchmarks/results/uses.json, holds are passed over.
 """
 
-import json
 from functools import cache, partial
 from itertools import combinations
 from math import pi
@@ -26,10 +23,10 @@ import numpy as np
 import verified
 from beyond_pairs import BY
 from markdown_tables import means
-from orders import _apart, _coded, _frequent, _quantiles, k_marginal
+from orders import _apart, _coded, _frequent, _quantiles
 from public_tables import facts, numeric, prepared, ran, texts
 from related_cases import bank
-from runner import Row, answer_of, environment, grid, measured, start
+from runner import Row, grid, measured, start
 
 import synth
 from synth.evaluate.named_uses import judged_by
@@ -48,24 +45,6 @@ RELATED = {
     "bank, amounts": ["orders.amount ~ accounts.year + orders.k_symbol"],
 }
 GROUPS, TEN = 8, 10
-PUMA = "PUMA"
-INSIDE = """
-import json, sys
-import pandas as pd
-from catboost import CatBoostClassifier
-from sklearn.metrics import f1_score, roc_auc_score
-train, test, target, positive, numbers = (*sys.argv[1:5], sys.argv[5].split(","))
-rows = [pd.read_csv(p, dtype=str, keep_default_na=False) for p in (train, test)]
-names = [n for n in rows[0] if n != target]
-for r in rows:
-    for n in names:
-        r[n] = pd.to_numeric(r[n], errors="coerce") if n in numbers else r[n]
-model = CatBoostClassifier(iterations=1000, learning_rate=0.05, depth=6, random_seed=0, verbose=False, thread_count=1,
-                           allow_writing_files=False)
-model.fit(rows[0][names], rows[0][target] == positive, cat_features=[n for n in names if n not in numbers])
-truth, probability = rows[1][target] == positive, model.predict_proba(rows[1][names])[:, 1]
-print(json.dumps({"auc": roc_auc_score(truth, probability), "f1": f1_score(truth, probability > 0.5)}))
-"""
 
 
 @cache
@@ -118,33 +97,6 @@ def tables_part(folder: Path, cell: Row, *, given) -> Row:
     if "failed" in result:
         return result
     return result | errors(folder, made, tables)
-
-
-def k_part(folder: Path, cell: Row) -> Row:
-    """A run and NIST's k-marginal, as benchmarks/beyond_pairs.py has it."""
-    tables = [(PUMA, *p) for p in combinations([n for n in measurable(folder) if n != PUMA], 2)]
-    result = ran(folder, cell, *(said(tables) if cell["way"] == NAMED else ()))
-    if "failed" in result:
-        return result
-    names = list(measurable(folder))
-    real, made = texts(folder / "train.csv")[names], texts(folder / "out" / "synthetic.csv")[names]
-    return result | {"k_marginal": k_marginal(real, made, numeric(folder), by=PUMA)}
-
-
-def trained(folder: Path, cell: Row, *, python: str) -> Row:
-    """A run and a classifier trained on its rows; way None: on the real ones."""
-    schema, real = json.loads((folder / "schema.json").read_text()), cell["way"] is None
-    target = schema.pop("target")
-    plain, positive = folder / "plain.json", schema.pop("positive", None)
-    plain.write_text(json.dumps(schema))
-    words = ("--for", f"predict {target}") if cell["way"] == NAMED else ()
-    result = {} if real else ran(folder, cell, *words, schema="plain.json")
-    if "failed" in result:
-        return result
-    made = folder / "train.csv" if real else folder / "out" / "synthetic.csv"
-    known = [n for n in numeric(folder) if n != target]
-    ask = [python, "-c", INSIDE, made, folder / "test.csv", target, positive or ">50K", ",".join(known)]
-    return result | answer_of(ask)
 
 
 def regression_part(_: object, cell: Row) -> Row:
@@ -208,7 +160,7 @@ def related_part(_: object, cell: Row) -> Row:
     }
 
 
-COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "k_marginal": 1, "error": 2, "auc": 4}
+COLUMNS = {"named": 4, "second": 4, "pairs": 4, "columns": 4, "error": 2}
 
 
 def markdown(rows: list[Row]) -> str:
@@ -233,24 +185,14 @@ def main(given) -> None:
             cells = grid(part=[part], table=given.questions, **ways)
             rows += measured(given, cells, regress)
             continue
-        one = {"tables": partial(tables_part, given=given), "k_marginal": k_part}.get(part)
-        names = {"tables": given.tables, "k_marginal": ["nist24"], "trained": ["adult"]}[part]
-        if part == "trained":
-            python = given.python or environment("catboost", "catboost", "scikit-learn", "pandas")
-            one = partial(trained, python=python)
-        cells = grid(part=[part], table=names, **ways)
-        if part == "trained":
-            cells = [
-                {"part": part, "table": "adult", "epsilon": None, "method": "real rows", "seed": 0, "way": None},
-                *cells,
-            ]
-        rows += measured(given, cells, one, prepare=prepared)
+        one = partial(tables_part, given=given)
+        rows += measured(given, grid(part=[part], table=given.tables, **ways), one, prepare=prepared)
     print(markdown([r for r in rows if r["part"] in given.parts]))
 
 
 if __name__ == "__main__":
     usual = {
-        "parts": "tables,regressions,k_marginal,trained,related",
+        "parts": "tables,regressions,related",
         "methods": ["mixture"],
         "ways": ",".join(WAYS),
         "tables": "acs,nist24",
@@ -258,4 +200,4 @@ if __name__ == "__main__":
         "seeds": 3,
         "epsilon": 1.0,
     }
-    start(main, public=True, json="uses", python="", most_seconds=7200.0, **usual)
+    start(main, public=True, json="uses", most_seconds=7200.0, **usual)

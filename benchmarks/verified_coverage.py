@@ -18,7 +18,7 @@ from typing import Any
 import inference
 import inference_estimands as estimands
 import numpy as np
-from markdown_tables import table as table_of
+from markdown_tables import figure, table
 from runner import ROOT, Row, grid, measured, start
 from verified import DELTA, Positions, answered, positions, released
 
@@ -162,27 +162,18 @@ def coverage(place: tuple[list[Planned], Positions, int], cell: Row, epsilon: fl
     return [m | {"widths": float(np.median(m["widths"] or [0]))} for m in merged.values()]
 
 
-def covered(rows: list[Row]) -> str:
-    """How often intervals cover, by kind and by table: all that were settled, counted alike."""
-    lines = []
-    for size in sorted({r["rows"] for r in rows}):
-        mine = [r for r in rows if r["rows"] == size]
-        for by in ("kind", "table"):
-            lines += [_pooled(size, v, [r for r in mine if r[by] == v]) for v in sorted({r[by] for r in mine})]
-        lines.append(_pooled(size, "all", mine))
-    heads = ("rows", "of", "intervals", "not settled, %", "covered, %", "of the table, %", "width by the promised one")
-    return table_of((*heads, "within 0.8 and 1.25, %"), lines)
+def markdown(rows: list[Row]) -> str:
+    """By kind of question, a number of rows a column: shares of the intervals that were settled."""
+    parts = {"covered": "hits", "of the table": "table_hits", "as promised": "promised"}
+    sizes, kinds = sorted({r["rows"] for r in rows}), sorted({r["kind"] for r in rows})
 
+    def share(part: str, size: int, kinds: list[str]) -> str:
+        own = [r for r in rows if r["rows"] == size and r["kind"] in kinds]
+        return figure(100 * sum(r[part] for r in own) / max(sum(r["settled"] for r in own), 1), 1)
 
-def _pooled(size: int, of: str, rows: list[Row]) -> list[str]:
-    """A line of the table: of all intervals of these cases together."""
-    asked, settled, hits, table, promised = (
-        sum(r[n] for r in rows) for n in ("asked", "settled", "hits", "table_hits", "promised")
-    )
-    shares = [100 * (asked - settled) / asked, *(100 * n / max(settled, 1) for n in (hits, table))]
-    width = float(np.median([r["widths"] for r in rows]))
-    near = 100 * promised / max(settled, 1)
-    return [f"{size:,}", of, f"{asked:,}", *(f"{s:.1f}" for s in shares), f"{width:.2f}", f"{near:.0f}"]
+    of = {k: [k] for k in kinds} | {"all": kinds}
+    lines = [[k, *(share(p, n, some) for p in parts.values() for n in sizes)] for k, some in of.items()]
+    return table(["%", *(f"{head}, {n:,} rows" for head in parts for n in sizes)], lines)
 
 
 def main(given) -> None:
@@ -194,7 +185,7 @@ def main(given) -> None:
         prepare=lambda *by: sampled(*by, given.retained),
         by=("table", "rows", "seed"),
     )
-    print(covered(lines))
+    print(markdown(lines))
 
 
 if __name__ == "__main__":
