@@ -26,7 +26,7 @@ ROOMS = {  # page: modules or folders of synth/
     "The door and its noise": ["privacy"],
     "Accounting": ["privacy/accounting"],
     "The ledger": ["privacy/ledger"],
-    "Methods": ["generators/base.py", "generators/method.py", "generators/ranges.py", "generators/options.py"],
+    "Methods": ["generators/base.py", "generators/method.py"],
     "The run": ["pipeline"],
 }
 FOREIGN = re.compile(

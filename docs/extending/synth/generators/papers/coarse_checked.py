@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from synth.errors import UsageError
-from synth.generators.marginals.coarse import Coarse
+from synth.generators.papers.coarse import Coarse
 from synth.schema.table import Schema
 
 MOST_COLUMNS = 200
