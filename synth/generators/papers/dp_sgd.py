@@ -83,12 +83,12 @@ class Descending(Trained):
         return isinstance(question, Descent) and question.network == self.network
 
 
-def mean_gradient(run: Run, plan: Descent, number: int, shifted: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
+def mean_gradient(run: Run, plan: Descent, number: int, module: torch.nn.Module, *, rows: float) -> list[torch.Tensor]:
     """A step's noisy sum of clipped gradients over the rows that it samples of ``rows``, in the parameters' shapes."""
     run.progress(number / plan.steps)
-    released = run.ask(Step(descent=plan, number=number, weights=networks.arrays(shifted)))
+    released = run.ask(Step(descent=plan, number=number, weights=networks.arrays(module)))
     values = released.values * (plan.fallen(number) / max(plan.rate * rows, 1.0))
-    parameters = list(shifted.parameters())
+    parameters = list(module.parameters())
     parts = torch.from_numpy(values.astype(np.float32)).split([p.numel() for p in parameters])
     return [part.reshape(p.shape) for part, p in zip(parts, parameters, strict=True)]
 

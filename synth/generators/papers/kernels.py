@@ -224,11 +224,11 @@ class GaussianDistance(PathDistance):
         self, value: torch.Tensor, seen: Parts, parts: Parts, factors: Parts, scale: float
     ) -> torch.Tensor:
         """Expected (value, gradient in the kernel's unit) of components' (E, B, m) values, (E, m * (1 + d))."""
-        shifted = []
+        middles = []
         for j, s, t, x in zip(self.places, seen, factors, self.coordinates, strict=True):
-            pulled = (t[:, :, None] * x[:, None, :]).flatten(1)  # (G, m * width)
-            shifted.append((parts[j] @ pulled).unflatten(2, (s.shape[2], x.shape[1])) / s[..., None].clamp_min(1e-30))
-        apart = torch.cat(shifted, 3) - self.points
+            weighted = (t[:, :, None] * x[:, None, :]).flatten(1)  # (G, m * width)
+            middles.append((parts[j] @ weighted).unflatten(2, (s.shape[2], x.shape[1])) / s[..., None].clamp_min(1e-30))
+        apart = torch.cat(middles, 3) - self.points
         slope = torch.einsum("ebm,ebmd->emd", value, apart) * (self.kernel.unit / scale**2)
         return torch.cat([value.sum(1)[:, :, None], slope], 2).flatten(1)
 

@@ -281,8 +281,8 @@ def thinned(result: SliceMoments) -> np.ndarray:
     for a, b in combinations(result.spans, 2):
         left, sizes, right = np.linalg.svd(result.matrix[a, b], full_matrices=False)
         edge = EDGE * sum(sqrt(n) for n in result.matrix[a, b].shape) / sqrt(result.groups)
-        retained = sizes * np.maximum(1 - (edge / np.maximum(sizes, 1e-300)) ** 2, 0.0)
-        out[a, b] = (left * retained) @ right
+        thin = sizes * np.maximum(1 - (edge / np.maximum(sizes, 1e-300)) ** 2, 0.0)
+        out[a, b] = (left * thin) @ right
         out[b, a] = out[a, b].T
     return out
 
@@ -330,6 +330,6 @@ def _problem(result: SliceMoments, matrix: np.ndarray, masses: Sequence[np.ndarr
 
 def _noise(variance: np.ndarray) -> np.ndarray:
     """Variance of each cell, bounded below so that no cell stiffens the fit; infinite for bins without any rows."""
-    held = variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
-    least = LEAST_NOISE * float(variance[held].mean()) if held.any() else 1.0
-    return np.where(held, np.maximum(variance, least), np.inf)
+    filled = variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
+    least = LEAST_NOISE * float(variance[filled].mean()) if filled.any() else 1.0
+    return np.where(filled, np.maximum(variance, least), np.inf)

@@ -83,9 +83,9 @@ def shares(made: Network, *, rng: np.random.Generator) -> list[np.ndarray]:
     return np.split(mlp.components(made, MANY, rng=rng), np.cumsum(made.sizes)[:-1], axis=1)
 
 
-def apart(distance: Distance, held: Pieces, real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+def apart(distance: Distance, pieces: Pieces, real: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
     """The distance of slices (S, batch, k), a mean over slices: of as many at a time as memory holds."""
-    return summed(held, len(fake), fake, lambda x, some: distance(real[some], x[some]) * (len(x[some]) / len(x)))
+    return summed(pieces, len(fake), fake, lambda x, some: distance(real[some], x[some]) * (len(x[some]) / len(x)))
 
 
 def sliced(
@@ -103,9 +103,9 @@ def sliced(
         turn = frames(values.shape[1], k, max((num_slices or SLICES) // k, 1), made.source)
         real, fake = values @ turn, (rows + noise) @ turn
     else:
-        retained = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
+        dealt = max(values.shape[1] // k, 1) * k if values.shape[1] >= k else values.shape[1]
         places = goal.rng.permutation(values.shape[1]) if shuffled else np.arange(values.shape[1])
-        order = torch.as_tensor(places[:retained], device=values.device)
+        order = torch.as_tensor(places[:dealt], device=values.device)
         real, fake = values.index_select(1, order), (rows @ goal.directions + noise).index_select(1, order)
     width = min(k, real.shape[1])
     return real.reshape(batch, -1, width).transpose(0, 1), fake.reshape(batch, -1, width).transpose(0, 1)
@@ -127,8 +127,8 @@ def summed_rows(made: Network, goal: SliceTarget, batch: int) -> torch.Tensor:
     """Encoded rows of the network (batch, d), or sums of groups of Poisson size."""
     if goal.size == 0:
         drawn = made.drawn(made.hidden(batch), hard=True) @ goal.table
-        if goal.retained < 1:
-            drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.retained, device=drawn.device)
+        if goal.rate < 1:
+            drawn = drawn * torch.as_tensor(goal.rng.random((batch, 1)) < goal.rate, device=drawn.device)
         return drawn
     owner = torch.as_tensor(np.repeat(np.arange(batch), goal.rng.poisson(goal.size, batch)), device=goal.table.device)
     drawn = made.drawn(made.hidden(len(owner)), hard=True)
@@ -138,7 +138,7 @@ def summed_rows(made: Network, goal: SliceTarget, batch: int) -> torch.Tensor:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SliceTarget:
     """A release on a device. ``values`` (K, m); ``directions`` (d, m) or None; ``table`` (G, d): coordinates of every
-    bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``retained``: the share of
+    bin of every column; ``size``: mean rows of a group, 0 where a value is one record; ``rate``: the share of
     records that were sampled, the others being zero rows."""
 
     values: SliceValues
@@ -146,7 +146,7 @@ class SliceTarget:
     table: torch.Tensor
     sigma: float
     size: float
-    retained: float
+    rate: float
     rng: np.random.Generator
 
 
@@ -183,7 +183,7 @@ def target(release: SlicesRelease, *, total: float, how: Fit) -> SliceTarget:
         table=real(wide(release.question.tables)),
         sigma=release.question.sigma,
         size=0.0 if release.question.groups is None else total * release.question.rate / len(release.values),
-        retained=release.question.rate,
+        rate=release.question.rate,
         rng=how.rng,
     )
 

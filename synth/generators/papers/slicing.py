@@ -284,8 +284,8 @@ class Slicing(Method):
         if slices.question.groups is None:
             matrix = slice_moments.thinned(result)
         else:
-            held = np.array([b.bins.column == setting.schema.target for b in slices.question.encoding.blocks])
-            matrix = slice_moments.shrunk(result, (held[:, None] | held).astype(int))
+            target = np.array([b.bins.column == setting.schema.target for b in slices.question.encoding.blocks])
+            matrix = slice_moments.shrunk(result, (target[:, None] | target).astype(int))
         return slice_moments.mixture(result, matrix, masses, how)
 
     def _training(self, slices: SlicesRelease) -> slice_training.Training:

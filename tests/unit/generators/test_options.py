@@ -6,7 +6,7 @@ import pytest
 
 import synth
 from synth.cli.options import parse_options
-from synth.generators import GENERATORS, TREES
+from synth.generators import GENERATORS, TREES, Methods
 from synth.generators.method import Method, option, options_of, with_options
 from tests.conftest import SMALL, small_frame
 
@@ -86,6 +86,15 @@ def test_a_refit_keeps_the_releases_options(tmp_path):
     again = synth.app_api.refit(tmp_path / "one", out=tmp_path / "two", num_rows=20)
     assert folder.load_release(tmp_path / "two").options["oneway_share"] == 0.5
     assert len(again.frame) == 20
+
+
+def test_a_method_is_loaded_when_it_is_asked_for_and_no_other():
+    known = Methods({"dp_vae": "papers.dp_sgd:DPVae", "none": "papers.nothing:Nothing"})
+    assert known["dp_vae"] is known["dp_vae"]
+    assert known["dp_vae"].name == "dp_vae"
+    assert "none" in known
+    with pytest.raises(ModuleNotFoundError):
+        known["none"]
 
 
 def test_a_method_is_found_by_the_name_that_it_has():

@@ -130,7 +130,7 @@ def test_groups_of_made_rows_have_sizes_of_poisson(size):
         table=torch.eye(5),
         sigma=1.0,
         size=size,
-        retained=1.0,
+        rate=1.0,
         rng=np.random.default_rng(1),
     )
     sums = training.summed_rows(made, goal, 4000).detach().numpy()
