@@ -49,10 +49,14 @@ def read(job: jobs.Job) -> tuple[dict[str, Any], bool]:
     if not reviewer:
         return dict(form.get("answers") or {}), bool(form.get("unfinished"))
     shown = mark.get("shown") or {"papers": _json(job.path / OWN), "unfinished": form.get("unfinished")}
-    answers = dict(shown["papers"])  # what was empty stays so: nobody writes under another's signature
-    if not app_api.papers.approval(answers):
-        answers |= {"approver": reviewer, "approved": str(mark.get("time"))[:10]}
-    return answers, bool(shown["unfinished"])
+    # what was empty stays so: nobody writes under another's signature
+    return approved(shown["papers"], reviewer, str(mark.get("time"))[:10]), bool(shown["unfinished"])
+
+
+def approved(answers: dict[str, Any], reviewer: str, day: str) -> dict[str, Any]:
+    """The answers, which name whoever released it where they name nobody."""
+    named = {} if app_api.papers.approval(answers) else {"approver": reviewer, "approved": day}
+    return {**answers, **named}
 
 
 def _json(file: Path) -> dict[str, Any]:

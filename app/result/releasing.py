@@ -4,8 +4,8 @@ What holds for one result holds for each of several that leave together.
 """
 
 import json
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import synth
@@ -14,7 +14,7 @@ from app.run import runs
 from app.session import access
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.languages import _, ngettext
+from synth.languages import _, ngettext, phrase
 
 ASKED = "asked.json"
 
@@ -35,10 +35,12 @@ def barrier(job: jobs.Job) -> str:
     Beside the runs of this installation count the releases of the same dataset that were compared from the command
     line, or whose run was removed since: the notes beside the ledger tell of them.
     """
-    if "shown" in (looks.released(job) or {}) and shown(job) != (looks.released(job) or {})["shown"]:
-        return _("it was changed after a reviewer had released it; make it again, and ask for another release")
+    try:
+        signed = looks.released(job) is not None and looks.signature(runs.release(job)) is not None
+    except synth.UsageError as error:
+        return phrase(str(error))
     reason = looks.barrier(job)
-    if reason or (looks.choice(job) or {}).get("how") in ("before", "releases"):
+    if reason or signed or (looks.choice(job) or {}).get("how") in ("before", "releases"):
         return reason
     known = [runs.release(one) for one in (job, *looks.rivals(job)) if _stands(one)]
     count = app_api.compared_elsewhere(known, dataset=str(job.request()["dataset"]))
@@ -52,22 +54,6 @@ def barrier(job: jobs.Job) -> str:
         count,
     )
     return some + _("; say how this one was chosen, or pack all of them with `synth bundle --choice all`")
-
-
-def shown(job: jobs.Job) -> dict[str, Any]:
-    """What a reviewer signs: every file of the release by its digest, the papers' answers, how the run was chosen.
-
-    Errors: InputError where the files are gone.
-    """
-    place = runs.release(job)
-    files = {str(p.relative_to(place)): _digest(p) for p in sorted(place.rglob("*")) if p.is_symlink() or p.is_file()}
-    held = (looks.released(job) or {}).get("shown")
-    answers, unfinished = papers.read(job) if held is None else (held["papers"], held["unfinished"])
-    return {"files": files, "papers": answers, "unfinished": unfinished, "choice": (looks.choice(job) or {}).get("how")}
-
-
-def _digest(file: Any) -> str:
-    return f"link to {file.readlink()}" if file.is_symlink() else sha256(file.read_bytes()).hexdigest()
 
 
 def _stands(job: jobs.Job) -> bool:
@@ -114,8 +100,25 @@ def ask_all(job: jobs.Job) -> None:
 
 
 def to_sign(job: jobs.Job) -> dict[str, Any]:
-    """What ``release_all`` would sign now, by run."""
-    return {one.path.name: shown(one) for one in together(job) if looks.released(one) is None}
+    """What ``release_all`` would sign now, by run: all files by their digests, the papers' answers, how it was chosen,
+    among which others, and the lines of the ledger that may have decided. Errors: InputError where files are gone.
+    """
+    group = together(job)
+    return {one.path.name: _shown(one, group) for one in group if looks.released(one) is None}
+
+
+def _shown(job: jobs.Job, group: Sequence[jobs.Job]) -> dict[str, Any]:
+    answers, unfinished = papers.read(job)
+    lines = synth.Ledger().entries(str(job.request()["dataset"]))
+    return {
+        "files": looks.files(runs.release(job)),
+        "papers": answers,
+        "unfinished": unfinished,
+        "choice": (looks.choice(job) or {}).get("how"),
+        "how": "all" if len(group) > 1 else looks.how(job),
+        "among": [one.path.name for one in (group if len(group) > 1 else looks.rivals(job)) if one.path != job.path],
+        "lines": max((line.number for line in lines), default=0),
+    }
 
 
 def release_all(job: jobs.Job, *, seen: Mapping[str, Any] | None = None) -> None:
@@ -136,5 +139,9 @@ def release_all(job: jobs.Job, *, seen: Mapping[str, Any] | None = None) -> None
     if not who.alone and seen != signing:
         raise synth.UsageError(_("this result was changed since it was shown to you; look at it again"))
     for one in waiting:
-        approved_by = "" if who.alone else who.name
-        looks.release(one, by=asked(one) or who.name, approved_by=approved_by, shown=signing.get(one.path.name))
+        if who.alone:
+            looks.release(one, by=who.name)
+        else:
+            shown = signing[one.path.name]
+            shown = {**shown, "papers": papers.approved(shown["papers"], who.name, datetime.now(UTC).isoformat()[:10])}
+            looks.release(one, by=asked(one) or who.name, approved_by=who.name, shown=shown)

@@ -6,9 +6,11 @@ leave only when all of them are released, somebody states that the choice does n
 counts that were paid for decided among all of them.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from synth.errors import SynthError, UsageError
@@ -86,13 +88,39 @@ def signed(job: Job) -> bool:
     return bool((released(job) or {}).get("approved_by"))
 
 
+def signature(release: str | Path) -> dict[str, Any] | None:
+    """What a reviewer signed of the release in a folder, None where none did.
+
+    Errors: UsageError where a file of it, or how it was chosen, was changed since: then it does not leave.
+    """
+    place = Path(release).resolve()
+    job = Job(place.parent)
+    shown: dict[str, Any] | None = (released(job) or {}).get("shown")
+    if shown is not None and (files(place) != shown["files"] or (choice(job) or {}).get("how") != shown["choice"]):
+        raise UsageError("it was changed after a reviewer had released it; make it again, and ask for another release")
+    return shown
+
+
+def files(release: Path) -> dict[str, str]:
+    """Every file of a release by its digest, a link by where it leads."""
+    there = (p for p in sorted(release.rglob("*")) if p.is_symlink() or p.is_file())
+    return {str(p.relative_to(release)): f"link to {p.readlink()}" if p.is_symlink() else _digest(p) for p in there}
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def released(job: Job) -> dict[str, Any] | None:
     """Who released the run and when, None where nobody did."""
     return _read(job, RELEASED)
 
 
 def rivals(job: Job) -> list[Job]:
-    """Other finished runs on this run's dataset whose comparison was seen, newest first."""
+    """Other finished runs on this run's dataset whose comparison was seen, newest first; those signed with it alone."""
+    if "among" in (shown := (released(job) or {}).get("shown") or {}):
+        return [Job(job.path.parent / name) for name in shown["among"]]
     return [one for one in listing() if one.path != job.path and looked(one) and alike(one, job) and _done(one)]
 
 
@@ -128,7 +156,12 @@ def barrier(job: Job) -> str:
 
 
 def how(job: Job) -> str | None:
-    """How this run was chosen, as a card says it: only, all, or what the steward said; None where unstated."""
+    """How this run was chosen, as a card says it: only, all, or what the steward said; None where unstated.
+
+    What a reviewer signed stands, whatever else was made since.
+    """
+    if "how" in (shown := (released(job) or {}).get("shown") or {}):
+        return None if shown["how"] is None else str(shown["how"])
     if (said := choice(job)) is not None and not _all_released(job):
         return str(said["how"])
     if _all_released(job):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
+from synth.jobs.looks import signature
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger import places
 from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
@@ -31,16 +32,20 @@ APART = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A release's folder with its card, known by the ledger's ``line`` that paid for it and its ``table``'s hash."""
+    """A release's folder with its card, known by the ledger's ``line`` that paid for it and its ``table``'s hash.
+
+    ``signed``: what a reviewer released of it (jobs/looks.py). What was charged or compared since has not decided.
+    """
 
     folder: Path
     card: dict[str, Any]
     line: str
     table: str
+    signed: dict[str, Any] | None = None
 
     @classmethod
     def at(cls, folder: str | Path) -> "Candidate":
-        """The release there. Errors: InputError without a card."""
+        """The release there. Errors: InputError without a card, UsageError where it was changed since it was signed."""
         folder = Path(folder)
         folder = folder.parent if folder.is_file() else folder
         card = verify.load(folder)
@@ -52,18 +57,20 @@ class Candidate:
                 table = hashlib.sha256((folder / "synthetic.csv").read_bytes()).hexdigest()
         except (KeyError, TypeError, OSError):
             raise InputError(f"{folder}: holds no release with a card; name the folder that a run wrote") from None
-        return cls(folder, card, line, str(table))
+        return cls(folder, card, line, str(table), signature(folder))
 
 
 class ChoiceLedger:
     """The ledger as a choice needs it; a ledger that is not there has no lines and is not made.
 
     A spend counts whatever became of its run, unless all that is recorded of its end says that nothing was answered.
+    ``of``: the release whose choice it is; what was charged after that was signed does not count.
     """
 
-    def __init__(self, ledger: str | Path | None) -> None:
+    def __init__(self, ledger: str | Path | None, of: Candidate | None = None) -> None:
         self.store = places.at(ledger)
-        lines = Ledger(self.store).entries() if self.store.there() else []
+        last = ((of.signed if of else None) or {}).get("lines", float("inf"))
+        lines = [e for e in Ledger(self.store).entries() if e.number <= last] if self.store.there() else []
         ends = [e for e in lines if e.kind == "outcome"]
         unanswered = {e.run for e in ends if _left_nothing(e)} - {e.run for e in ends if not _left_nothing(e)}
         self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
@@ -136,7 +143,8 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
 
     Privacy: public only.
     """
-    one, book = Candidate.at(release), ChoiceLedger(ledger)
+    one = Candidate.at(release)
+    book = ChoiceLedger(ledger, one)
     if uncovered(card := noted(release, ledger=ledger)):
         return card
     said = one.card.get("selection") or {}
@@ -176,7 +184,7 @@ def everything(one: Candidate, book: ChoiceLedger) -> list[Entry]:
 def compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
     """Looks at other releases of the same dataset, each release once."""
     dataset = book.dataset(one)
-    return looks(book.store, dataset, but={(one.line, one.table)})
+    return [] if one.signed else looks(book.store, dataset, but={(one.line, one.table)})
 
 
 def looks(ledger: Store, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:

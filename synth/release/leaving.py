@@ -18,6 +18,7 @@ import pandas as pd
 
 from synth.errors import InputError, reading
 from synth.files import regular_files
+from synth.jobs.looks import signature
 from synth.privacy.noise import SeededNoise
 from synth.release import chosen, dialect_copy, folder
 from synth.release.card import verify
@@ -59,6 +60,7 @@ def may_leave(
     """
     held = Path(place)
     held = held.parent if held.suffix == ".json" else held
+    signature(held)
     single = [] if folder.is_related(held) and not folder.is_one_table(held) else [f"{ONE}.csv"]
     for name in (*single, *AS_STORED, "card.json"):
         _check_file(held, name)
@@ -95,6 +97,7 @@ def check_drawn(place: str | Path, card: Mapping[str, Any], *, ledger: Any = Non
     Errors: InputError, as of ``may_leave``. Privacy: released answers only.
     """
     held = Path(place) if Path(place).is_dir() else Path(place).parent
+    signature(held)
     check_card(card)
     if (held / "card.json").exists():
         check_card(chosen.noted(held, ledger=ledger))

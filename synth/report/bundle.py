@@ -15,6 +15,7 @@ from typing import Any
 
 from synth.errors import InputError, UsageError, reading
 from synth.files import whole_files
+from synth.jobs.looks import signature
 from synth.release import folder as bundle
 from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
@@ -118,8 +119,12 @@ def make(
         raise UsageError("`paid=`: counts that decide are of single tables; leave it out")
     with reading(folder, "release"):
         settled = partial(chosen_release.settle, folder, how, candidates=candidates, paid=paid, ledger=ledger)
-        stored = may_leave(folder, settled=settled)
-        return _packed(folder, out, stored, facts=facts or {}, unfinished=unfinished, as_pdf=as_pdf)
+        stored, facts = may_leave(folder, settled=settled), papers.checked(facts or {})
+        if (signed := signature(folder)) is not None:
+            if facts and facts != papers.checked(signed["papers"]):
+                raise UsageError("`papers=`: a reviewer signed other answers; leave it out, and his are packed")
+            facts = papers.checked(signed["papers"])
+        return _packed(folder, out, stored, facts=facts, unfinished=unfinished, as_pdf=as_pdf)
 
 
 def _packed(

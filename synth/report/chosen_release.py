@@ -81,7 +81,12 @@ def settle(
     stated or does not fit what was noted, and for a ledger without the lines that paid for the releases; InputError
     where the counts chose another release, or guarantees of different relations or units would be added up.
     """
-    one, book = Candidate.at(release), ChoiceLedger(ledger)
+    one = Candidate.at(release)
+    book = ChoiceLedger(ledger, one)
+    if one.signed is not None and (was := one.signed["how"]) not in (how, None, "only"):
+        if how is not None:
+            raise UsageError(f"`how={how}`: a reviewer released it as {was}; what he signed stands")
+        how = was
     others = [Candidate.at(b) for b in candidates]
     for candidate in (one, *others):
         book.dataset(candidate)

@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 
 import synth
+from app.result import releasing
+from synth import jobs
 from synth.errors import SynthError
+from synth.jobs import looks
 from synth.pipeline.sample import sample_to
 from synth.pipeline.series import changes
 from synth.privacy.noise import SeededNoise
@@ -18,6 +21,7 @@ from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.Schema.parse({"columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
 ASKED = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-6, "seed": 1}
+CLAIMED = ("epsilon", "delta", "meaning", "selection")
 SECRET = "a file of the machine\n"
 
 
@@ -53,7 +57,7 @@ def prior(folder):
 WAYS = {
     "bundle": lambda folder: synth.bundle(folder, folder.parent / "b.zip"),
     "prior": prior,
-    "series": lambda folder: changes(folder.parent / "other", folder),
+    "series": lambda folder: changes(next(p / "other" for p in folder.parents if (p / "other").exists()), folder),
     "report": lambda folder: synth.report(folder, folder.parent / "r.html"),
     "sample": lambda folder: synth.sample(folder, num_rows=5),
     "sample to": lambda folder: sample_to(folder, folder.parent / "s.csv", num_rows=5),
@@ -97,7 +101,34 @@ def no_digest(at):
     return at / "out"
 
 
+def signed(at, how=None):
+    """The release in a job's folder, as a reviewer released it there."""
+    job = jobs.create({"dataset": "d"}, folder=at / "job")
+    (at / "out").rename(job.path / "release")
+    done = {"paths": {"synthetic": str(job.path / "release" / "synthetic.csv")}}
+    (job.path / "result.json").write_text(json.dumps(done))
+    if how:
+        looks.choose(job, how)
+    looks.release(job, by="ann", approved_by="bob", shown=releasing.to_sign(job)["job"])
+    return job.path / "release"
+
+
+def changed_under_a_signature(at):
+    folder = signed(at)
+    card = json.loads((folder / "card.json").read_text())
+    (folder / "card.json").write_text(json.dumps({**card, "deployment": {"contact": "somebody else"}}))
+    return folder
+
+
+def another_choice_under_a_signature(at):
+    folder = signed(at, "releases")
+    (at / "job" / looks.CHOICE).write_text(json.dumps({"how": "before"}))
+    return folder
+
+
 FAULTS = {
+    "changed since it was signed": (changed_under_a_signature, tuple(WAYS)),
+    "another choice than was signed": (another_choice_under_a_signature, tuple(WAYS)),
     "seeded noise": (seeded, tuple(WAYS)),
     "exact scores, noted beside the ledger": (scores_noted, tuple(w for w in WAYS if w != "bundle")),
     "exact scores, on the card": (scores_on_the_card, tuple(WAYS)),
@@ -128,6 +159,37 @@ def test_what_no_bundle_takes_leaves_on_no_way(at, fault, way):
 def test_no_file_of_a_release_is_a_link(at, name):
     with pytest.raises(SynthError, match="is a link, which is never followed"):
         synth.bundle(linked(at, name), at / "b.zip", how="before")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_signed_leaves_on_every_way(at, way):
+    WAYS[way](signed(at))
+
+
+def test_figures_under_a_signature_are_those_that_were_signed(at):
+    """Whatever is charged or compared afterwards: in every language, as a PDF, as a prior."""
+    folder, out = signed(at), at / "b.zip"
+    before = synth.bundle(folder, out)
+    assert before.how == "unstated"
+    synth.run(at / "real.csv", **ASKED, dataset="d", out=at / "later")
+    chosen_release.look(at / "later")
+    for more in ({}, {"language": "de"}, {"as_pdf": True}):
+        made = synth.bundle(folder, out, **more)
+        assert [made.card[n] for n in CLAIMED] == [before.card[n] for n in CLAIMED]
+    assert synth.bundle(at / "other", out, how="releases").epsilon > before.epsilon
+    (priced,) = synth.run(
+        small_frame(700)[["age", "sex", "ill"]].tail(300), **ASKED, dataset="next", prior=folder, separate=True
+    ).card["priors"]
+    assert priced["epsilon"] == before.epsilon
+
+
+def test_nobody_says_otherwise_than_was_signed(at):
+    folder = signed(at, "releases")
+    with pytest.raises(synth.UsageError, match="released it as releases; what he signed stands"):
+        synth.bundle(folder, at / "b.zip", how="before")
+    with pytest.raises(synth.UsageError, match="signed other answers"):
+        synth.bundle(folder, at / "b.zip", facts={"contact": "somebody else"})
+    assert synth.bundle(folder, at / "b.zip").how == "releases"
 
 
 def test_a_prior_that_was_compared_with_the_rows_says_how_it_was_chosen(at):
