@@ -27,7 +27,7 @@ from verified_coverage import counted
 import synth
 from synth.generators.base import Run, Setting
 from synth.mechanisms import embeddings
-from synth.pipeline import verified_trees as trees
+from synth.pipeline import verified
 from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
@@ -90,7 +90,7 @@ def forest(case: Case, folder: Path) -> Forest:
     folder.mkdir(exist_ok=True)
     for name, rows in case.tables.items():
         rows.to_csv(folder / f"{name}.csv", index=False)
-    return trees.released(folder, synth.app_api.parse_related(case.schema))
+    return verified.released_trees(folder, synth.app_api.parse_related(case.schema))
 
 
 def drawn(case: Case, roots: int, seed: int) -> Case:
@@ -115,7 +115,7 @@ def population(name: str) -> tuple[Case, Forest]:
 
 def own_of(planned: Planned, rows: Forest) -> np.ndarray:
     """What the analysis of these tables alone comes to, (p,)."""
-    positions, _ = trees.rows_of(rows, planned.law.template)
+    positions, _ = verified.rows_of(rows, planned.law.template)
     law = Law.of(planned.law.template, positions, float(len(next(iter(positions.values())))), bent=False)
     return law.coefficients(np.zeros_like(law.beta))
 

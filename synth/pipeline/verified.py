@@ -11,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import UsageError, reading
-from synth.pipeline import verified_trees as trees
+from synth.generators.nested_mixture.draw import DrawnTable
+from synth.generators.nested_mixture.model import NestedMixture
 from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.draw_rows import with_rows
 from synth.pipeline.private_rows import Source
+from synth.pipeline.related_condition import Drawing
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested
@@ -21,21 +24,30 @@ from synth.pipeline.schema_approval import adjacency_of, with_unit
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
-from synth.questions import EmbeddingRelease
+from synth.questions import EmbeddingRelease, Score, TreeScore
 from synth.release import folder
 from synth.schema import codec
+from synth.schema.column import Column, facts
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.given import check_schema
 from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
+from synth.sources.related_tables import read
+from synth.sources.rows.forest import Branch, Forest
+from synth.sources.rows.linking import link
+from synth.sources.table_source import place_of
 from synth.verified import language, price
 from synth.verified.asking import LEVEL, VerifiedQuestions, alike, answer, scaled, synthetic_values
+from synth.verified.language import Question
 from synth.verified.plan import Planned
 
 ANSWER, PRICE = "facsimile-answer/1", "facsimile-price/1"
 FEWEST, MOST = 20_000, 80_000  # rows drawn from the release's model: as many as the table has, within these
+FEWEST_ROOTS, MOST_ROOTS, TIMES = 2_000, 20_000, 2  # roots drawn: so many times those of the tables
+MOST_ROWS = 400_000  # of one table that are drawn at most, were every bound reached
+OTHER = "`schema=`: {} has other facts than the release's; use the schema in the release's folder"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +97,7 @@ class Questions:
     def planned(self) -> tuple[Planned, ...]:
         """The questions with the law of the synthetic rows."""
         if self.schema.tree is not None:
-            return trees.planned(self.read, self._model, rng=np.random.default_rng(0))
+            return planned_trees(self.read, self._model, rng=np.random.default_rng(0))
         rows, total = self.drawn
         return tuple(Planned.of(q, {n: rows[n] for n in q.score.columns}, total) for q in self.read)
 
@@ -106,8 +118,8 @@ class Questions:
     def synthetic(self) -> tuple[dict[str, float], ...]:
         """What the released table says, by coefficient."""
         if self.schema.tree is not None:
-            forest = trees.released(self.place, self.schema.tree)
-            return tuple(synthetic_values(p, trees.rows_of(forest, p.law.template)[0]) for p in self.planned)
+            forest = released_trees(self.place, self.schema.tree)
+            return tuple(synthetic_values(p, rows_of(forest, p.law.template)[0]) for p in self.planned)
         texts = folder.read_texts(self.place / "synthetic.csv", self.schema.tables[ONE])
         table = Table({n: pa.chunked_array([a]) for n, a in texts.items()}, num_rows=len(next(iter(texts.values()))))
         rows = codec.encode(table, self.schema.tables[ONE], SeededNoise(0)).positions
@@ -251,12 +263,12 @@ class Questions:
         """Whether table and release have the same positions in the columns asked of. Errors: UsageError."""
         own = as_tables(schema.tables[ONE]) if self.schema.one_table and schema.tree is None else schema
         if self.schema.tree is not None or own.tree is not None:
-            trees.check(self.read, self.schema, own)
+            _check_trees(self.read, self.schema, own)
             return
         columns, given = self.schema.all_columns, schema.tables[ONE].measured()
         for name in sorted({n for q in self.read for n in q.score.columns}):
-            if name not in given or trees.positioned(given[name]) != trees.positioned(columns[name]):
-                raise UsageError(trees.OTHER.format(f"column {name}"))
+            if name not in given or _positioned(given[name]) != _positioned(columns[name]):
+                raise UsageError(OTHER.format(f"column {name}"))
 
 
 def verified(table: Source | Mapping[str, Source], *, release: str | Path, questions: Any, **options: Any) -> Answer:
@@ -267,3 +279,83 @@ def verified(table: Source | Mapping[str, Source], *, release: str | Path, quest
     Privacy: reads rows, under noise.
     """
     return Questions(release, questions).answer(table, **options)
+
+
+def planned_trees(
+    questions: Sequence[Question], model: NestedMixture, *, rng: np.random.Generator
+) -> tuple[Planned, ...]:
+    """The questions with the law of trees drawn from the model. Errors: UsageError where hardly a row takes part."""
+    schema = model.schema
+    widest = max(schema.most_rows(t) for t in schema.tables)
+    roots = int(min(np.clip(TIMES * model.total, FEWEST_ROOTS, MOST_ROOTS), max(MOST_ROWS // widest, FEWEST_ROOTS)))
+    rules = {n: Rules(s) for n, s in schema.tables.items()}
+    forest = _forest(schema, list(Drawing(model, with_rows(schema, {}), rules=rules).blocks(roots, rng=rng)))
+    each = max(float(model.total), 1.0) / forest.num_roots
+    result = []
+    for question in questions:
+        rows, unit = rows_of(forest, question.score)
+        total = each * len(unit)
+        result.append(Planned.of(question, rows, total, unit=unit, units=each * forest.num_roots))
+    return tuple(result)
+
+
+def _forest(schema: Dataset, blocks: Sequence[Mapping[str, DrawnTable]]) -> Forest:
+    """Drawn rows as a forest of which columns and parents are known; weights and places among siblings are not."""
+    first, branches = dict.fromkeys(schema.tables, 0), {}
+    parts: dict[str, list[tuple[Mapping[str, np.ndarray], np.ndarray]]] = {n: [] for n in schema.tables}
+    for block in blocks:
+        before = dict(first)
+        for name, drawn in block.items():
+            key = schema.key_above(name)
+            parts[name].append((drawn.positions, drawn.parent + (before[key.parent] if key else 0)))
+            first[name] += drawn.num_rows
+    for name, own in parts.items():
+        one = np.ones(first[name], dtype=np.int64)
+        columns = {n: np.concatenate([p[n] for p, _ in own]) for n in schema.as_measured(name).columns}
+        parent = np.concatenate([p for _, p in own])
+        branches[name] = Branch(columns=columns, parent=parent, siblings=one, rank=one - 1, parts=one)
+    return Forest(branches, {n: (k.parent if (k := schema.key_above(n)) else None) for n in schema.tables})
+
+
+def released_trees(place: Path, schema: Dataset) -> Forest:
+    """The released tables, or the one whose persons keep their rows, as a forest."""
+    noise = SeededNoise(0)
+    opened = {
+        n: read(place_of(place / f"{n}.csv"), own, schema.texts(n), noise, key=bytes(32)).rows
+        for n, own in schema.written.items()
+    }
+    return link(schema, {t: opened[schema.file_of(t)] for t in schema.tables}, noise)
+
+
+def rows_of(forest: Forest, score: Score) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The rows of a question's table, positions (n,) by its columns, and to which root each belongs, in rising order.
+
+    Privacy: as private as the forest.
+    """
+    assert isinstance(score, TreeScore)
+    rows, roots = forest.rows(score.table, score.places), forest.roots(score.table)
+    order = np.argsort(roots, kind="stable")
+    return {n: p[order] for n, p in rows.items()}, roots[order]
+
+
+def _check_trees(questions: Sequence[Question], known: Schema | Dataset, given: Schema | Dataset) -> None:
+    """Whether tables and release have the same positions and keys where questions are asked. Errors: UsageError."""
+    if None in (known.tree, given.tree) or known.several != given.several:
+        raise UsageError(
+            "`schema=`: the release and the table are not both of related tables, or of one whose persons keep their "
+            "rows; name the one it is of"
+        )
+    for table in dict.fromkeys(str(q.table) for q in questions):
+        for name in known.upwards(table):
+            if name not in given.tables or given.key_above(name) != known.key_above(name):
+                raise UsageError(OTHER.format(f"table {name} or its key"))
+            for column, fact in known.as_measured(name).columns.items():
+                other = given.as_measured(name).columns.get(column)
+                if other is None or _positioned(other) != _positioned(fact):
+                    raise UsageError(OTHER.format(f"column {column} of {name}"))
+
+
+def _positioned(column: Column) -> dict[str, Any]:
+    """What makes a column's positions."""
+    named = [n for n in facts(column) if n not in ("labels", "format")]
+    return {n: getattr(column, n) for n in named}
