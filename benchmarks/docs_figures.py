@@ -160,7 +160,7 @@ BEFORE_SEARCH = {
     "audit": ("03d352983959", ("audit-methods",)),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
-SCRIPTS = (*("risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),)
+SCRIPTS = (*("amounts", "risks", "shadows", "beyond_pairs", "figure1", "related_floor", "areas", "verified_roots"),)
 SECONDS = {"seconds": 1}
 MEANS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "flagship": (
