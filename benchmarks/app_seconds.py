@@ -1,24 +1,18 @@
 """A scripted tour of the application in a browser: clicks, decisions, seconds of each step, errors on the console.
 
-    python benchmarks/app_seconds.py [--tables wide,credit,bank] [--before FILE] [--chromium /usr/bin/chromium]
+    python benchmarks/app_seconds.py [--tables sample,officer,credit,bank] [--chromium /usr/bin/chromium]
 
 The sample, which comes described; an `officer`, who approves a spend and the release of what a steward made of the
-sample; and five tables: `hospital` (8,000 made-up stays with decimal commas), `households` (two made-up
-tables that share a column), `wide` (5,000 made-up people, 50 columns), `credit` (30,000 x 24) and `bank`
-(accounts with orders, loans and cards, as tables that belong together); `credit` and `bank` lie beside the checkout. A
-decision is a click or an entry that says something only a person knows (who vouches, how many rows, what is left out);
-the others lead on. A step ends when the page stands whole; on Method, Run and Release when the way on is open (or back,
-after the last page), and what they then work out is a step of its own. Last, two empty pages of the framework, as the
-least that a change of page can take here. Of each step the processor's seconds of the browser and of the server with
-its helpers are kept too, and the messages that the server sent: they tell what the step asks for where other work runs
-beside. ``--before``: an earlier file of this benchmark, of which clicks and words are kept beside those of now. Prints
-Markdown, writes benchmarks/results/app_seconds.json.
+sample; `credit` (30,000 x 24) and `bank` (accounts with orders, loans and cards, as tables that belong together), which
+lie beside the checkout. A decision is a click or an entry that says something only a person knows (who vouches, how
+many rows, what is left out); the others lead on. A step ends when the page stands whole; on Method, Run and Release
+when the way on is open (or back, after the last page), and what they then work out is a step of its own. Of each step
+the processor's seconds of the browser and of the server with its helpers are kept too, and the messages that the server
+sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
+benchmarks/results/app_seconds.json.
 """
 
 import os
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,14 +20,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, answered, free_port, serving, used
+from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, free_port, serving, used
 from markdown_tables import filled
 from playwright.sync_api import Page, TimeoutError, sync_playwright
 from runner import read, start, write
 
 PATIENCE, LONG, SOON, LULL = 60_000, 300_000, 4_000, 50  # milliseconds
 VIEW = {"width": 1280, "height": 900}
-EMPTY, CHANGES = "empty", 10
 SAMPLE, OFFICER = "sample", "officer"
 STEWARD, REVIEWER = "ann@example.org", "bob@example.org"
 ROLES = f"""
@@ -43,25 +36,9 @@ reviewer = ["{REVIEWER}"]
 [approval]
 epsilon_above = 0.5
 """
-HEADS = "step|kind|seconds|processor, browser|server|messages|kB|words"
-CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}|{words}"
-WORDS = "document.querySelector('[data-testid=stMain]').innerText.split(/\\s+/).length"
-ROWS = {"wide": "5000", "credit": "30000", "bank": "4500", "hospital": "4400", "households": "1500"}
-
-
-SCRIPT = """
-import streamlit as st
-
-def page(name):
-    def drawn():
-        st.title(name, anchor=False)
-        st.button("Next")
-    return st.Page(drawn, title=name, url_path=name.lower(), default=name == "Data")
-
-st.set_page_config(layout="wide")
-st.navigation([page("Data"), page("Describe")]).run()
-"""
-OPTIONS = ("headless=true", "fileWatcherType=none")
+HEADS = "step|kind|seconds|processor, browser|server|messages|kB"
+CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}"
+ROWS = {"credit": "30000", "bank": "4500"}
 
 
 def busy() -> tuple[float, float]:
@@ -98,12 +75,8 @@ class Tour:
         """Keeps a step, with the processor's seconds since ``spent``; those of processes that have ended are lost."""
         browser, server = (round(max(now - before, 0.0), 2) for now, before in zip(busy(), spent, strict=True))
         step = {"step": what, "kind": kind, "seconds": round(seconds, 2), "browser": browser, "server": server}
-        self.steps.append(step | {"messages": self.heard[0], "kilobytes": round(self.heard[1] / 1000)} | self._words())
+        self.steps.append(step | {"messages": self.heard[0], "kilobytes": round(self.heard[1] / 1000)})
         self.heard = [0, 0]
-
-    def _words(self) -> dict[str, int]:
-        """How many words the page holds."""
-        return {"words": self.page.evaluate(WORDS)}
 
     def press(self, name: str, *, kind: str = "widget", heading: str = "", decides: bool = False) -> None:
         """Presses a button, to another page where a heading is named."""
@@ -145,7 +118,7 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     if name == SAMPLE:
         tour.press("Use the sample table", heading="Describe")
     else:
-        loaded(tour, name, files)
+        loaded(tour, files)
     tour.press("Next: Budget", heading="Budget")
     if name != SAMPLE:
         tour.fill("spinbutton", "About how many rows", ROWS[name])
@@ -165,19 +138,16 @@ def walked(page: Page, url: str, name: str, files: list[Path]) -> Tour:
     return tour
 
 
-def loaded(tour: Tour, name: str, files: list[Path]) -> None:
+def loaded(tour: Tour, files: list[Path]) -> None:
     """A table, or several, uploaded and described."""
     page = tour.page
     page.locator("input[type=file]").first.set_input_files(files)
     page.get_by_test_id("stFileChipName").nth(len(files) - 1).wait_for()
     page.wait_for_function(IDLE)
     loads = "Load this table" if len(files) == 1 else f"Load these {len(files)} tables"
-    asked = name == "hospital"  # in which way the file is read
-    tour.press(loads, kind="work", heading="" if asked else "Describe")
+    tour.press(loads, kind="work", heading="Describe")
     tour.steps[-1]["kind"] = "work"  # the draft reads the rows
-    if asked:
-        tour.press("Yes, that is right", heading="Describe", decides=True)
-    several(tour, name) if len(files) > 1 else described(tour)
+    several(tour) if len(files) > 1 else described(tour)
 
 
 def signed(page: Page, url: str, person: str) -> None:
@@ -252,20 +222,19 @@ def described(tour: Tour) -> None:
     vouched(tour)
 
 
-def several(tour: Tour, name: str) -> None:
-    """What several tables ask: of the bank's the units' table and a public one; all else is confirmed at once."""
+def several(tour: Tour) -> None:
+    """What several tables ask: the units' table and a public one; all else is confirmed at once."""
     page = tour.page
     page.wait_for_timeout(1000)
-    if name == "bank":
-        for _ in range(3):
-            if page.get_by_role("combobox", name="Table of the units").first.is_visible():
-                break
-            page.locator("summary", has_text="Draft again from the tables").click()
-            page.wait_for_timeout(1000)
-        tour.choose("Table of the units", "account")
-        tour.choose("Public tables", "district")
-        page.locator("button", has_text="Draft again").last.click()
-        tour.timed("Draft again", "work", page.get_by_text("A new draft is made").wait_for)
+    for _ in range(3):
+        if page.get_by_role("combobox", name="Table of the units").first.is_visible():
+            break
+        page.locator("summary", has_text="Draft again from the tables").click()
+        page.wait_for_timeout(1000)
+    tour.choose("Table of the units", "account")
+    tour.choose("Public tables", "district")
+    page.locator("button", has_text="Draft again").last.click()
+    tour.timed("Draft again", "work", page.get_by_text("A new draft is made").wait_for)
     vouched(tour)
 
 
@@ -296,19 +265,8 @@ def shared(home: Path) -> Iterator[Served]:
 
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
     """What is kept of a walk; ``first``: seconds from the command to the first page."""
-    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "words": words(tour.steps), "errors": errors}
+    counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
     return counts | {"first_page": round(first, 2), "load": round(os.getloadavg()[0], 1), "steps": tour.steps}
-
-
-def words(steps: list[dict[str, Any]]) -> dict[str, int]:
-    """The most words that each page held; a step that leads to another page names it in brackets."""
-    most: dict[str, int] = {}
-    at = "Data"
-    for step in steps:
-        named = re.search(r"\((\w+)\)$", step["step"]) or re.match(r"back to (\w+)$", step["step"])
-        at = named[1] if named else at
-        most[at] = max(most.get(at, 0), step.get("words") or 0)
-    return most
 
 
 def toured(name: str, chromium: str) -> dict[str, Any]:
@@ -333,39 +291,10 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
     return figures(tour, errors, served.seconds + tour.steps[0]["seconds"])
 
 
-def floor(chromium: str) -> dict[str, Any]:
-    """The same of two empty pages of the framework: a title and a button each, to and fro between them."""
-    with TemporaryDirectory() as place, sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        began, port, script = time.perf_counter(), free_port(), Path(place) / "empty.py"
-        script.write_text(SCRIPT)
-        options = [f"--server.{o}" for o in (*OPTIONS, f"port={port}")] + ["--browser.gatherUsageStats=false"]
-        command = [sys.executable, "-m", "streamlit", "run", str(script), *options]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            answered(port)
-            tour = Tour(browser.new_context(viewport=VIEW).new_page())
-            opened(tour.page, f"http://127.0.0.1:{port}")
-            first = time.perf_counter() - began
-            for i in range(CHANGES):
-                name = ("Describe", "Data")[i % 2]
-                tour.timed(name, "page", lambda name=name: sidebar(tour.page, name))
-                time.sleep(0.3)
-            browser.close()
-        finally:
-            process.terminate()
-            process.wait(30)
-    return figures(tour, [], first)
-
-
 def main(given) -> None:
-    retained, before = read(given.json, {}), read(given.before if given.before.is_file() else None, {})
+    retained = read(given.json, {})
     for name in given.tables:
-        was = retained.get(name, {}).get("before")
-        if name in before:
-            was = {"clicks": before[name]["clicks"], "words": words(before[name]["steps"])}
-        result = retained[name] = floor(given.chromium) if name == EMPTY else toured(name, given.chromium)
-        result |= {"before": was} if was else {}
+        result = retained[name] = toured(name, given.chromium)
         message = f"{result['clicks']} clicks, {result['decisions']} decisions, first page {result['first_page']} s"
         print(f"\n**{name}**: {message} after the command, {len(result['errors'])} errors on the console\n")
         print(filled(result["steps"], HEADS, CELLS))
@@ -373,5 +302,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    tables = ",".join([SAMPLE, OFFICER, *MAKERS, EMPTY])
-    start(main, json="app_seconds", tables=tables, before=Path(), chromium=CHROMIUM)
+    start(main, json="app_seconds", tables=[SAMPLE, OFFICER, *MAKERS], chromium=CHROMIUM)

@@ -1,14 +1,12 @@
-"""A cluster of processes on this machine: whole runs by workers, beside bare Spark; rows drawn; bytes moved.
+"""A cluster of processes on this machine: whole runs by workers; rows drawn; bytes moved.
 
-    python benchmarks/cluster.py [--workers 1,2,3] [--rows 1000000] [--what whole,bare,drawn]
+    python benchmarks/cluster.py [--workers 1,2,3] [--rows 1000000] [--what whole,drawn]
     python benchmarks/cluster.py --what drawn --workers 2,0 --rows 100000000
 
 Spark standalone, a master and workers of one core and 640 MiB each (tests/standalone.py), on the drawn table of
-rows.py, 20 columns in twelve files. *whole*: a run of `mixture` at epsilon 1, 1,000 rows drawn. *bare*: Spark alone
-counts the 190 pairs on the bins of rows.py, one `GROUP BY` a pair, from a table that its executors hold, the reading
-included and the start of the session told apart. *drawn*: a release's model draws so many rows into a folder, by the
-workers; 0 workers: by one process here. Processor seconds are those of all processes of the cluster and of the driver,
-looked at twice a second. Lines in benchmarks/results/cluster.json.
+rows.py, 20 columns in twelve files. *whole*: a run of `mixture` at epsilon 1, 1,000 rows drawn. *drawn*: a release's
+model draws so many rows into a folder, by the workers; 0 workers: by one process here. Processor seconds are those of
+all processes of the cluster and of the driver, looked at twice a second. Lines in benchmarks/results/cluster.json.
 """
 
 import os
@@ -16,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -68,30 +65,6 @@ def whole(folder: str, address: str) -> Row:
     # reading and asking grow with the rows; the rest does not
     counting = sum(by_stage.get(n, 0.0) for n in ("check", "read", "measure"))
     return {"seconds": seconds, "by_stage": by_stage, "counting": counting, "jobs": done["jobs"], **sums}
-
-
-def bare(folder: str, address: str) -> Row:
-    """Spark alone: the pairs, by one `GROUP BY` each, of a table that is held."""
-    from pyspark.sql import SparkSession
-
-    bins = {n: n for n in drawn_table.columns()}
-    for name, (low, high, decimals, count, _) in drawn_table.NUMBERS.items():
-        width = (high - low + 10.0**-decimals) / count
-        bins[name] = f"CAST(floor(({name} - {low}) / {width}) AS INTEGER)"
-    began = time.perf_counter()
-    bins["started"] = f"CAST(datediff(started, DATE '2000-01-01') / {drawn_table.DAYS // 30} AS INTEGER)"
-    builder = SparkSession.builder.config("spark.master", address)
-    quiet = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
-    for name, value in quiet.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.range(1).collect()  # executors are there
-    began, start = time.perf_counter(), time.perf_counter() - began
-    session.read.parquet(folder).selectExpr(*[f"{sql} AS {n}" for n, sql in bins.items()]).persist().createTempView("t")
-    cells = sum(
-        len(session.sql(f"SELECT {a}, {b}, count(*) FROM t GROUP BY 1, 2").collect()) for a, b in combinations(bins, 2)
-    )
-    return {"seconds": time.perf_counter() - began, "start": start, "cells": cells}
 
 
 def released(folder: Path) -> Path:
@@ -165,7 +138,6 @@ def one(place: Path, cell: Row) -> Row:
     """A measurement on a cluster of its own."""
     from tests import standalone
 
-    work = {"whole": whole, "bare": bare}
     folder = place / f"table-{cell['rows']}"
     if cell["what"] != "drawn" and not folder.exists():
         table(folder, cell["rows"])
@@ -184,7 +156,7 @@ def one(place: Path, cell: Row) -> Row:
                 if cell["what"] == "drawn":
                     result = apart(drew, str(model), str(Path(home) / "rows"), cell["rows"], cluster.address, **how)
                 else:
-                    result = apart(work[cell["what"]], str(folder), cluster.address, **how)
+                    result = apart(whole, str(folder), cluster.address, **how)
             return {**sure(result), **spent, "load": os.getloadavg()[0]}
 
 
@@ -196,4 +168,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="cluster", rows=[10**6], workers=[1, 2, 3], what="whole,bare,drawn")
+    start(main, json="cluster", rows=[10**6], workers=[1, 2, 3], what="whole,drawn")

@@ -156,7 +156,7 @@ def of_uses(wanted: Callable[[str], bool]) -> str:
 # Results with `mixture` from before its private search, by the first digits of their SHA-256, and tables of these.
 BEFORE_SEARCH = {
     "peers": ("838aad45c850", ("peers", "peers-at-1")),
-    "tables": ("f7fe557a3baf", ("unit", "rules", "learnt", "many")),
+    "tables": ("95e719d9236b", ("unit", "rules", "learnt")),
     "audit": ("03d352983959", ("audit-methods",)),
 }
 OLDER = "*`mixture` in this table is from before its private search for tables of three and four columns.*"
@@ -216,7 +216,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     "unit": partial(part, "unit", "unit", {"seconds": 1, "rows": 0}),
     "rules": partial(part, "rules", "", SECONDS),
     "learnt": partial(part, "learnt", "facts", SECONDS),
-    "many": partial(part, "columns", "", {"seconds": 1, "seconds_total": 1, "peak_mib": 0}),
     "steps": steps,
     "letter": letter,
     "splines": splines,

@@ -41,12 +41,6 @@ def files(stored: Stored) -> str:
     return filled(rows, "CSV file|rows|`run` with `mixture`, s|processor|peak MiB", cells)
 
 
-def persons(stored: Stored) -> str:
-    rows = [{"rows": power(n), "persons": int(n) // 3} | r for n, r in stored("rows_persons").items()]
-    cells = "{rows}|{persons:,}|" + cost(peak=True)
-    return filled(rows, "rows|persons|`run` with `mixture`, s|processor|peak MiB", cells)
-
-
 QUIET = 4.0  # load beside which seconds by the clock say something of the application
 
 
@@ -75,21 +69,6 @@ def touring(stored: Stored) -> str:
         ["the comparison", *one("Show the comparison")],
     ]
     return table(("seconds, but for the first two lines", *result), lines)
-
-
-def journeys(stored: Stored) -> str:
-    """Clicks, and the most words of each page; before the arrow those of the journey as it was."""
-    result = {n: f for n, f in stored("app_seconds").items() if "words" in f}
-    pages = list(dict.fromkeys(page for f in result.values() for page in f["words"]))
-
-    def shown(now: int | None, was: int | None) -> str:
-        return "-" if now is None else f"{was} → {now}" if was else str(now)
-
-    lines = [["clicks", *(shown(f["clicks"], f.get("before", {}).get("clicks")) for f in result.values())]]
-    for page in pages:
-        before = {n: f.get("before", {}).get("words", {}).get(page) for n, f in result.items()}
-        lines.append([f"words, {page}", *(shown(f["words"].get(page), before[n]) for n, f in result.items())])
-    return table(("", *result), lines)
 
 
 def drawing(result: dict[str, Any]) -> str:
@@ -129,9 +108,8 @@ def wide_errors(stored: Stored) -> str:
 
 
 def cluster_whole(stored: Stored) -> str:
-    """Whole runs on a cluster by workers, beside bare Spark."""
+    """Whole runs on a cluster by workers."""
     rows = [r for r in stored("cluster") if r["what"] == "whole" and "failed" not in r]
-    bare = {(r["rows"], r["workers"]): r for r in stored("cluster") if r["what"] == "bare" and "failed" not in r}
     for row in rows:
         row |= {
             "size": power(row["rows"]),
@@ -139,19 +117,10 @@ def cluster_whole(stored: Stored) -> str:
             "passes": row["records"] / row["rows"],
         }
         row |= {n: row[n] / 2**20 for n in ("bytes", "shuffled", "answered")}
-        beside = bare.get((row["rows"], row["workers"]))
-        if beside:
-            row |= {"bare": beside["seconds"], "start": beside.get("start"), "bare_cpu": beside["cpu_seconds"]}
-            row |= {
-                "ratio": row["seconds"] / beside["seconds"],
-                "cpu_ratio": row["cpu_seconds"] / beside["cpu_seconds"],
-            }
     heads = "rows|workers|whole run, s|processor|of it check, read, ask, s|rows a second of these|table read, times"
-    heads += "|read, MiB|between executors|to the driver|bare Spark, s|its session before, s|processor"
-    heads += "|run to bare|by processor"
+    heads += "|read, MiB|between executors|to the driver"
     cells = "{size}|{workers}|{seconds:,.0f}|{cpu_seconds:,.0f}|{counting:,.0f}|{speed:,.0f}|{passes:,.2f}"
-    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}|{bare:,.0f}|{start:,.0f}|{bare_cpu:,.0f}|{ratio:.2f}"
-    cells += "|{cpu_ratio:.2f}"
+    cells += "|{bytes:,.0f}|{shuffled:,.0f}|{answered:,.0f}"
     return filled(rows, heads, cells)
 
 
@@ -200,10 +169,8 @@ TABLES: dict[str, Callable[[Stored], str]] = {
         "|".join(("{rows}", cost("form", peak=True), cost("ours"), "{checked:,.2f}", cost("run", peak=True))),
     ),
     "files": files,
-    "persons": persons,
     "drawing": lambda stored: drawing(stored("draw_adult")),
     "scaling": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[0],
     "slopes": lambda stored: scaling.markdown(stored("scaling")).split("\n\nLog-log slopes:\n\n")[1],
     "touring": touring,
-    "journeys": journeys,
 }

@@ -9,10 +9,10 @@ from json import loads
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from markdown_tables import filled
 from public_tables import SYNTH, call, laid, ran
 from runner import Row, measured, start
-from tables import simulated
 
 SHAPES = [(10, 2_000), (10, 100_000), (10, 1_000_000), (30, 100_000), (60, 100_000)]
 HEADS = "columns|rows|planned s|measured s|planned MiB|measured MiB"
@@ -36,6 +36,18 @@ def one(folder: Path, cell: Row) -> Row:
         return done
     result = {"planned_seconds": plan["seconds"], "seconds": done["seconds_total"]}
     return result | {"planned_mib": plan["peak_mib"], "mib": done["peak_mib"]}
+
+
+def simulated(columns: int, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, dict]:
+    """Columns of 2 to 20 categories that depend on a hidden class of ten."""
+    hidden = rng.integers(0, 10, rows)
+    frame, facts = {}, {}
+    for j in range(columns):
+        size = int(rng.integers(2, 21))
+        laws = rng.dirichlet(np.full(size, 0.5), 10).cumsum(1)
+        frame[f"c{j}"] = (rng.random(rows)[:, None] > laws[hidden]).sum(1).clip(0, size - 1)
+        facts[f"c{j}"] = {"type": "categorical", "categories": [str(k) for k in range(size)]}
+    return pd.DataFrame(frame), {"columns": facts}
 
 
 def main(given) -> None:

@@ -7,7 +7,6 @@
     python benchmarks/rows.py --drawn 10000000 --sizes 1000000,10000000 --no-bare \
         --json benchmarks/results/rows_runs.json   # ours alone: counting, the check of the files' form, whole runs
     python benchmarks/rows.py --csv 400,2000       # `run` on CSV files of so many megabytes
-    python benchmarks/rows.py --persons 1000000,10000000   # `run` with a person as the unit, three rows each
 
 Every measurement is a process of its own, so that its peak of resident memory is its own. Ratios are within one run.
 """
@@ -16,8 +15,6 @@ import os
 import time
 from functools import partial
 from itertools import combinations
-from json import dumps
-from math import log10
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -60,11 +57,10 @@ def schema() -> dict[str, Any]:
     return {"dataset": "drawn", "columns": facts}
 
 
-def draw(folder: Path, rows: int, *, persons: bool = False) -> None:
-    """The table as Parquet files of at most ten million rows; ``persons``: with a column that names one of rows / 3."""
+def draw(folder: Path, rows: int) -> None:
+    """The table as Parquet files of at most ten million rows."""
     folder.mkdir()
-    drawn = columns() | ({"person": f"CAST(floor(random() * {rows // 3}) AS INTEGER)"} if persons else {})
-    chosen = ", ".join(f"{sql} AS {name}" for name, sql in drawn.items())
+    chosen = ", ".join(f"{sql} AS {name}" for name, sql in columns().items())
     with duckdb.connect() as con:
         con.execute(QUIET + "'2GB'")
         for part, start in enumerate(range(0, rows, 10**7)):
@@ -206,13 +202,6 @@ def of_csv(megabytes: int) -> Row:
         return {"rows": rows, "bytes": path.stat().st_size, **apart("run", path, rows)}
 
 
-def of_persons(rows: int) -> Row:
-    """`run` where a person is the unit of privacy."""
-    with TemporaryDirectory() as home:
-        draw(Path(home) / "drawn", rows, persons=True)
-        return apart("persons", Path(home) / "drawn", rows)
-
-
 def of_sizes(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool) -> dict[str, Any]:
     """Tables of these sizes and of ``rows``, of which at most ``drawn`` are drawn.
 
@@ -230,35 +219,17 @@ def of_sizes(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool
     return results
 
 
-def compared(sizes: dict[str, Any], clock: str) -> dict[str, Any]:
-    """The largest table beside bare DuckDB and beside the check of form, and how counting grows with the rows."""
-    ours = {int(r): f["ours"][clock] for r, f in sizes.items()}
-    ends = sorted(r for r in ours if r >= 10**5)
-    slope = log10(ours[ends[-1]] / ours[ends[0]]) / log10(ends[-1] / ends[0]) if len(ends) > 1 else None
-    last = sizes[str(max(ours))]
-    bare = min((last[w][clock] for w in ("group by", "groupings") if w in last), default=None)
-    result = {
-        "ratio": bare and last["ours"][clock] / bare,
-        "slope": slope,
-        "form_to_counting": last["form"][clock] / last["ours"][clock],
-    }
-    print(f"{clock}: ratio to bare DuckDB, slope of counting, check of form: {dumps(result)}")
-    return result
-
-
 def main(given) -> None:
     into = lambda name: given.json or RESULTS / f"{name}.json"  # noqa: E731
     if given.csv:
         write(into("rows_csv"), {str(megabytes): of_csv(megabytes) for megabytes in given.csv})
-    elif given.persons:
-        write(into("rows_persons"), {str(rows): of_persons(rows) for rows in given.persons})
     else:
         how = {"drawn": given.drawn or given.rows, "run": not given.no_run, "beside": not given.no_bare}
         sizes = of_sizes(given.sizes, given.rows, **how)
         results = {"cores": len(os.sched_getaffinity(0)), "columns": len(columns()), "sizes": sizes}
-        write(into("rows"), results | {clock: compared(sizes, clock) for clock in ("seconds", "cpu_seconds")})
+        write(into("rows"), results)
 
 
 if __name__ == "__main__":
-    few = {"no_run": False, "no_bare": False, "csv": [int], "persons": [int]}
+    few = {"no_run": False, "no_bare": False, "csv": [int]}
     start(main, rows=10**8, sizes=[10**5, 10**6, 10**7], drawn=0, **few)

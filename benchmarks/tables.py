@@ -1,14 +1,12 @@
-"""Hard tables: unit of privacy, rules across columns, schemas learnt privately, many columns.
+"""Hard tables: unit of privacy, rules across columns, schemas learnt privately.
 
-    python benchmarks/tables.py [--parts unit,rules,learnt,columns] [--seeds 3]
+    python benchmarks/tables.py [--parts unit,rules,learnt] [--seeds 3]
 
-Needs the public tables and score.py in ../shared (the part `columns` does not); says so and stops without them.
 Wide, numeric and incomplete tables with plain settings are measured by flagship.py. Prints Markdown; runs that
 benchmarks/results/tables.json holds are passed over.
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +15,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 from markdown_tables import means
-from public_tables import DIABETES_CODES, TABLES, drafted, laid, public, ran, scored, texts
-from runner import SHARED, Row, grid, measured, start, sure
+from public_tables import DIABETES_CODES, TABLES, drafted, public, ran, scored, texts
+from runner import Row, grid, measured, start, sure
 
 UNITS = {
     "row": (),
@@ -27,7 +25,6 @@ UNITS = {
 }
 RULED = {"no rules": "schema.json", "rules declared": "ruled.json"}
 LEARNT = {"declared": ("schema.json", ()), "learnt": ("kinds.json", ("--learn-share", 0.1))}
-WIDTHS = {f"{count} columns": count for count in (10, 50, 100, 200)}
 
 
 def ran_on(folder: Path, cell: Row, *more: object, schema: str = "schema.json") -> Row:
@@ -115,12 +112,8 @@ def learnt(folder: Path, cell: Row) -> Row:
 
 
 @contextmanager
-def place(part: str, what: str) -> Iterator[Path]:
+def place(part: str) -> Iterator[Path]:
     """The table of a part."""
-    if part == "columns":
-        with laid(*simulated(WIDTHS[what], 100_000, np.random.default_rng(WIDTHS[what]))) as folder:
-            yield folder
-        return
     with TemporaryDirectory() as name:
         folder = Path(name)
         if part == "unit":
@@ -141,42 +134,7 @@ def place(part: str, what: str) -> Iterator[Path]:
         yield folder
 
 
-def simulated(columns: int, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, dict]:
-    """Columns of 2 to 20 categories that depend on a hidden class of ten."""
-    hidden = rng.integers(0, 10, rows)
-    frame, facts = {}, {}
-    for j in range(columns):
-        size = int(rng.integers(2, 21))
-        laws = rng.dirichlet(np.full(size, 0.5), 10).cumsum(1)
-        frame[f"c{j}"] = (rng.random(rows)[:, None] > laws[hidden]).sum(1).clip(0, size - 1)
-        facts[f"c{j}"] = {"type": "categorical", "categories": [str(k) for k in range(size)]}
-    return pd.DataFrame(frame), {"columns": facts}
-
-
-def columns(folder: Path, cell: Row) -> Row:
-    """Peak memory and seconds for 10 to 200 columns of 100,000 rows, and the error of a random sample of pairs."""
-    answer, frame = ran_on(folder, cell), pd.read_csv(folder / "train.csv")
-    others = {
-        "pair_tv_err": pd.read_csv(folder / "out" / "synthetic.csv"),
-        "bootstrap": frame.sample(len(frame), replace=True, random_state=0),
-        "independent": frame.apply(lambda c: c.sample(frac=1, random_state=int(c.name[1:])).to_numpy()),
-    }
-    some = _some_pairs(WIDTHS[cell["what"]])
-    errors = {n: float(np.mean([_pair(frame, t, *p) for p in some])) for n, t in others.items()}
-    return {n: answer[n] for n in ("seconds", "seconds_total", "peak_mib")} | errors
-
-
-def _some_pairs(count: int) -> list[tuple[str, str]]:
-    rng = np.random.default_rng(0)
-    return [tuple(f"c{j}" for j in rng.choice(count, 2, replace=False)) for _ in range(200)]
-
-
-def _pair(a: pd.DataFrame, b: pd.DataFrame, x: str, y: str) -> float:
-    tables = [np.bincount(f[x] * 32 + f[y], minlength=1024) / len(f) for f in (a, b)]
-    return 0.5 * float(np.abs(tables[0] - tables[1]).sum())
-
-
-PARTS = {"unit": (unit, UNITS), "rules": (rules, RULED), "learnt": (learnt, LEARNT), "columns": (columns, WIDTHS)}
+PARTS = {"unit": (unit, UNITS), "rules": (rules, RULED), "learnt": (learnt, LEARNT)}
 
 
 def markdown(rows: list[Row]) -> str:
@@ -191,15 +149,12 @@ def markdown(rows: list[Row]) -> str:
 
 
 def main(given) -> None:
-    if not SHARED.exists() and given.parts != ["columns"]:
-        sys.exit("the public tables and score.py are not beside this checkout; only --parts columns can be measured")
     cells = []
     for part in given.parts:
-        seeds = range(1 if part == "columns" else given.seeds)
-        cells += grid(part=[part], what=PARTS[part][1], seed=seeds)
+        cells += grid(part=[part], what=PARTS[part][1], seed=range(given.seeds))
     one = lambda folder, cell: PARTS[cell["part"]][0](folder, cell)  # noqa: E731
-    print(markdown(measured(given, cells, one, prepare=place, by=("part", "what"))))
+    print(markdown(measured(given, cells, one, prepare=place, by=("part",))))
 
 
 if __name__ == "__main__":
-    start(main, json="tables", parts=",".join(PARTS), seeds=3)
+    start(main, public=True, json="tables", parts=",".join(PARTS), seeds=3)
