@@ -184,6 +184,8 @@ def _read(name: str, value: Any, default: Any) -> Any:
     try:
         if isinstance(value, str) and "_" in value and not isinstance(default, str):
             raise ValueError("Python's own way of writing long numbers")
+        if isinstance(value, bool):
+            raise ValueError("Python counts a truth as 1")
         read = type(default)(value)
         if isinstance(default, str) or isinstance(value, str) or read == value:
             return read

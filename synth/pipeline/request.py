@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -114,6 +114,7 @@ class RunRequest(BaseModel):
         if isinstance(facts.get("prior"), Sequence):
             paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
         numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}
+        check_numbers(cls, {**facts, **numbers})
         return {
             **{n: v for n, v in facts.items() if not (n in ("options", "reasons") and v is None)},
             **paths,
@@ -157,6 +158,14 @@ class RunRequest(BaseModel):
             return cls(**plain)
         except UsageError as error:
             raise InputError(f"{name}: holds no request of a run ({error}); start the run anew") from None
+
+
+def check_numbers(model: type[BaseModel], given: Mapping[str, Any]) -> None:
+    """Errors: UsageError where a field that takes numbers is given a text, or a truth, which Python counts as 1."""
+    for name, field in model.model_fields.items():
+        kinds = get_args(field.annotation) or (field.annotation,)
+        if isinstance(given.get(name), bool | str) and {int, float} & set(kinds):
+            raise UsageError(f"`{name}=`: must be a number, no text and no truth")
 
 
 def check_num_rows(num_rows: int | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synth.errors import InputError, UsageError
-from synth.pipeline.request import RunRequest, refused
+from synth.pipeline.request import RunRequest, check_numbers, refused
 
 
 class LearningRequest(RunRequest):
@@ -60,6 +60,7 @@ class FreeRequest(BaseModel):
     owner: str | None = None
 
     def __init__(self, **facts: Any) -> None:
+        check_numbers(type(self), facts)
         try:
             super().__init__(**facts)
         except ValidationError as error:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 import numpy as np
@@ -12,8 +13,18 @@ from pydantic import ValidationError
 import synth
 from synth import jobs
 from synth.errors import InputError, UsageError
+from synth.generators import GENERATORS
+from synth.generators.method import options_of, with_options
 from synth.pipeline.request import RunRequest
-from synth.pipeline.stored_requests import LearningRequest, RefitRequest, ReportRequest, StatisticsRequest, read
+from synth.pipeline.stored_requests import (
+    TASKS,
+    LearningRequest,
+    RefitRequest,
+    ReportRequest,
+    StatisticsRequest,
+    VerifiedRequest,
+    read,
+)
 from synth.sources.engines import scratch
 
 FACTS = {"epsilon": 1.0, "delta": 1e-5}
@@ -41,6 +52,37 @@ def test_what_is_no_request_is_one_line_that_names_the_option(wrong, words):
         RunRequest(**{**FACTS, **wrong})
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+NEEDED = {
+    RefitRequest: {"release": "r"},
+    VerifiedRequest: {"release": "r", "questions": {}},
+    ReportRequest: {"release": "r", "reports": "j", "table": "t", "out": "o"},
+}
+NUMBERS = [
+    (task, name)
+    for task in (RunRequest, *TASKS.values())
+    for name, field in task.model_fields.items()
+    if {int, float} & {field.annotation, *get_args(field.annotation)}
+]
+
+
+@pytest.mark.parametrize(("task", "name"), dict.fromkeys(NUMBERS))
+@pytest.mark.parametrize("value", [True, False, "5", "1", ""])
+def test_a_number_is_neither_a_text_nor_a_truth(task, name, value):
+    with pytest.raises(UsageError, match=name):
+        task(**{**(FACTS if issubclass(task, RunRequest) else {}), **NEEDED.get(task, {}), name: value})
+
+
+@pytest.mark.parametrize("name", [*GENERATORS])
+def test_a_methods_number_is_no_truth(name):
+    """A text is what the command line hands over."""
+    made = GENERATORS[name]
+    for option, default in options_of(made).items():
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            for value in (True, False):
+                with pytest.raises(UsageError, match=f"options.{option}={value}"):
+                    with_options(made, {option: value})
 
 
 NEAR = {  # each option of a closed set of values, a typo of one, and what was meant
