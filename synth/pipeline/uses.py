@@ -122,7 +122,7 @@ def workload(schema: Schema | Dataset) -> Workload:
 def _of_means(schema: Schema | Dataset, use: named.MeansUse, number: int) -> list[NamedTable]:
     """Each number with the groups, few groups as they are. A number's bins are those of any table: finer ones far out
     hold less rows than noise, which the mean of a long tail would add up."""
-    columns = related_uses.columns(schema) if isinstance(schema, Dataset) else schema.columns
+    columns = related_uses.columns(schema)
     groups = {n: Bins.each(n, columns[n].cells) for n in use.groups if columns[n].cells <= FEW}
     return [NamedTable(columns=(*use.groups, n), weight=use.weight, use=number, bins=groups) for n in use.of]
 
