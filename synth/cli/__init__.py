@@ -28,6 +28,7 @@ from synth.cli.options import (
     ForOpt,
     JsonOpt,
     LearnShareOpt,
+    LedgerOpt,
     MethodOpt,
     OptionOpt,
     PriorOpt,
@@ -225,6 +226,7 @@ def plan(
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")
     ] = 30.0,
+    ledger: LedgerOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Forecast a run's cost and error; reads no row.
@@ -255,6 +257,7 @@ def plan(
         learn_share=learn_share,
         epsilons=LADDER,
         error=error,
+        ledger=ledger,
     )
     rehearses = seconds > 0 and learn_share is None
     reported = dry_run.dry_run(facts, **asked, seconds=seconds) if rehearses else None

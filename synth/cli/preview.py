@@ -11,6 +11,7 @@ from synth.cli.options import (
     EpsilonOpt,
     JsonOpt,
     LanguageOpt,
+    LedgerOpt,
     OptionOpt,
     PriorOpt,
     PriorReasonOpt,
@@ -35,6 +36,7 @@ def preview(
     option: OptionOpt = None,
     seed: SeedOpt = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for the preview.")] = Path("preview"),
+    ledger: LedgerOpt = None,
     language: LanguageOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
@@ -61,8 +63,9 @@ def preview(
             target=target,
             options=parse_options(option or []),
             seed=seed,
+            ledger=ledger,
         )
-    looks = look(prior or (), schema=facts.tables[facts.root], prior_reason=why, relation=relation)
+    looks = look(prior or (), schema=facts.tables[facts.root], prior_reason=why, relation=relation, ledger=ledger)
     if as_json:
         say({**result.plain(), "priors": [one.plain() for one in looks]})
         return

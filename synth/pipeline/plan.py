@@ -75,6 +75,7 @@ def plan(
     prior: Sequence[str | PathLike[str]] = (),
     prior_reason: str | Sequence[str] | None = None,
     learn_share: float | None = None,
+    ledger: Any = None,
 ) -> Any:
     """The forecast of a run on about ``rows`` rows of a ``schema``. Touches no data.
 
@@ -82,8 +83,9 @@ def plan(
 
     A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
     of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
-    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``learn_share``:
-    as of ``run``, below 1; the rest is forecast with made-up facts in place of those to be learnt.
+    of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of
+    ``run``; it tells what the choice of an earlier release costs that is a prior. ``learn_share``:
+    as of ``run``, below 1; the rest is forecast with made-up facts in place of those to be learnt, without priors.
     Errors: UsageError; InputError for an unusable prior.
 
     ``epsilon``, ``delta``, ``method``, ``relation``, ``target``, ``options``, ``uses``: as of ``run``. Errors of the
@@ -105,12 +107,12 @@ def plan(
     facts = with_uses(facts, uses)
     _check_error(facts, error)
     if share:
-        if prior:
-            raise UsageError("`prior=`: its worth is rehearsed under a complete schema; learn what is missing first")
+        stated([str(p) for p in prior], prior_reason, facts, generator, ledger=ledger)
+        prior = ()  # what it is worth shows under a complete schema alone
         facts, learning, before, grant = rehearsed(generator, facts, grant, share)
     tree, table = facts.tree, facts.tables[facts.root]
     if tree is not None:
-        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, tree, generator), tree)
+        priors: Any = encoded(stated([str(p) for p in prior], prior_reason, tree, generator, ledger=ledger), tree)
         return _of_tree(
             partial(forecast, tree, generator, roots=rows, priors=priors, before=before),
             lambda e: granted(e, delta, adjacency, learning=False),
@@ -128,7 +130,13 @@ def plan(
     )
     if not prior:
         return alone
-    how: dict[str, Any] = {"method": method, "relation": relation, "options": options, "prior_reason": prior_reason}
+    how: dict[str, Any] = {
+        "method": method,
+        "relation": relation,
+        "options": options,
+        "prior_reason": prior_reason,
+        "ledger": ledger,
+    }
     return replace(alone, prior=worth(table, prior, epsilons=(epsilon,), rows=rows, delta=delta, **how)[0])
 
 

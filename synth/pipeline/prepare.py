@@ -66,10 +66,11 @@ def prepare(
     """
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
-    known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions, plan.book)
-    plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
     if preview is not None:
-        plan = replace(plan, priors=preview.priors, preview=preview.card)
+        known, plan = (), replace(plan, priors=preview.priors, preview=preview.card)
+    else:
+        known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions, ledger=plan.book.store)
+        plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
     for one in plan.priors:
         if isinstance(one, priors.Encoded) and one.lost:
             note(priors.LOST.format(one.name, one.lost))

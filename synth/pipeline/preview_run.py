@@ -96,7 +96,8 @@ def run_preview(
         asked = {**options, "prior": tuple(prior), "dataset": "preview", "separate": True, "actor": None, "run": None}
         request = RunRequest(**{**asked, "ledger": f"{beside}/ledger.sqlite", "out": place / RELEASE})
         questions = generator_named(request.method, relation_named(request.relation), request.options)
-        known = encoded(stated(request.prior, request.prior_reason, schema, questions), schema)
+        paid = options.get("ledger")
+        known = encoded(stated(request.prior, request.prior_reason, schema, questions, ledger=paid), schema)
         rng, twin = np.random.default_rng(0), twin_of(known)
         frame = _frame(stand_in(twin, schema, many, rng=rng), schema, many)
         stands = Preview(

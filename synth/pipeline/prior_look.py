@@ -60,20 +60,23 @@ def look(
     prior_reason: str | Sequence[str] | None = None,
     method: str = METHOD,
     relation: str = "add_remove",
+    ledger: Any = None,
 ) -> list[PriorLook]:
     """Each prior as a run with this schema would take it, or why it would not. Opens no private table.
 
-    ``prior``, ``prior_reason``, ``method``, ``relation``: as of ``run``; the schema is complete. Errors: UsageError for
-    a method or relation that there is not. Privacy: public only.
+    ``prior``, ``prior_reason``, ``method``, ``relation``, ``ledger``: as of ``run``; the schema is complete. Errors:
+    UsageError for a method or relation that there is not. Privacy: public only.
     """
     questions = generator_named(method, relation_named(relation))
     said = [prior_reason] * len(prior) if prior_reason is None or isinstance(prior_reason, str) else prior_reason
-    return [_one(str(path), why, schema, questions) for path, why in zip(prior, said, strict=True)]
+    paths = [str(path) for path in prior]
+    how: dict[str, Any] = {"beside": paths, "ledger": ledger}
+    return [_one(path, why, schema, questions, how) for path, why in zip(paths, said, strict=True)]
 
 
-def _one(path: str, why: str | None, schema: Schema, questions: Any) -> PriorLook:
+def _one(path: str, why: str | None, schema: Schema, questions: Any, how: Mapping[str, Any]) -> PriorLook:
     try:
-        (one,) = stated([path], why, schema, questions)
+        (one,) = stated([path], why, schema, questions, **how)
         (rows,) = encoded([one], schema)
     except SynthError as error:
         return PriorLook(name=path.rsplit("/", 1)[-1], refused=str(error))

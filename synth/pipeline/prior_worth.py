@@ -41,18 +41,19 @@ def worth(
     relation: str = "add_remove",
     method: str = METHOD,
     options: Mapping[str, Any] | None = None,
+    ledger: Any = None,
 ) -> list[PriorWorth]:
     """What the priors are worth on about ``rows`` rows, for each epsilon. Opens no private table.
 
     ``schema``: complete; ``epsilons``: each above 0; ``prior``, ``prior_reason``, ``delta``, ``relation``, ``method``,
-    ``options``: as of ``run``. Errors: UsageError, InputError as of a run with these priors.
+    ``options``, ``ledger``: as of ``run``. Errors: UsageError, InputError as of a run with these priors.
 
     Privacy: public only: its rows are drawn from the priors.
     """
     link = relation_named(relation)
     adjacency = adjacency_of(schema, link)
     generator = _quick(generator_named(method, link, options))
-    known = encoded(stated([str(p) for p in prior], prior_reason, schema, generator), schema)
+    known = encoded(stated([str(p) for p in prior], prior_reason, schema, generator, ledger=ledger), schema)
     rng = np.random.default_rng(0)
     twin, size = twin_of(known), min(rows, MOST_ROWS)
     private = stand_in(twin, schema, size, rng=rng)

@@ -258,27 +258,27 @@ def stated(
     reason: str | Sequence[str] | None,
     schema: Schema | Dataset,
     questions: Method,
-    book: Ledger | None = None,
+    *,
+    beside: Sequence[str] = (),
+    ledger: Any = None,
 ) -> tuple[Prior, ...]:
     """The public tables named, their form checked; earlier releases, if they may leave (release/leaving.py).
 
-    ``book``: the ledger that paid for these, and so tells what their choice costs; without one their cards do. Errors:
-    UsageError, InputError naming file, rule and remedy.
+    ``beside``: others that the same run takes. ``ledger``: that of the run, which tells what the choice of earlier
+    releases costs; None for the usual one. Errors: UsageError, InputError naming file, rule and remedy.
     """
     if paths and not questions.takes_priors:
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
-    earlier = [Path(p) for p in paths if is_folder(p) and (Path(p) / CARD).exists()]
-    released = {p: _leaving(p, earlier, book) for p in earlier}
+    earlier = [Path(p) for p in (*paths, *beside) if is_folder(p) and (Path(p) / CARD).exists()]
+    released = {p: _leaving(p, earlier, ledger) for p in map(Path, paths) if p in earlier}
     return tuple(_stated(p, why, schema, released.get(p)) for p, why in zip(map(Path, paths), said, strict=True))
 
 
-def _leaving(path: Path, together: Sequence[Path], book: Ledger | None) -> folder.StoredRelease:
+def _leaving(path: Path, together: Sequence[Path], ledger: Any) -> folder.StoredRelease:
     """An earlier release that may leave, with the card that counts what its choice among others rests on."""
     with reading(path, "release"):
-        if book is None:
-            return may_leave(path)
-        return may_leave(path, settled=lambda: chosen.standing(path, beside=together, ledger=book.store))
+        return may_leave(path, settled=lambda: chosen.standing(path, beside=together, ledger=ledger))
 
 
 def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: folder.StoredRelease | None) -> Prior:

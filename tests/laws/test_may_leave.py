@@ -208,6 +208,56 @@ def test_a_priors_price_is_that_of_its_choice(at):
     assert card["in_all_releases"]["epsilon"] == 4.0
 
 
+BEFORE_A_SPEND = {
+    "plan": lambda prior: synth.plan(SCHEMA, rows=300, epsilon=1.0, delta=1e-6, prior=prior),
+    "worth": lambda prior: synth.app_api.prior_worth(SCHEMA, prior, rows=300, epsilons=(1.0,), delta=1e-6),
+    "preview": lambda prior: synth.app_api.preview(
+        SCHEMA, prior[0].parent / "preview", prior=prior, rows=300, epsilon=1.0, delta=1e-6
+    ),
+}
+
+
+def compared_before(at):
+    for name in ("out", "other"):
+        chosen_release.look(at / name)
+    return at / "out"
+
+
+def another_ledgers(at):
+    for part in ("", ".key", ".mark"):
+        (synth.Ledger().store.path.parent / f"ledger.sqlite{part}").unlink()
+    return at / "out"
+
+
+REFUSED = {name: make for name, (make, ways) in FAULTS.items() if "prior" in ways} | {
+    "compared with the rows": compared_before,
+    "paid for by another ledger": another_ledgers,
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_whatever_a_run_refuses_of_a_prior_is_refused_before_it_alike(at, fault):
+    folder = REFUSED[fault](at)
+    with pytest.raises(SynthError) as by_run:
+        prior(folder)
+    for name, way in BEFORE_A_SPEND.items():
+        with pytest.raises(SynthError) as refused:
+            way([folder])
+        assert (refused.value.exit_code, str(refused.value)) == (by_run.value.exit_code, str(by_run.value)), name
+    (told,) = synth.app_api.prior_look([folder], schema=SCHEMA)
+    assert told.refused == str(by_run.value)
+
+
+def test_whatever_a_run_takes_as_a_prior_is_taken_before_it(at):
+    """A preview has a ledger of its own, which did not pay for the prior."""
+    compared_before(at)
+    taken = [at / "out", at / "other"]
+    for way in BEFORE_A_SPEND.values():
+        way(taken)
+    assert not [one.refused for one in synth.app_api.prior_look(taken, schema=SCHEMA) if one.refused]
+    prior(taken)
+
+
 def test_another_ledgers_release_says_itself_what_its_choice_took(at, monkeypatch, tmp_path):
     monkeypatch.setenv("SYNTH_LEDGER", str(tmp_path / "elsewhere.sqlite"))
     with pytest.raises(SynthError, match="is not in the ledger"):

@@ -277,7 +277,9 @@ def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alo
         assert title in page
     assert report["verdict"]
     for use in report["verdict"]:
-        assert use["value"] is None or f"up to {100 * use['value']:.1f} %" in page
+        spread = use["name"] == "averages"  # in standard deviations
+        figure = use["value"] if use["value"] is None or spread else 100 * use["value"]
+        assert figure is None or (f"up to {figure:.2f}" if spread else f"up to {figure:.1f} %") in page
         assert use["use"] in page
     assert f"epsilon {made.epsilon:g}" in page
     assert set(re.findall(r'href="([^"#]+)"', page)) - {"data:,"} <= names
