@@ -21,7 +21,7 @@ def once(canary, table) -> Observation:
             schema=canary.schema if several else schemas.parse(canary.facts),
             epsilon=1.0,
             delta=1e-5,
-            method="mixture" if several else "independent",
+            method="mixture" if several or canary.prior else "independent",
             relation="add_remove",
         )
         with placed(canary, table, place) as (written, source), swapped(scout, "FAINT", float("inf")):

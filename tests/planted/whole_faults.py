@@ -17,7 +17,7 @@ import pyarrow as pa
 from synth.errors import InputError
 from synth.mechanisms import counts
 from synth.privacy.noise import SystemNoise
-from synth.release import folder
+from synth.release import folder, leaving
 from synth.schema import cells, codec
 from synth.sources import contribution_bound
 from synth.sources import table_source as places
@@ -158,6 +158,11 @@ def capitals_unseen() -> Planted:
     return swapped(text_table, "twins", lambda names: None)  # noqa: ARG005
 
 
+def unlike_its_digest() -> Planted:
+    """What lies in a release is taken for what was released."""
+    return swapped(leaving, "content", lambda place, name, card: leaving.untouched(place, name))  # noqa: ARG005
+
+
 @contextmanager
 def half_a_character() -> Iterator[None]:
     """A text is handed on as it was read; half a character ends the run where it becomes a column, after the spend."""
@@ -182,6 +187,7 @@ FAULTS: dict[str, Callable[[], Planted]] = {
     "a cell that ends the run after its spend": half_a_character,
     "persons compared as Unicode was written": unicode_as_written,
     "columns that differ in capitals": capitals_unseen,
+    "a prior unlike its digest": unlike_its_digest,
 }
 # what is run where a fault does not show in the audit's usual runs
 WAYS: dict[str, dict[str, Any]] = {
@@ -193,6 +199,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "draws": 80,
     },
     "identifiers shortened before they are canonical": {"epsilon": 8.0, "draws": 160},
+    "a prior unlike its digest": {"method": "mixture", "options": {"order": 2, "rounds": 0}},
 }
 # the canary that each is made visible by; only the quick tests know it
 CANARIES = {
@@ -209,4 +216,5 @@ CANARIES = {
     "a cell that ends the run after its spend": "a formula and a clock, in a workbook",
     "persons compared as Unicode was written": "a person in spellings of Unicode",
     "columns that differ in capitals": "two columns that differ in capitals",
+    "a prior unlike its digest": "the table in an earlier release",
 }

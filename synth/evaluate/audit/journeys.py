@@ -44,6 +44,7 @@ UNSEEN = {
     "seed",
 }
 PRIVATE = {"steward.json"}  # the steward's own
+PRIOR = "prior"  # the folder of an earlier release, where a canary has one
 TIMED = {"status.json"}  # its length follows from the digits of its times
 MOST_VALUES = 600  # numbers of an array that are looked at one by one
 SMALL = Nested(options=Options(fits=1, roots=8, children=16, steps=30))  # a fit of hundredths of a second
@@ -79,7 +80,7 @@ class Ticket:
 
 
 def journey(table: Any, source: str | None, ticket: Ticket, place: Path) -> Observation:
-    """Runs once. ``place``: a folder that holds the table, its ledger and nothing else; it is left as it was found."""
+    """Runs once. ``place``: a folder that holds the table, its ledger, a prior; it is left as it was found."""
     retained = {p.name for p in place.iterdir()}
     out, err = io.StringIO(), io.StringIO()
     notes: list[str] = []
@@ -141,6 +142,7 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 ledger=place / "ledger.sqlite",
                 out=place / "out",
                 device="cpu",
+                prior=tuple(place.glob(PRIOR)),
             )
             pipeline.carry_out(
                 request,

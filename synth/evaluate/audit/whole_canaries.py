@@ -6,7 +6,7 @@ Every fault that was ever found before the noise has its canary here, so that it
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -42,7 +42,8 @@ class Canary:
 
     ``shows``: the kind of fault that it is made for. ``kind``: csv, parquet, frame (of Python objects), duckdb,
     xlsx, or an engine's name. ``source``: the engine's address. ``max_rows``: rows of a person that are kept, where the
-    tables have persons. ``refused``: whether no reader takes either table.
+    tables have persons. ``refused``: whether no reader takes either table. ``prior``: whether it also
+    lies, in place of what was released, in the earlier release that is the run's prior.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Canary:
     max_rows: int = 1
     last: bool = False
     refused: bool = False
+    prior: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -91,6 +93,7 @@ def standard(max_rows: int = 1) -> list[Canary]:
         _spelled("a person in two spellings", "identifiers compared before they are canonical", SPACED, most),
         _spelled("a person in spellings of Unicode", "spellings of Unicode that are several persons", COMPOSED, most),
         _capitals(most),
+        _prior(),
         _unreadable(),
         _long(),
         _decimals(),
@@ -189,6 +192,17 @@ def _capitals(most: int) -> Canary:
         company=rows([i // 3 for i in range(12)], 0),
         odd=rows([7] * size, 6),
         instead=rows([8] * size, 4),
+    )
+
+
+def _prior() -> Canary:
+    """The private table stands in an earlier release, which is the prior, and which nothing takes therefore."""
+    return replace(
+        _row(),
+        name="the table in an earlier release",
+        shows="a prior that is not what was released",
+        prior=True,
+        refused=True,
     )
 
 

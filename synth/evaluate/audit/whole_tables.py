@@ -12,8 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.errors import InputError
+from synth.evaluate.audit.journeys import PRIOR
 from synth.evaluate.audit.whole_canaries import Canary
 from synth.evaluate.audit.whole_trees import TreeCanary
+from synth.pipeline.run import run as synthesise
+from synth.schema import table as schemas
 from synth.sources.engines.engine import Engine
 
 TYPES = {"amount": ("double precision", pa.float64()), "day": ("date", pa.date32())}
@@ -48,7 +51,25 @@ def placed(canary: Canary | TreeCanary, table: Any, place: Path) -> Iterator[tup
         pq.write_table(pa.Table.from_pandas(table, schema=kinds, preserve_index=False), place / "table.parquet")
         yield place / "table.parquet", canary.source
     else:
+        if canary.prior:
+            _swapped(canary, table, place)
         yield _written(table, canary.kind, place)
+
+
+def _swapped(canary: Canary, table: pd.DataFrame, place: Path) -> None:
+    """An earlier release, of other rows, in which the table stands where the synthetic one was."""
+    synthesise(
+        pd.DataFrame({n: [*c] * len(table) for n, c in canary.instead.items()}),
+        schema=schemas.parse(canary.facts),
+        epsilon=1.0,
+        delta=1e-5,
+        method="independent",
+        dataset="before",
+        ledger=place / "ledger.sqlite",
+        out=place / PRIOR,
+        num_rows=len(table),
+    )
+    table[list(canary.columns)].to_csv(place / PRIOR / "synthetic.csv", index=False)
 
 
 def _written(table: pd.DataFrame, kind: str, place: Path) -> tuple[Any, str | None]:
