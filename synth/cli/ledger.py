@@ -1,5 +1,6 @@
 """`synth ledger`: show, cap and verify what has been spent."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from synth.cli.answer import say
 from synth.cli.guide import helped
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
+from synth.privacy.accounting.guarantee import Guarantee, sums
 from synth.privacy.ledger import places
 from synth.privacy.ledger.ledger import Ledger, Policy, Total
 
@@ -117,8 +119,12 @@ def ledger_show(
     name = _ledger_name(table, dataset, schema, book) if table or dataset else None
     (lines, count), totals = book.page(name, size=last, number=page), book.summary(name)
     exact = {t.dataset: composite(t) for t in totals}
+    apart = {t.dataset: _apart(t, book) for t in totals}
     if as_json:
-        plain = [{**asdict(t), "epsilon_exact": exact[t.dataset]} for t in totals]
+        plain = [
+            {**asdict(t), "epsilon_exact": exact[t.dataset], "apart": [g.plain() for g in apart[t.dataset]]}
+            for t in totals
+        ]
         say(
             {
                 "ledger": book.store.shown,
@@ -130,7 +136,7 @@ def ledger_show(
         )
         return
     for total in totals:
-        print(_total_line(total, exact[total.dataset]))
+        print(_total_line(total, exact[total.dataset], apart[total.dataset]))
     if count > len(lines):
         print(f"{len(lines)} of {count} lines, page {page} of {-(-count // last)} (--page, --last):")
     for e in reversed(lines):
@@ -140,9 +146,20 @@ def ledger_show(
         )
 
 
-def _total_line(total: Total, exact: float | None) -> str:
+def _apart(total: Total, book: Ledger) -> list[Guarantee]:
+    """The sum of each kind of guarantee, where the runs of a dataset have several, which do not add up."""
+    if total.runs < 2 or total.mu2 is not None:  # these compose
+        return []
+    each = sums(Guarantee.of_line(vars(e)) for e in book.entries(total.dataset) if e.kind == "spend")
+    return each if len(each) > 1 else []
+
+
+def _total_line(total: Total, exact: float | None, apart: Sequence[Guarantee]) -> str:
     """One dataset's totals in words."""
     spent = f"{total.dataset}: {total.runs} runs, epsilon {total.epsilon:g}, delta {total.delta:g} spent"
+    if apart:
+        kinds = "; ".join(f"epsilon {g.epsilon:g}, delta {g.delta:g} for one {g.unit} ({g.kind[0]})" for g in apart)
+        spent = f"{total.dataset}: {total.runs} runs, whose guarantees have no sum: {kinds}"
     if len(total.spellings) > 1:
         spent += f" under {len(total.spellings)} spellings of one name, added up: {', '.join(total.spellings)}"
     known = f" (composed exactly: epsilon {exact:.4g} at that delta)" if exact is not None else ""

@@ -4,6 +4,7 @@ The true loss of releases of unlike kinds has no sum: 10 persons' rows at epsilo
 passes through in one release is protected in another.
 """
 
+import json
 from itertools import product
 
 import pytest
@@ -79,11 +80,18 @@ def test_no_card_adds_a_choice_of_another_kind_and_no_cap_takes_it(frame, one, o
             synth.bundle(tmp_path / "one", tmp_path / "b.zip", how=how, candidates=[tmp_path / "other"])
 
 
-def test_a_ledger_composes_no_runs_of_unlike_kinds(frame, tmp_path):
+def test_a_ledger_composes_no_runs_of_unlike_kinds(frame, tmp_path, command):
     for kind in ("replaced", "public columns"):
         made(frame, kind, tmp_path / kind)
     (total,) = synth.Ledger().summary("d")
     assert total.mu2 is None
+    _, said, _ = command("ledger", "show")
+    assert (
+        "d: 2 runs, whose guarantees have no sum: epsilon 1, delta 1e-06 for one row (replace_one); epsilon 1" in said
+    )
+    assert "epsilon 2" not in said
+    told = json.loads(command("ledger", "show", "--json")[1])["datasets"][0]["apart"]
+    assert [(g["epsilon"], g["public_columns"]) for g in told] == [(1.0, []), (1.0, ["age"])]
 
 
 def test_frames_alone_have_no_kind_of_their_own():
