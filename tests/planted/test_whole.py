@@ -47,7 +47,9 @@ def test_what_no_noise_covers_is_equal_in_spark():
     reported_alike(in_engine(spark().address), least=50)
 
 
-@pytest.mark.parametrize("name", ["an error that quotes a cell", "a printed count of unreadable cells"])
+@pytest.mark.parametrize(
+    "name", ["an error that quotes a cell", "a printed count of unreadable cells", "a prior unlike its digest"]
+)
 def test_the_comparison_notices_what_is_told(name):
     canary = chosen([CANARIES[name]])[0]
     with FAULTS[name]():
