@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import synth
 from app.run import runs
 from app.session import access
 from app.table import work
@@ -23,6 +24,7 @@ asker = ["{DORA}"]
 TASKS = {
     "run": {"method": "independent", "num_rows": 5},
     "learn": {"task": "learn", "learn_share": 1.0},
+    "answer": {"task": "verified", "questions": {"kind": "count"}},
     "statistics": {"task": "statistics", "ask": ["mean:age"]},
 }
 
@@ -83,9 +85,21 @@ def told(path, monkeypatch):
     return said
 
 
-def carried_out(command, table, monkeypatch, task):
+def released(table):
+    """A release about which a question is asked, of other rows."""
+    made = table.with_name("released")
+    if not made.exists():
+        said = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "num_rows": 5, "dataset": "released"}
+        rows = small_frame(900).tail(300)
+        synth.run(rows, schema=synth.Schema.parse(SMALL), out=made, separate=True, **said)
+    return made
+
+
+def carried_out(command, table, monkeypatch, task, **more):
     """The job as a worker carries it out: exit code, what is left in status and log, and what its owner may read."""
-    asked = {"dataset": "club", "epsilon": 1.0, "delta": 1e-5, "relation": "add_remove", **TASKS[task]}
+    asked = {"dataset": "club", "epsilon": 1.0, "delta": 1e-5, "relation": "add_remove", **TASKS[task], **more}
+    if task == "answer":
+        asked["release"] = str(released(table))
     path = job(task, table, ANN, **asked)
     with monkeypatch.context() as worker:
         worker.setenv(jobs.FOLDER, str(path))
@@ -114,8 +128,24 @@ def test_a_refusal_is_told_to_whoever_may_open_the_table(command, table, monkeyp
     assert said[BOB] == "It did not succeed. Whoever may open its table is told why"
 
 
+def test_that_a_prior_holds_the_rows_is_told_to_whoever_may_open_the_table(command, table, monkeypatch):
+    prior = table.with_name("prior.csv")
+    prior.write_text(table.read_text())
+    said = {"method": "mixture", "prior": [str(prior)], "prior_reason": "a statistics office published it"}
+    path, code, log = carried_out(command, table, monkeypatch, "run", **said)
+    assert code == 2
+    for text in ((path / "status.json").read_text(), log):
+        assert "holds the private table" not in text
+        assert str(table.parent) not in text
+    told_to = told(path, monkeypatch)
+    assert "holds the private table's rows" in told_to[ANN]
+    assert {told_to[p] for p in (EVE, BOB, DORA)} == {"It did not succeed. Whoever may open its table is told why"}
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_what_goes_wrong_after_the_spend_is_told_to_nobody_else_either(command, table, monkeypatch, task):
+    released(table)
+
     def stumbles(*_):
         raise InputError(f"{table}: row 203 has 3 fields; write it again")
 
