@@ -1,14 +1,13 @@
 """A scripted tour of the application in a browser: clicks, decisions, seconds of each step, errors on the console.
 
-    python benchmarks/app_seconds.py [--tables sample,officer,credit,bank] [--chromium /usr/bin/chromium]
+    python benchmarks/app_seconds.py [--tables sample,credit,bank] [--chromium /usr/bin/chromium]
 
-The sample, which comes described; an `officer`, who approves a spend and the release of what a steward made of the
-sample; `credit` (30,000 x 24) and `bank` (accounts with orders, loans and cards, as tables that belong together), which
-lie beside the checkout. A decision is a click or an entry that says something only a person knows (who vouches, how
-many rows, what is left out); the others lead on. A step ends when the page stands whole; on Method, Run and Release
-when the way on is open (or back, after the last page), and what they then work out is a step of its own. Of each step
-the processor's seconds of the browser and of the server with its helpers are kept too, and the messages that the server
-sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
+The sample, which comes described; `credit` (30,000 x 24) and `bank` (accounts with orders, loans and cards, as tables
+that belong together), which lie beside the checkout. A decision is a click or an entry that says something only a
+person knows (who vouches, how many rows, what is left out); the others lead on. A step ends when the page stands whole;
+on Method, Run and Release when the way on is open (or back, after the last page), and what they then work out is a step
+of its own. Of each step the processor's seconds of the browser and of the server with its helpers are kept too, and the
+messages that the server sent: they tell what the step asks for where other work runs beside. Prints Markdown, writes
 benchmarks/results/app_seconds.json.
 """
 
@@ -20,22 +19,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, free_port, serving, used
+from app_server import CHROMIUM, FLAGS, IDLE, MAKERS, Served, serving, used
 from markdown_tables import filled
 from playwright.sync_api import Page, TimeoutError, sync_playwright
 from runner import read, start, write
 
 PATIENCE, LONG, SOON, LULL = 60_000, 300_000, 4_000, 50  # milliseconds
 VIEW = {"width": 1280, "height": 900}
-SAMPLE, OFFICER = "sample", "officer"
-STEWARD, REVIEWER = "ann@example.org", "bob@example.org"
-ROLES = f"""
-[roles]
-steward = ["{STEWARD}"]
-reviewer = ["{REVIEWER}"]
-[approval]
-epsilon_above = 0.5
-"""
+SAMPLE = "sample"
 HEADS = "step|kind|seconds|processor, browser|server|messages|kB"
 CELLS = "{step}|{kind}|{seconds}|{browser}|{server}|{messages}|{kilobytes}"
 ROWS = {"credit": "30000", "bank": "4500"}
@@ -150,42 +141,6 @@ def loaded(tour: Tour, files: list[Path]) -> None:
     several(tour) if len(files) > 1 else described(tour)
 
 
-def signed(page: Page, url: str, person: str) -> None:
-    """Somebody who has signed in."""
-    page.goto(url)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name=person).click()
-
-
-def officer(asking: Page, deciding: Page, url: str) -> Tour:
-    """The reviewer's way, counted; a steward asks for a spend, then for the release, in a window of her own."""
-    signed(asking, url, STEWARD)
-    asking.get_by_role("button", name="Use the sample table").click()
-    asking.get_by_role("heading", name="Describe", exact=True).wait_for()
-    for step in ("Budget", "Method", "Run"):
-        asking.get_by_role("button", name=f"Next: {step}").click()
-        asking.get_by_role("heading", name=step, exact=True).wait_for()
-    asking.get_by_role("button", name="Ask a reviewer to spend").click()
-    asking.get_by_text("Waiting for a reviewer").wait_for()
-    tour = Tour(deciding)
-    tour.timed("signed in (Approve)", "work", lambda: signed(deciding, url, REVIEWER))
-    tour.clicks += 2
-    awaited(deciding, "Approve and run")
-    tour.press("Approve and run", decides=True)
-    awaited(asking, "Next: Review")
-    asking.get_by_role("button", name="Next: Review").click()
-    asking.get_by_role("button", name="Next: Release").click()
-    asking.get_by_role("button", name="Ask a reviewer to release it").click()
-    asking.get_by_role("button", name="Ask a reviewer to release it").wait_for(state="detached")
-    tour.press("Look again")
-    tour.timed("The card", "widget", deciding.get_by_text("The card", exact=True).first.click)
-    tour.clicks += 1
-    tour.press("Release it", decides=True)
-    asking.keyboard.press("r")  # draws the page again, as for somebody who comes back to it
-    awaited(asking, "Everything (.zip)")
-    return tour
-
-
 def goes_on(tour: Tour, name: str, heading: str, onward: str) -> None:
     """To a page that works something out while it stands: the way on is open before, and a click on it is heard."""
     page = tour.page
@@ -249,20 +204,6 @@ def at_home(home: Path, **more: Any) -> Iterator[Served]:
         yield served
 
 
-@contextmanager
-def shared(home: Path) -> Iterator[Served]:
-    """The application where people sign in, at a provider of its own."""
-    from container.trial.provider import client, provider
-
-    port = free_port()
-    (home / "roles.toml").write_text(ROLES)
-    with provider() as issuer:
-        (home / "secrets.toml").write_text(client(issuer.issuer, f"http://127.0.0.1:{port}"))
-        files = {"SYNTH_ROLES": str(home / "roles.toml"), "SYNTH_SECRETS": str(home / "secrets.toml")}
-        with at_home(home, port=port, **files) as served:
-            yield served
-
-
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
     """What is kept of a walk; ``first``: seconds from the command to the first page."""
     counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
@@ -284,9 +225,8 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
             page.on("pageerror", lambda e: errors.append(str(e)))
             return page
 
-        with shared(home) if name == OFFICER else at_home(home) as served:
-            url = served.url
-            tour = officer(window(), window(), url) if name == OFFICER else walked(window(), url, name, files)
+        with at_home(home) as served:
+            tour = walked(window(), served.url, name, files)
             browser.close()  # before the server, which its pages would miss
     return figures(tour, errors, served.seconds + tour.steps[0]["seconds"])
 
@@ -302,4 +242,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="app_seconds", tables=[SAMPLE, OFFICER, *MAKERS], chromium=CHROMIUM)
+    start(main, json="app_seconds", tables=[SAMPLE, *MAKERS], chromium=CHROMIUM)

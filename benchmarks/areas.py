@@ -22,12 +22,7 @@ from public_tables import facts, nist, prepared, ran, ran_and_scored, texts
 from runner import Row, grid, measured, start
 
 USE = "PUMA by AGEP by SEX"
-LEVELS = {
-    "state": ["STATE"],
-    "puma": ["PUMA"],
-    "bands": ["PUMA", "band", "SEX"],
-    "years": ["PUMA", "AGEP", "SEX"],
-}
+LEVELS = {"state": ["STATE"], "puma": ["PUMA"], "bands": ["PUMA", "band", "SEX"], "years": ["PUMA", "AGEP", "SEX"]}
 FEW = ("STATE", "PUMA", "AGEP", "SEX")
 COLUMNS = {"few": "the four columns", "all": "all 25 columns"}
 HOW = {

@@ -1,7 +1,6 @@
-"""Tables of docs/reliability.md and docs/inference.md, and the picture beside the latter."""
+"""Tables of docs/reliability.md and docs/inference.md."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from markdown_tables import figure, filled, table
@@ -108,27 +107,6 @@ def _families(stored: Stored, covered: str, further: dict[str, str], releases: s
     lines += [[text, *(part(r, name) for r in whole)] for text, name in further.items()]
     lines.append(["estimands, releases", *(f"{r['estimands']}, {r[releases]}" for r in whole)])
     return table(("family", *(f"{name}, {epsilon:g}" for name, epsilon in sides)), lines)
-
-
-def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Coverage by family: a dot for each table and epsilon, of estimates and of one table as if it were real."""
-    import altair as alt
-    import pandas as pd
-
-    kinds = {"covered": "synth.estimates", "naive": "one table as if it were real"}
-    dots = pd.DataFrame(
-        [{"family": r["family"], "covered": r[kind], "by": text} for r in rows for kind, text in kinds.items()]
-    )
-    band = alt.Chart(pd.DataFrame([{"low": 0.93, "high": 0.97}])).mark_rect(opacity=0.2, color="gray")
-    points = alt.Chart(dots).mark_point(filled=True, size=45)
-    order = list(dict.fromkeys(dots["family"]))
-    points = points.encode(
-        x=alt.X("family:N", sort=order, title=None, axis=alt.Axis(labelAngle=0)),
-        xOffset="by:N",
-        y=alt.Y("covered:Q", title="covered", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("by:N", title=None, sort=list(kinds.values()), legend=alt.Legend(orient="top")),
-    )
-    (band.encode(y="low:Q", y2="high:Q") + points).properties(width=560, height=240).save(str(path))
 
 
 TABLES: dict[str, Callable[[Stored], str]] = {

@@ -1,13 +1,12 @@
 """How fast rows are drawn from a fitted `mixture`: positions alone, as text, and into a Parquet file.
 
-    python benchmarks/draw.py [--rows 10000000] [--table adult]
+    python benchmarks/draw.py [--rows 10000000]
 
-Adult (15 columns; it must lie beside the checkout), or ``simulated``: a million rows of 8 categories of 20 values and 7
-numbers of 1000 (benchmarks/scaling.py), one of them the target. The model is fitted at epsilon 1. Rows
+Adult (15 columns; it must lie beside the checkout). The model is fitted at epsilon 1. Rows
 are drawn in blocks as `synth sample` does, on one core and on two; each measurement is a process of its own. Seconds
 of the processor are told beside those of the clock, since other work may keep the machine busy: rows a second of a
 core that has nothing else to do are rows over processor seconds. Written to
-benchmarks/results/draw_TABLE.json.
+benchmarks/results/draw_adult.json.
 """
 
 import os
@@ -16,26 +15,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from public_tables import adult, drafted
-from runner import RESULTS, Row, apart, show, start, sure, write
+from runner import Row, apart, show, start, sure, write
 
-FITTED, COLUMNS = 1_000_000, 15  # of the simulated table
 WHAT = ("positions", "text", "parquet")
 
 
-def model(folder: Path, table: str) -> None:
+def model(folder: Path) -> None:
     """A fitted model."""
-    import scaling
-
     import synth
 
-    if table == "adult":
-        drafted(folder, adult(folder))
-        place, schema, target = folder / "train.csv", synth.Schema.load(folder / "schema.json"), None
-    else:
-        place, schema, target = folder / "table.parquet", synth.Schema.parse(scaling.schema_of(COLUMNS, 20)), "c0"
-        scaling.write(place, FITTED, COLUMNS, 20)
+    drafted(folder, adult(folder))
+    place, schema = folder / "train.csv", synth.Schema.load(folder / "schema.json")
     retained = {"out": folder / "out", "ledger": folder / "ledger.sqlite", "assume_public": True}
-    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, target=target, num_rows=1000, seed=0, **retained)
+    synth.run(place, schema=schema, epsilon=1.0, delta=1e-5, num_rows=1000, seed=0, **retained)
 
 
 def drawn(folder: Path, what: str, rows: int, cores: int) -> Row:
@@ -65,16 +57,16 @@ def drawn(folder: Path, what: str, rows: int, cores: int) -> Row:
 def main(given) -> None:
     from docs_figures_speed import drawing
 
-    row: Row = {"rows": given.rows, "table": given.table, "load": os.getloadavg()[0], "runs": {}}
+    row: Row = {"rows": given.rows, "load": os.getloadavg()[0], "runs": {}}
     with TemporaryDirectory() as name:
-        model(Path(name), given.table)
+        model(Path(name))
         for what in WHAT:
             for cores in (1, 2):
                 row["runs"][f"{what} {cores}"] = sure(apart(drawn, Path(name), what, given.rows, cores))
                 show({"drawn": what, "cores": cores} | row["runs"][f"{what} {cores}"])
     print(drawing(row))
-    write(given.json or RESULTS / f"draw_{given.table}.json", row)
+    write(given.json, row)
 
 
 if __name__ == "__main__":
-    start(main, rows=10**7, table=("adult", "simulated"))
+    start(main, public=True, json="draw_adult", rows=10**7)

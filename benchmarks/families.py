@@ -15,24 +15,10 @@ from synth.generators.method import options_of
 from synth.questions import CountsRelease
 
 METHODS = [
-    "private_evolution",
-    "dp_flow",
-    "dp_diffusion",
-    "dp_sinkhorn",
-    "private_set",
-    "gs_wgan",
-    "datalens",
-    "g_pate",
+    *("private_evolution", "dp_flow", "dp_diffusion", "dp_sinkhorn"),
+    *("private_set", "gs_wgan", "datalens", "g_pate"),
 ]
-OTHERS = (
-    "slice_wasserstein",
-    "mwem",
-    "small_db",
-    "online_weights",
-    "dp_autogan",
-    "independent",
-    "mixture",
-)  # measured beside them by --methods
+OTHERS = ("slice_wasserstein", "mwem", "small_db", "online_weights", "dp_autogan", "independent", "mixture")
 ORDER = (*METHODS, *OTHERS)
 PAID = 0.3  # the share of methods that ask for no one-way counts of themselves
 NAMES = {"acs": "ACSIncome", "adult": "Adult", "few": "7 columns", "four": "4 columns"}

@@ -7,7 +7,7 @@ population, so the truth is known; every run draws ``--rows`` of them with repla
 with fresh noise and asks `synth.estimates` of it. Beside stand the one synthetic table analysed as if it were real
 (naive); of the first ``--multiple`` runs of each table `synth.combine` of ``--draws`` tables. Releases stand
 in ``--retained`` and are made once; runs that ``--cells`` holds are passed over. What they come to is in ``--json``;
-`make figures` writes it into docs/inference.md, beside whose table stands a picture of it.
+`python benchmarks/docs_figures.py --show inference` prints it.
 """
 
 import json
@@ -21,8 +21,7 @@ from pathlib import Path
 import inference_estimands as estimands
 import numpy as np
 import pandas as pd
-from docs_figures_reliability import draw
-from runner import ROOT, SHARED, Row, grid, pictures, show, start, write
+from runner import ROOT, SHARED, Row, grid, show, start, write
 
 import synth
 
@@ -167,7 +166,6 @@ def main(given) -> None:
             file.write(json.dumps(row) + "\n")
         show(wanted | row["seconds"])
     rows = write(given.json, summary(cells))
-    draw(rows, pictures(given.json) / "inference.svg")
     print(*rows, sep="\n")
 
 

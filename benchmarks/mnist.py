@@ -114,11 +114,7 @@ def trained(folder: Path, cell: Row) -> Row:
     adjacency = Adjacency(relation=Relation.ZERO_OUT)
     grant = Grant(epsilon=cell["epsilon"], delta=1e-5, adjacency=adjacency, mu=calibrate(cell["epsilon"], 1e-5))
     curator = Curator(
-        grant=grant,
-        commit=lambda: None,
-        read=lambda: columns,
-        mechanisms={Step: Descents()},
-        noise=SystemNoise(),
+        grant=grant, commit=lambda: None, read=lambda: columns, mechanisms={Step: Descents()}, noise=SystemNoise()
     )
     own = cell["variant"] == "parallel"
     makers = [Maker(1) for _ in range(CLASSES)] if own else [Maker(CLASSES)]

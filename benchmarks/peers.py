@@ -6,18 +6,15 @@ Every cell (table, epsilon, method, options, seed) is a run through the command 
 that the JSON (default benchmarks/results/peers.json) holds already are passed over, so that a run that was stopped goes
 on; ``--fresh`` measures them again. Methods named by ``--once`` get one seed; ``--options aim:rounds=30,mst:bins=128``
 gives methods options. A cell that fails or takes too long is kept with its reason. Prints Markdown, the real rows' own
-noise (a bootstrap) in every table, and draws docs/pictures/peers-*.svg (results of another ``--json`` into
-build/pictures).
+noise (a bootstrap) in every table.
 """
 
 from functools import partial
 from pathlib import Path
 
-import figures
-import pandas as pd
 from markdown_tables import each, means
 from public_tables import BOOTSTRAP, part_of_real, prepared, ran_and_scored, scored
-from runner import Row, measured, pictures, start
+from runner import Row, measured, start
 
 CELL = ("table", "epsilon", "method", "options", "seed")
 SCORES = (
@@ -54,22 +51,10 @@ def markdown(rows: list[Row]) -> str:
     return means(rows, CELL[:4], dict.fromkeys(SCORES, 4) | {"seconds": 1}, runs="runs", order=order)
 
 
-def picture(rows: list[Row], table: str, results: Path) -> None:
-    """Quality against epsilon, and against seconds; in the docs only from the docs' own results."""
-    frame = pd.DataFrame([r for r in rows if "failed" not in r and r["table"] == table])
-    methods = frame[frame["epsilon"].notna()].copy()
-    if methods.empty:
-        return
-    methods["method"] = (methods["method"] + " " + methods["options"]).str.strip()
-    place = pictures(results) / f"{results.stem}-{Path(table.partition(':')[0]).stem}.svg"
-    figures.quality(methods, frame[frame["method"] == BOOTSTRAP], place, title=table)
-
-
 def main(given) -> None:
     rows: list[Row] = []
     for table in given.tables:
         rows = measured(given, cells_of(given, table), partial(one, most=given.most_seconds), prepare=prepared)
-        picture(rows, table, given.json)
     print(markdown(rows))
 
 

@@ -1,4 +1,4 @@
-"""Counting where rows do not fit in memory: seconds and memory against bare DuckDB, and the slope in rows.
+"""Counting where rows do not fit in memory: seconds and memory against bare DuckDB.
 
     python benchmarks/rows.py                      # 100 million rows x 20 columns; 5 GB of temporary files
     python benchmarks/rows.py --rows 10000000 --no-run
@@ -13,7 +13,6 @@ Every measurement is a process of its own, so that its peak of resident memory i
 
 import os
 import time
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,8 +93,8 @@ def draw_csv(path: Path, megabytes: int) -> int:
     return rows
 
 
-def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
-    """DuckDB alone: counts of all pairs, binned as ours, by grouping sets or one GROUP BY a pair."""
+def bare(folder: Path) -> dict[str, Any]:
+    """DuckDB alone: counts of all pairs, binned as ours, by one GROUP BY a pair."""
     bins = {n: n for n in columns()}
     for name, (low, high, decimals, count, _) in NUMBERS.items():
         width = (high - low + 10.0**-decimals) / count
@@ -106,15 +105,10 @@ def bare(folder: Path, *, sets: bool) -> dict[str, Any]:
     with duckdb.connect() as con:
         con.execute(QUIET + "'3GB'; SET threads = 2")
         started = time.perf_counter()
-        if sets:
-            listed = ", ".join(f"({a}, {b})" for a, b in combinations(names, 2))
-            query = f"SELECT {', '.join(names)}, count(*) FROM {rows} GROUP BY GROUPING SETS ({listed})"
-            cells = len(con.execute(query).fetchall())
-        else:
-            cells = sum(
-                len(con.execute(f"SELECT {a}, {b}, count(*) FROM {rows} GROUP BY 1, 2").fetchall())
-                for a, b in combinations(names, 2)
-            )
+        cells = sum(
+            len(con.execute(f"SELECT {a}, {b}, count(*) FROM {rows} GROUP BY 1, 2").fetchall())
+            for a, b in combinations(names, 2)
+        )
         return {"seconds": time.perf_counter() - started, "pairs": len(names) * (len(names) - 1) // 2, "cells": cells}
 
 
@@ -155,29 +149,23 @@ def counted(folder: Path) -> dict[str, Any]:
     }
 
 
-def fitted(folder: Path, rows: int, *, persons: bool = False) -> dict[str, Any]:
-    """`synth run` with the flagship: a fitted mixture and a million rows drawn from it; of a person two rows."""
+def fitted(folder: Path, rows: int) -> dict[str, Any]:
+    """`synth run` with the flagship: a fitted mixture and a million rows drawn from it."""
     from synth.pipeline import run as pipeline
     from synth.schema.table import parse
 
-    facts = schema()
-    if persons:
-        facts |= {"unit": "person", "max_rows": 2}
-        facts["columns"]["person"] = {"type": "identifier"}
     with TemporaryDirectory() as home:
         began, drawn = time.perf_counter(), min(rows, 10**6)
         retained = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite", "seed": 1}
-        result = pipeline.run(folder, schema=parse(facts), epsilon=1, delta=1e-5, num_rows=drawn, **retained)
+        result = pipeline.run(folder, schema=parse(schema()), epsilon=1, delta=1e-5, num_rows=drawn, **retained)
         return {"seconds": time.perf_counter() - began, "seconds_after_form_check": result.seconds}
 
 
 WORK = {
     "ours": lambda folder, _: counted(folder),
     "form": lambda folder, _: form(folder),
-    "groupings": lambda folder, _: bare(folder, sets=True),
-    "group by": lambda folder, _: bare(folder, sets=False),
+    "group by": lambda folder, _: bare(folder),
     "run": fitted,
-    "persons": partial(fitted, persons=True),
 }
 
 
@@ -213,7 +201,7 @@ def of_sizes(sizes: list[int], rows: int, *, drawn: int, run: bool, beside: bool
             folder, times = Path(home) / "drawn", size // min(size, drawn)
             draw(folder, min(size, drawn))
             repeat(folder, times)
-            wanted = ["ours", "form", *["group by"] * beside, *["groupings"] * (beside and size <= 10**7)]
+            wanted = ["ours", "form", *["group by"] * beside]
             wanted += ["run"] * (run and (size == rows or not beside))
             results[str(size)] = {"times": times} | {what: apart(what, folder, size) for what in wanted}
     return results

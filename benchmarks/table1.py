@@ -65,10 +65,7 @@ METHODS = {
 }
 PUBLISHED = "Algorithm 1, noise by the published bound"
 # runs at the epsilon that the published noise really costs, listed under the one that the text states
-OWN_ACCOUNTING = {
-    PUBLISHED: {},
-    "Algorithm 1 as published, the paper's own accounting": {"rate": 0.25, "swap": 2**0.5},
-}
+OWN_ACCOUNTING = {PUBLISHED: {}, "Algorithm 1 as published, the paper's own accounting": {"rate": 0.25, "swap": 2**0.5}}
 STEPS = {
     PUBLISHED: ("slicing", PAPER),
     "noise by the exact profile": ("slicing", PAPER),

@@ -39,10 +39,7 @@ ANSWER, ALONE, SUM = "verified answer", "synthetic rows alone", "all epsilon int
 WAYS = (ANSWER, ALONE, SUM)
 ADULT = "income ~ age + Q('education-num') + Q('hours-per-week') + C(sex)"
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
-    "Adult, gains and losses": (
-        "adult",
-        {"formula": f"{ADULT} + I(`capital-gain` > 0) + I(`capital-loss` > 0)"},
-    ),
+    "Adult, gains and losses": ("adult", {"formula": f"{ADULT} + I(`capital-gain` > 0) + I(`capital-loss` > 0)"}),
     "Adult, their amounts": ("adult", {"formula": f"{ADULT} + `capital-gain` + `capital-loss`"}),
     "ACS, log income": (
         "acs",
