@@ -152,7 +152,7 @@ attacks: setup  ## precision attacks on our noise and on naive noise
 
 MINUTES ?= 30
 soak: setup  ## runs, cancels, kills and restarts at random on the application and the command line
-	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 .venv-tools/ready: container/tools.txt
 	$(PYTHON) -m venv .venv-tools

@@ -15,16 +15,18 @@ population itself would leave: sampling noise. Needs the public tables beside th
 benchmarks/results/related.json.
 """
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 from markdown_tables import filled
+from public_tables import texts
 from related_cases import Case, bank, hospital
-from related_peers import DELTA, Rival
 from related_scores import Coder, coded, population, scores
-from runner import Row, grid, read, start, write
+from runner import ROOT, Row, answer_of, grid, read, start, sure, write
 
 import synth
 from synth.generators.nested_mixture.generator import Nested
@@ -32,9 +34,37 @@ from synth.generators.nested_mixture.measure import TreePlan
 from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
+from synth.privacy.accounting.composition import calibrate
 
+DELTA = 1e-6
 CASES = {"hospital": hospital, "bank": bank}
 MANY = 300_000  # roots that are drawn to judge a model, twelve times the real ones at most
+
+
+@dataclass(frozen=True)
+class Rival:
+    """google/dpsynth in an environment of its own; ``inside``: what it uses for its tables."""
+
+    python: Path
+    inside: str
+
+    @property
+    def name(self) -> str:
+        """As it stands in the results."""
+        return f"dpsynth, {self.inside}"
+
+    def measured(self, case: Case, coder: Coder, real, epsilon: float) -> dict:
+        """Scores of the tables that it makes within the same noise budget."""
+        rho = calibrate(epsilon, DELTA) ** 2 / 2
+        with TemporaryDirectory() as folder:
+            place = Path(folder)
+            for name, table in case.tables.items():
+                table.to_csv(place / f"{name}.csv", index=False)
+            (place / "schema.json").write_text(json.dumps(case.schema))
+            command = [self.python, "-W", "ignore", ROOT / "benchmarks" / "related_rival.py", place]
+            result = sure(answer_of([*command, "--rho", repr(rho), "--method", self.inside]))
+            made = {t: texts(place / f"made-{t}.csv") for t in case.tables}
+        return {"scores": scores(real, coded(case, made, coder)), **result}
 
 
 def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 from markdown_tables import table
+from related import DELTA
 from related_cases import bank, hospital, persons, some_roots
-from related_peers import DELTA
 from related_scores import Coder, coded, scores
 from runner import Row, grid, measured, start
 

@@ -8,8 +8,7 @@ Starts a server with a home and a ledger of its own, presses what the tour says,
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from app_seconds import LONG, at_home, awaited, opened
-from app_server import CHROMIUM, FLAGS, IDLE
+from app_seconds import CHROMIUM, FLAGS, IDLE, LONG, at_home, awaited, opened
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from runner import PICTURES, start

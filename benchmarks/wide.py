@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from runner import Row, apart, start, sure, tell
-from staged import described, staged
+from scaling import described, staged
 
 CAUSES = 5
 PAIRS, SOUGHT, DEPENDENT = 1000, 20_000, 200

@@ -1,19 +1,22 @@
 """Use and abuse for half an hour: runs, queued runs, cancels, kills, restarts, damaged files, visits, one ledger.
 
-    .venv/bin/python benchmarks/soak.py --minutes 30
+    python -m tests.soak [--minutes 30] [--seed 0]
 
 At the end: no spend lost, none unpaid, no overspend, no traceback, the ledger verifies, and the application's memory
 is flat. Prints one JSON object; exit code 1 where something of this does not hold.
 """
 
+import argparse
 import asyncio
 import contextlib
+import json
 import os
 import random
 import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
 import urllib.request
 from collections import Counter
@@ -22,15 +25,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
-from app_server import free_port
-from public_tables import SYNTH
-from runner import ROOT, start, tell
 
 from synth.app_api import jobs
 from synth.errors import SynthError
 from synth.privacy.ledger.ledger import Ledger
+from tests.conftest import ROOT
+from tests.standalone import free_port
 
 TABLE, SCHEMA = ROOT / "data" / "town_survey.csv.gz", ROOT / "data" / "town_survey.schema.json"
+SYNTH = (sys.executable, "-m", "synth")
 CAP, COST, AT_ONCE = 5.0, 0.01, 2
 TOKEN = "token-of-the-soak"
 MIB = 2**20
@@ -254,7 +257,11 @@ class Soak:
         return {"early": early, "late": late, "most": round(max(settled), 1)}
 
 
-def main(given) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
     with TemporaryDirectory() as name:
         soak = Soak(Path(name), seed=given.seed)
         try:
@@ -262,11 +269,11 @@ def main(given) -> int:
         finally:
             with contextlib.suppress(OSError, SynthError):
                 os.killpg(soak.app.pid, signal.SIGKILL)
-    tell(given.json, result)
+    print(json.dumps(result, indent=1))
     memory = result["memory of the application, MiB"]
     wrong = [result[k] for k in ("faults", "overspent", "lost", "unpaid", "tracebacks of the application")]
     return int(any(wrong) or not result["verified"] or memory["late"] >= 1.15 * memory["early"] + 20)
 
 
 if __name__ == "__main__":
-    start(main, minutes=30.0, seed=0)
+    sys.exit(main())
