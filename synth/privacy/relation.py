@@ -118,6 +118,8 @@ def stated(relation: str, public_columns: Sequence[str] = ()) -> str:
 
     >>> stated("replace_one"), stated("replace_one", ["age"])
     ('replace_one', 'replace_one given 1 public columns (c598dcda33307ef9)')
+
+    Privacy: public only.
     """
     if not public_columns:
         return str(relation)

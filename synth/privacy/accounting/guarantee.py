@@ -109,6 +109,8 @@ def is_number(value: object) -> bool:
 
     >>> is_number(1), is_number(True), is_number("1")
     (True, False, False)
+
+    Privacy: public only.
     """
     return isinstance(value, int | float) and not isinstance(value, bool)
 
