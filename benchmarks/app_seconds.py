@@ -20,58 +20,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
 import psutil
 from markdown_tables import filled
 from playwright.sync_api import Page, TimeoutError, sync_playwright
 from public_tables import SYNTH
 from runner import SHARED, read, start, write
 
+from tests.standalone import free_port
+
 IDLE = "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'"
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 
 
-class Served(NamedTuple):
-    """Where it answers, the seconds from the command until it did, and its process."""
-
-    url: str
-    seconds: float
-    pid: int
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def answered(port: int) -> None:
-    """Waits until something listens, a minute at most."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise SystemExit("the server did not come up")
-
-
 @contextmanager
-def serving(home: Path, *, port: int = 0, **more: str) -> Iterator[Served]:
-    """The application with its state in a folder, on a free port or this one; ``more``: environment variables."""
-    token = "token-of-the-measurements"
-    env = {**os.environ, "SYNTH_HOME": str(home), "SYNTH_LEDGER": str(home / "ledger.sqlite"), "SYNTH_TOKEN": token}
-    env |= more
-    began, port = time.perf_counter(), port or free_port()
+def at_home(home: Path) -> Iterator[tuple[str, float]]:
+    """The application of a user who has nothing yet: where it answers, and the seconds until it did."""
+    token, port, began = "token-of-the-measurements", free_port(), time.perf_counter()
+    own = {"HOME": home, "SYNTH_HOME": home / "state", "SYNTH_LEDGER": home / "ledger.sqlite", "SYNTH_TOKEN": token}
+    env = {**os.environ, **{n: str(v) for n, v in own.items()}, "OMP_NUM_THREADS": "1"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([*SYNTH, "app", "--port", str(port), "--headless"], env=env, **quiet)
     try:
-        answered(port)
-        yield Served(f"http://127.0.0.1:{port}/?token={token}", time.perf_counter() - began, process.pid)
+        while process.poll() is None:  # until something listens
+            with suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/?token={token}", time.perf_counter() - began
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -87,19 +65,11 @@ def busy() -> tuple[float, float]:
     return result[True], result[False]
 
 
-def credit(folder: Path) -> list[Path]:
-    """Default of credit card clients."""
-    pd.read_csv(SHARED / "data" / "credit_default_taiwan.csv.gz").to_csv(folder / "credit.csv", index=False)
-    return [folder / "credit.csv"]
-
-
-def bank(folder: Path) -> list[Path]:  # noqa: ARG001 - the files lie where they are
-    """A Czech bank's accounts and what belongs to them; its districts are public."""
-    names = ("account", "district", "disp", "card", "loan", "order")
-    return [SHARED / "data" / "relational_bank" / f"{n}.csv" for n in names]
-
-
-MAKERS = {"credit": credit, "bank": bank}
+BANK = ("account", "district", "disp", "card", "loan", "order")  # of a Czech bank; its districts are public
+FILES = {
+    "credit": [SHARED / "data" / "credit_default_taiwan.csv.gz"],
+    "bank": [SHARED / "data" / "relational_bank" / f"{n}.csv" for n in BANK],
+}
 PATIENCE, LONG, SOON, LULL = 60_000, 300_000, 4_000, 50  # milliseconds
 VIEW = {"width": 1280, "height": 900}
 SAMPLE = "sample"
@@ -267,13 +237,6 @@ def vouched(tour: Tour) -> None:
     tour.press("I have checked all this", decides=True)
 
 
-@contextmanager
-def at_home(home: Path, **more: Any) -> Iterator[Served]:
-    """The application of a user who has nothing yet; ``more``: environment variables."""
-    with serving(home, HOME=str(home), SYNTH_HOME=str(home / "state"), OMP_NUM_THREADS="1", **more) as served:
-        yield served
-
-
 def figures(tour: Tour, errors: list[str], first: float) -> dict[str, Any]:
     """What is kept of a walk; ``first``: seconds from the command to the first page."""
     counts = {"clicks": tour.clicks, "decisions": tour.decisions, "errors": errors}
@@ -285,7 +248,6 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
     errors: list[str] = []
     with TemporaryDirectory() as place, sync_playwright() as play:
         home = Path(place)
-        files = MAKERS[name](home) if name in MAKERS else []
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
 
         def window() -> Page:
@@ -295,10 +257,10 @@ def toured(name: str, chromium: str) -> dict[str, Any]:
             page.on("pageerror", lambda e: errors.append(str(e)))
             return page
 
-        with at_home(home) as served:
-            tour = walked(window(), served.url, name, files)
+        with at_home(home) as (url, seconds):
+            tour = walked(window(), url, name, FILES.get(name, []))
             browser.close()  # before the server, which its pages would miss
-    return figures(tour, errors, served.seconds + tour.steps[0]["seconds"])
+    return figures(tour, errors, seconds + tour.steps[0]["seconds"])
 
 
 def main(given) -> None:
@@ -312,4 +274,4 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(main, json="app_seconds", tables=[SAMPLE, *MAKERS], chromium=CHROMIUM)
+    start(main, json="app_seconds", tables=[SAMPLE, *FILES], chromium=CHROMIUM)

@@ -118,14 +118,8 @@ def main(given) -> None:
             return said
         return said | errors(texts(folder / "train.csv"), texts(folder / "out" / "synthetic.csv"))
 
-    cells = grid(
-        table=["nist"],
-        epsilon=[given.epsilon],
-        options=[given.options],
-        columns=given.columns,
-        seed=range(given.seeds),
-        how=given.how,
-    )
+    ways = {"epsilon": [given.epsilon], "options": [given.options], "seed": range(given.seeds), "how": given.how}
+    cells = grid(table=["nist"], columns=given.columns, **ways)
 
     def place(columns: str):
         return prepared("nist", lambda folder: with_states(folder, columns))
@@ -134,13 +128,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    start(
-        main,
-        json="areas",
-        public=True,
-        epsilon=0.5,
-        seeds=3,
-        options="",
-        columns=["few", "all"],
-        how=["margins", "none", "tree", "uses", "both"],
-    )
+    usual = {"columns": ["few", "all"], "how": ["margins", "none", "tree", "uses", "both"]}
+    start(main, json="areas", public=True, epsilon=0.5, seeds=3, options="", **usual)

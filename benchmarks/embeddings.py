@@ -126,11 +126,5 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    usual = {
-        "parts": "table,digits",
-        "table": "acs",
-        "epsilons": [0.2, 1.0, 5.1],
-        "methods": ";".join(METHODS),
-        "seeds": 3,
-    }
-    start(main, json="embeddings", **usual)
+    usual = {"parts": "table,digits", "table": "acs", "epsilons": [0.2, 1.0, 5.1], "methods": ";".join(METHODS)}
+    start(main, json="embeddings", seeds=3, **usual)

@@ -8,7 +8,6 @@ logistic regression on real held-out digits, trained on as many synthetic ones a
 """
 
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ import pandas as pd
 from embeddings import accuracy, handwritten, picture
 from markdown_tables import means
 from public_tables import laid, ran
-from runner import Row, grid, measured, pictures, start
+from runner import PICTURES, Row, grid, measured, start
 
 SLICES = ["directions=gaussian", "num_slices=60", "steps=600"]
 SHOWN = 10.0  # epsilon from which pictures are kept
@@ -40,7 +39,7 @@ def digit(which: int, share: float):
         yield folder
 
 
-def recognised(_: Path, cell: Row, results: Path) -> Row:
+def recognised(_: Path, cell: Row) -> Row:
     """Ten generators, the accuracy of a classifier trained on what they draw, and a picture at the largest epsilon."""
     train, test, known, asked = handwritten()
     method, options = METHODS[cell["method"]]
@@ -57,7 +56,7 @@ def recognised(_: Path, cell: Row, results: Path) -> Row:
         seconds += said["seconds"]
     made, label = np.concatenate(drawn), np.concatenate(labels)
     if cell["seed"] == 0 and cell["epsilon"] >= SHOWN:
-        picture(pictures(results) / f"figure1-{method}-{cell['epsilon']:g}.png", (train, known), (made, label))
+        picture(PICTURES / f"figure1-{method}-{cell['epsilon']:g}.png", (train, known), (made, label))
     return {"seconds": seconds, "accuracy": accuracy(made, label, test, asked)}
 
 
@@ -69,8 +68,7 @@ def markdown(rows: list[Row]) -> str:
 
 def main(given) -> None:
     ways = {"method": given.methods, "epsilon": given.epsilons, "seed": range(given.seeds)}
-    one = partial(recognised, results=given.json)
-    rows = measured(given, grid(share=[given.share], **ways), one, prepare=lambda *_: nullcontext(), by=())
+    rows = measured(given, grid(share=[given.share], **ways), recognised, prepare=lambda *_: nullcontext(), by=())
     print(markdown(rows))
 
 

@@ -113,15 +113,12 @@ def summary(cells: list[dict]) -> list[dict]:
 
 
 def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> dict:
-    """``unwarned``: covered where nothing was warned of; ``bias``: of the mean estimate, in deviations over releases,
-    in the middle; ``lowest``: covered, of the worst estimand."""
+    """``unwarned``: covered where nothing was warned of; ``lowest``: covered, of the worst estimand."""
     hit = {
         w: np.array([[c[w][n][1] <= truth[n] <= c[w][n][2] for n in names] for c in cells if w in c])
         for w in ("estimates", "naive", "combined")
     }
     warned = np.array([[c["estimates"][n][3] for n in names] for c in cells])
-    middle = np.array([[c["estimates"][n][0] for n in names] for c in cells])
-    off = np.abs(middle.mean(0) - [truth[n] for n in names]) / np.maximum(middle.std(0), 1e-12)
     return {
         "covered": share(hit["estimates"]),
         "unwarned": share(hit["estimates"][~warned]),
@@ -129,7 +126,6 @@ def _of_family(cells: list[dict], names: list[str], truth: dict[str, float]) -> 
         "lowest": round(float(hit["estimates"].mean(0).min()), 4),
         "naive": share(hit["naive"]),
         "combined": share(hit["combined"]),
-        "bias": round(float(np.median(off)), 3),
         "combined_releases": len(hit["combined"]),
     }
 

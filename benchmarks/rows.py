@@ -149,34 +149,24 @@ def counted(folder: Path) -> dict[str, Any]:
     }
 
 
-def fitted(folder: Path, rows: int) -> dict[str, Any]:
+def fitted(folder: Path) -> dict[str, Any]:
     """`synth run` with the flagship: a fitted mixture and a million rows drawn from it."""
     from synth.pipeline import run as pipeline
     from synth.schema.table import parse
 
     with TemporaryDirectory() as home:
-        began, drawn = time.perf_counter(), min(rows, 10**6)
+        began = time.perf_counter()
         retained = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite", "seed": 1}
-        result = pipeline.run(folder, schema=parse(schema()), epsilon=1, delta=1e-5, num_rows=drawn, **retained)
+        result = pipeline.run(folder, schema=parse(schema()), epsilon=1, delta=1e-5, num_rows=10**6, **retained)
         return {"seconds": time.perf_counter() - began, "seconds_after_form_check": result.seconds}
 
 
-WORK = {
-    "ours": lambda folder, _: counted(folder),
-    "form": lambda folder, _: form(folder),
-    "group by": lambda folder, _: bare(folder),
-    "run": fitted,
-}
+WORK = {"ours": counted, "form": form, "group by": bare, "run": fitted}
 
 
-def only(what: str, folder: Path, rows: int) -> Row:
-    """One measurement, in this process."""
-    return WORK[what](folder, rows)
-
-
-def apart(what: str, folder: Path, rows: int) -> Row:
+def apart(what: str, place: Path, rows: int) -> Row:
     """A measurement in a process of its own, with its peak of resident memory."""
-    result = sure(in_its_own_process(only, what, folder, rows))
+    result = sure(in_its_own_process(WORK[what], place))
     wall, busy, peak = result["seconds"], result["cpu_seconds"], result["peak_mib"]
     print(f"{rows:>11,} rows  {what:10s} {wall:8.1f} s  {busy:8.1f} s of processor  {peak:6.0f} MiB", flush=True)
     return result

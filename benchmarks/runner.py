@@ -146,13 +146,6 @@ def write(path: Path | None, result: Any) -> Any:
     return result
 
 
-def pictures(results: Path) -> Path:
-    """Where pictures of results lie: in the docs only those of the docs' own results."""
-    folder = PICTURES if results.resolve().parent == RESULTS else ROOT / "build" / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def tell(path: Path | None, result: Any) -> None:
     """Prints results as JSON and stores them."""
     print(json.dumps(write(path, result), indent=1, ensure_ascii=False))

@@ -122,25 +122,11 @@ def main(given) -> None:
             said["passed"] = all(alike(rows[n], made[n]) for n in PUBLIC)
         return said
 
-    cells = grid(
-        table=["acs5yr"],
-        rows=[given.rows],
-        epsilon=[given.epsilon],
-        options=[given.options],
-        seed=range(given.seeds),
-        how=given.how,
-    )
+    ways = {"epsilon": [given.epsilon], "options": [given.options], "seed": range(given.seeds), "how": given.how}
+    cells = grid(table=["acs5yr"], rows=[given.rows], **ways)
     print(means(measured(given, cells, one, prepare=laid), ("how",), OFF))
 
 
 if __name__ == "__main__":
-    start(
-        main,
-        json="totals",
-        public=True,
-        rows=20_000,
-        epsilon=0.5,
-        seeds=3,
-        options="",
-        how=["none", "totals", "replaced", "public"],
-    )
+    how = ["none", "totals", "replaced", "public"]
+    start(main, json="totals", public=True, rows=20_000, epsilon=0.5, seeds=3, options="", how=how)

@@ -59,11 +59,11 @@ def toured(page: Page, url: str, out: Path) -> None:
 
 def main(given) -> None:
     given.out.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as served:
+    with TemporaryDirectory() as home, sync_playwright() as play, at_home(Path(home)) as (url, _):
         browser = play.chromium.launch(executable_path=given.chromium, args=[*FLAGS, SHRUNK])
         page = browser.new_context(viewport=WINDOW).new_page()
         page.set_default_timeout(LONG)
-        toured(page, served.url, given.out)
+        toured(page, url, given.out)
         browser.close()
 
 

@@ -191,13 +191,6 @@ def main(given) -> None:
 
 
 if __name__ == "__main__":
-    usual = {
-        "parts": "tables,regressions,related",
-        "methods": ["mixture"],
-        "ways": ",".join(WAYS),
-        "tables": "acs,nist24",
-        "questions": ";".join(verified.ASKED),
-        "seeds": 3,
-        "epsilon": 1.0,
-    }
+    usual = {"parts": "tables,regressions,related", "methods": ["mixture"], "ways": ",".join(WAYS)}
+    usual |= {"tables": "acs,nist24", "questions": ";".join(verified.ASKED), "seeds": 3, "epsilon": 1.0}
     start(main, public=True, json="uses", most_seconds=7200.0, **usual)
