@@ -46,17 +46,9 @@ def whole(folder: str, address: str) -> Row:
 
     with TemporaryDirectory() as home:
         began, clock = time.perf_counter(), Clock()
-        pipeline.run(
-            folder,
-            schema=parse(drawn_table.schema()),
-            epsilon=1.0,
-            delta=1e-6,
-            source=address,
-            num_rows=1000,
-            out=Path(home) / "out",
-            ledger=Path(home) / "ledger.sqlite",
-            reporter=clock,
-        )
+        how = {"epsilon": 1.0, "delta": 1e-6, "num_rows": 1000, "source": address, "reporter": clock}
+        places = {"out": Path(home) / "out", "ledger": Path(home) / "ledger.sqlite"}
+        pipeline.run(folder, schema=parse(drawn_table.schema()), **how, **places)
         seconds = time.perf_counter() - began
         by_stage = {n: s["seconds"] for n, s in clock.reported().items()}
     done = spark_work.done()
@@ -73,15 +65,8 @@ def released(folder: Path) -> Path:
     from synth.schema.table import parse
 
     table(folder / "small", 1_000_000)
-    pipeline.run(
-        folder / "small",
-        schema=parse(drawn_table.schema()),
-        epsilon=1.0,
-        delta=1e-6,
-        num_rows=1000,
-        out=folder / "out",
-        ledger=folder / "ledger.sqlite",
-    )
+    how = {"epsilon": 1.0, "delta": 1e-6, "num_rows": 1000, "out": folder / "out", "ledger": folder / "ledger.sqlite"}
+    pipeline.run(folder / "small", schema=parse(drawn_table.schema()), **how)
     return folder / "out"
 
 

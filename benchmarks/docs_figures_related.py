@@ -25,7 +25,7 @@ def related(stored: Stored) -> str:
     Of the model, of one for single columns with the same budget, and of the tables that others made.
     """
     runs = {n: [r for r in stored("related") if r["table"] == n] for n in CASES}
-    return "\n\n".join(f"**{title}**\n\n{_case(runs[n])}" for n, title in CASES.items())
+    return "\n\n".join(f"**{title}**\n\n{_case(runs[n])}" for n, title in CASES.items() if runs[n])
 
 
 def _case(runs: list[dict]) -> str:

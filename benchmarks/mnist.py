@@ -113,9 +113,8 @@ def trained(folder: Path, cell: Row) -> Row:
     columns = {f"p{i:04d}": pixels[:, i] for i in range(SIDE**2)} | {"digit": labels}
     adjacency = Adjacency(relation=Relation.ZERO_OUT)
     grant = Grant(epsilon=cell["epsilon"], delta=1e-5, adjacency=adjacency, mu=calibrate(cell["epsilon"], 1e-5))
-    curator = Curator(
-        grant=grant, commit=lambda: None, read=lambda: columns, mechanisms={Step: Descents()}, noise=SystemNoise()
-    )
+    given = {"commit": lambda: None, "read": lambda: columns, "noise": SystemNoise()}
+    curator = Curator(grant=grant, mechanisms={Step: Descents()}, **given)
     own = cell["variant"] == "parallel"
     makers = [Maker(1) for _ in range(CLASSES)] if own else [Maker(CLASSES)]
     how = Stepwise(

@@ -58,23 +58,13 @@ class Case:
         self.size = len(next(iter(rows.values())))
         self.truth = np.concatenate(counts.exact(self.pairs, rows)) / self.size
         self.grant = granted(epsilon, delta, Adjacency(relation=Relation.REPLACE_ONE), learning=False)
-        self.asked = query_errors.Questions(
-            queries=len(self.truth),
-            cells=prod(b.size for b in self.bins.values()),
-            rows=self.size,
-            epsilon=epsilon,
-            delta=delta,
-        )
+        shape = {"queries": len(self.truth), "cells": prod(b.size for b in self.bins.values()), "rows": self.size}
+        self.asked = query_errors.Questions(epsilon=epsilon, delta=delta, **shape)
 
     def door(self) -> Curator:
         """A curator of a run."""
-        return Curator(
-            grant=self.grant,
-            commit=lambda: None,
-            read=lambda: self.rows,
-            mechanisms=budget.mechanisms(),
-            noise=SystemNoise(),
-        )
+        given = {"commit": lambda: None, "read": lambda: self.rows, "noise": SystemNoise()}
+        return Curator(grant=self.grant, mechanisms=budget.mechanisms(), **given)
 
     def error(self, answers: np.ndarray) -> float:
         """The largest error, as a share of the rows."""

@@ -22,11 +22,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-from markdown_tables import filled
+from docs_figures_related import related
 from public_tables import texts
 from related_cases import Case, bank, hospital
 from related_scores import Coder, coded, population, scores
-from runner import ROOT, Row, answer_of, grid, read, start, sure, write
+from runner import ROOT, answer_of, grid, read, start, sure, write
 
 import synth
 from synth.generators.nested_mixture.generator import Nested
@@ -74,11 +74,15 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     with TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        reported = {**_of_both(case, coder, real, result), "seconds": result.seconds_total, "peak_mib": result.peak_mib}
+        reported = {
+            "scores": _of_both(case, coder, real, result),
+            "seconds": result.seconds_total,
+            "peak_mib": result.peak_mib,
+        }
         reported |= {"rows": dict(result.num_rows)}
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=TreePlan(oneway=1.0)))
-        reported["columns"] = _of_both(case, coder, real, columns)["scores"]
+        reported["columns"] = _of_both(case, coder, real, columns)
     reported["population"] = population(case, coder)
     if rival is not None:
         reported["rivals"] = {rival.name: rival.measured(case, coder, real, epsilon)}
@@ -93,7 +97,7 @@ def _of_both(case: Case, coder: Coder, real, result) -> dict:
     many = {t: pd.DataFrame({n: a.to_pandas() for n, a in whole(drawn.blocks(t)).items()}) for t in case.tables}
     for what, one in scores(real, coded(case, many, coder)).items():
         results[what]["model"] = one["error"]
-    return {"scores": results}
+    return results
 
 
 def main(given) -> None:
@@ -107,26 +111,8 @@ def main(given) -> None:
         reported = cell | measured(CASES[cell["table"]](), given.epsilon, beside)
         reported["rivals"] = rivals.get(tuple(cell.values()), {}) | reported.get("rivals", {})
         results.append(reported)
-        print(printed(reported), flush=True)
         write(given.json, results)
-
-
-def printed(reported: Row) -> str:
-    """One run as Markdown."""
-    rivals = reported["rivals"]
-    titles = ["what", "error of the table", "of the model", "against independent columns"]
-    heads = [*titles, "single columns, same budget", *rivals, "model of the population"]
-    rows = []
-    for what, one in reported["scores"].items():
-        errors = [one["error"], one["model"], one["model"] / max(one["independent"], 1e-9)]
-        made = [r["scores"].get(what, {}).get("error") for r in rivals.values()]  # not of runs of before
-        rows.append(
-            {"what": what, "e": [*errors, reported["columns"][what]["model"], *made, reported["population"][what]]}
-        )
-    cells = "|".join(["{what}", *(f"{{e[{i}]:.4f}}" for i in range(len(heads) - 1))])
-    took = f"{reported['rows']}, {reported['seconds']:.0f} s, {reported['peak_mib']:.0f} MiB"
-    title = f"\n{reported['table']}, run {reported['run']}: {took}\n"
-    return "\n".join([title, filled(rows, "|".join(heads), cells)])
+    print(related(lambda _: results))
 
 
 if __name__ == "__main__":

@@ -26,16 +26,9 @@ def needed(epsilon: float, delta: float, shape: tuple[int, int]) -> Row:
     bound = theorem_1(epsilon, delta, dim=dim, num_slices=slices)
     scale = max(1.0, slices / dim) ** 0.5  # of the same sums, told as all slices of a longer rotation
     exact, rotation = sigma_at(epsilon, delta, law), sigma_at(epsilon, delta, turned) * scale
-    saved = {"saved": 1 - exact / bound, "more": 1 - rotation / bound}
-    true = epsilon_at(delta, law, ratio=1 / bound)
-    return {
-        "epsilon": epsilon,
-        "shape": shape,
-        "bound": bound,
-        "exact": exact,
-        "rotation": rotation,
-        "true": true,
-    } | saved
+    result = {"epsilon": epsilon, "shape": shape, "bound": bound, "exact": exact, "rotation": rotation}
+    result |= {"saved": 1 - exact / bound, "more": 1 - rotation / bound}
+    return result | {"true": epsilon_at(delta, law, ratio=1 / bound)}
 
 
 def sampled(epsilon: float, delta: float) -> Row:

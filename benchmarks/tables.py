@@ -75,12 +75,8 @@ def nist_rules(real: pd.DataFrame) -> list[dict]:
 def broken(real: pd.DataFrame, made: pd.DataFrame) -> dict:
     """Shares of rows that break what always holds in the real table."""
     density, group = (dict(real[p].drop_duplicates().values) for p in (["PUMA", "DENSITY"], ["INDP", "INDP_CAT"]))
-    income = real[real["PINCP"] != "N"]
-    cuts = (
-        income.assign(s=income["PUMA"].str[:2], v=income["PINCP"].astype(float))
-        .groupby(["s", "PINCP_DECILE"])["v"]
-        .min()
-    )
+    income = real[real["PINCP"] != "N"].assign(s=lambda f: f["PUMA"].str[:2], v=lambda f: f["PINCP"].astype(float))
+    cuts = income.groupby(["s", "PINCP_DECILE"])["v"].min()
     wrong = []
     for state, rows in made[made["PINCP"] != "N"].groupby(made["PUMA"].str[:2]):
         starts = cuts[state]

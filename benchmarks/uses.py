@@ -36,14 +36,8 @@ from synth.verified.law import Law
 
 WITHOUT, NAMED = "without", "with uses"
 WAYS = (WITHOUT, NAMED)
-RELATED = {
-    "bank": [
-        "orders.k_symbol by orders.amount",
-        "orders.k_symbol by accounts.frequency",
-        "orders.bank_to by accounts.year",
-    ],
-    "bank, amounts": ["orders.amount ~ accounts.year + orders.k_symbol"],
-}
+BANK = ("orders.k_symbol by orders.amount", "orders.k_symbol by accounts.frequency", "orders.bank_to by accounts.year")
+RELATED = {"bank": list(BANK), "bank, amounts": ["orders.amount ~ accounts.year + orders.k_symbol"]}
 GROUPS, TEN = 8, 10
 
 
@@ -105,18 +99,9 @@ def regression_part(_: object, cell: Row) -> Row:
     with verified.table(which) as (rows, schema):
         asked = plain if "kind" in plain else verified.LOGISTIC | plain
         line = {"kind": "regression", "formula": asked["formula"], "positive": asked.get("positive")}
-        result = synth.run(
-            rows,
-            schema=schema,
-            epsilon=cell["epsilon"],
-            delta=verified.DELTA,
-            method=cell["method"],
-            dataset="b",
-            ledger=Path(str(cell["place"])) / "l.sqlite",
-            separate=True,
-            seed=cell["seed"],
-            uses=[line] if cell["way"] == NAMED else [],
-        )
+        how = {n: cell[n] for n in ("epsilon", "method", "seed")} | {"delta": verified.DELTA, "separate": True}
+        how |= {"dataset": "b", "uses": [line] if cell["way"] == NAMED else []}
+        result = synth.run(rows, schema=schema, ledger=Path(str(cell["place"])) / "l.sqlite", **how)
         question = language.read(asked, schema)[0]
         laws = [
             Law.of(question.score, p, float(len(next(iter(p.values())))))
@@ -135,15 +120,9 @@ def related_part(_: object, cell: Row) -> Row:
     plain = synth.app_api.parse_related(case.schema)
     named = synth.app_api.parse_related({**case.schema, "uses": RELATED[cell["table"]]})
     with TemporaryDirectory() as folder:
-        result = synth.run(
-            case.tables,
-            schema=named if cell["way"] == NAMED else plain,
-            epsilon=cell["epsilon"],
-            delta=verified.DELTA,
-            method=cell["method"],
-            ledger=Path(folder) / "l.sqlite",
-            seed=cell["seed"],
-        )
+        how = {n: cell[n] for n in ("epsilon", "method", "seed")} | {"delta": verified.DELTA}
+        how |= {"schema": named if cell["way"] == NAMED else plain, "ledger": Path(folder) / "l.sqlite"}
+        result = synth.run(case.tables, **how)
     across = compare_related(forest(case.tables, named), forest(result.frames, named), named)
     wanted = [p for pairs in across.named.values() for p in pairs]
     errors = [judged_by(words, each).value for words, each in across.regressions.items()]
