@@ -66,8 +66,9 @@ def prepare(
     """
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
     plan = planned(request, schema, rows=rows, note=note, questions=questions)
+    known: tuple[priors.Prior, ...] = ()
     if preview is not None:
-        known, plan = (), replace(plan, priors=preview.priors, preview=preview.card)
+        plan = replace(plan, priors=preview.priors, preview=preview.card)
     else:
         known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions, ledger=plan.book.store)
         plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
