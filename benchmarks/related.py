@@ -74,12 +74,8 @@ def measured(case: Case, epsilon: float, rival: Rival | None = None) -> dict:
     with TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.sqlite"
         result = synth.run(case.tables, schema=schema, epsilon=epsilon, delta=DELTA, ledger=ledger)
-        reported = {
-            "scores": _of_both(case, coder, real, result),
-            "seconds": result.seconds_total,
-            "peak_mib": result.peak_mib,
-        }
-        reported |= {"rows": dict(result.num_rows)}
+        reported = {"scores": _of_both(case, coder, real, result), "rows": dict(result.num_rows)}
+        reported |= {"seconds": result.seconds_total, "peak_mib": result.peak_mib}
         request = RunRequest(epsilon=epsilon, delta=DELTA, ledger=ledger, dataset=f"{case.name} columns", separate=True)
         columns = carry_out(request, schema=schema, rows=case.tables, questions=Nested(plan=TreePlan(oneway=1.0)))
         reported["columns"] = _of_both(case, coder, real, columns)
