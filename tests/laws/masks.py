@@ -13,6 +13,8 @@ VOLATILE = {
     "peak_mib",
     "pid",
     "pid_started",
+    "writer",
+    "writer_started",
     "seed",
     "hash",
     "previous",
