@@ -12,6 +12,7 @@ FLAGS: dict[str, tuple[str, ...]] = {  # of options whose flag is not their name
     "candidates": ("with",),
     "count": ("multiple",),
     "datetime_": ("datetime",),
+    "facts": ("papers",),
     "folder": ("from",),
     "formats": ("format",),
     "how": ("choice", "how"),

@@ -152,7 +152,7 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
         return one.card
     others = [o for o in map(Candidate.at, beside) if o.line != one.line]
     left = [n for n in compared(one, book) if (n.line, n.table) not in {(o.line, o.table) for o in others}]
-    return unstated(one, book, left, f"say with `synth card selection` how this one was chosen: {WAYS}")
+    return unstated(one, book, left, f"say with `how=` how this one was chosen: {WAYS}")
 
 
 def unstated(one: Candidate, book: ChoiceLedger, compared: Sequence[Note], remedy: str) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def make(
         stored, facts = may_leave(folder, settled=settled), papers.checked(facts or {})
         if (signed := signature(folder)) is not None:
             if facts and facts != papers.checked(signed["papers"]):
-                raise UsageError("`papers=`: a reviewer signed other answers; leave it out, and his are packed")
+                raise UsageError("`facts=`: a reviewer signed other answers; leave it out, and his are packed")
             facts = papers.checked(signed["papers"])
         return _packed(folder, out, stored, facts=facts, unfinished=unfinished, as_pdf=as_pdf)
 

@@ -203,9 +203,12 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
 
     Privacy: released answers only.
     """
-    again = "" if schema.keys else "    python reproduce.py\n"
-    more_rows = "--num-roots 500" if schema.keys else "--num-rows 1000"
-    drawn = "--num-roots 1000 --out more" if schema.several else more_rows
+    if schema.several:
+        commands = "    synth sample . --num-roots 1000 --out more\n"
+    elif schema.keys:
+        commands = "    synth sample . --num-roots 500\n"
+    else:
+        commands = "    python reproduce.py\n    synth sample . --num-rows 1000\n"
     lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
     known = {
         "made_up": prose(limits.MADE_UP),
@@ -234,8 +237,7 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
         )
     return (
         f"# {markdown.text(name_of(card, several=schema.several))}\n\n{what}\n\n{good_for(card)}"
-        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n{again}    synth sample . {drawn}\n"
-        "    synth card check card.json\n"
+        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n{commands}    synth card check card.json\n"
     )
 
 

@@ -117,15 +117,6 @@ def test_every_method_of_related_tables_is_held_to_this():
     assert METHODS.keys() == TREES.keys()
 
 
-def test_a_root_may_be_called_as_the_unit_of_single_tables():
-    tables = {"row": table(x=LETTER), "b": table("row", y=LETTER)}
-    schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": [key("b", "row", 4)]})
-    given = {"row": rows("two levels")["a"], "b": rows("two levels")["b"].rename(columns={"a_id": "row_id"})}
-    request = RunRequest(epsilon=2.0, delta=1e-5, relation="replace_one", num_rows=5)
-    card = carry_out(request, schema=schema, rows=given, questions=SMALL).card
-    assert not list(verify.problems(verify.complete(card)))
-
-
 def test_nothing_is_read_or_charged_beyond_a_policy(tmp_path, command):
     tables, keys = SHAPES["two levels"]
     schema = synth.app_api.parse_related({"dataset": "shape", "tables": tables, "keys": keys})

@@ -196,7 +196,7 @@ def test_a_prior_that_was_compared_with_the_rows_says_how_it_was_chosen(at):
     """As a bundle must; but where all that were compared are taken, none was chosen."""
     for name in ("out", "other"):
         chosen_release.look(at / name)
-    with pytest.raises(SynthError, match="say with `synth card selection` how this one was chosen"):
+    with pytest.raises(SynthError, match="say with `how=` how this one was chosen"):
         prior(at / "out")
     prior([at / "out", at / "other"])
 

@@ -14,6 +14,7 @@ from synth.errors import InputError
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.prepare import prepare
 from synth.pipeline.request import RunRequest
+from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.noise import SeededNoise
 from synth.sources.engines.sqlite import SqlitePlace
 from tests.engines import fill
@@ -72,7 +73,7 @@ def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, reque
             source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu", dataset="trees"
         )
         plan = prepare(asked, SCHEMA, rows=rows, note=lambda _: None, noise=SeededNoise(2))
-        run = ChargedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None)
+        run = ChargedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None, NOBODY)
         with run.charged():
             releases, _ = run.measure()
         reported.append([v.tobytes() for r in releases for v in r.values])

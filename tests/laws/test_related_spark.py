@@ -262,7 +262,7 @@ def test_one_table_of_persons_is_counted_there_as_here(tmp_path):
     frame = places(
         pd.DataFrame({n: pd.Series(table.column(n).to_pylist(), dtype=object) for n in table.column_names}), facts
     )
-    rows = read(next(iter(frame.values())).under(flat), flat, facts.texts, SeededNoise(1), key=b"k" * 16).rows
+    rows = read(next(iter(frame.values())).under(flat), flat, facts.texts(), SeededNoise(1), key=b"k" * 16).rows
     forest = link(facts, dict.fromkeys(facts.tables, rows), SeededNoise(1))
     for asked in every(facts):
         for one, other in zip(linked.exact(asked, trees), linked.exact(asked, forest), strict=True):

@@ -21,7 +21,6 @@ BUILT = {  # names that a message takes from a variable, by the variable and its
     ("name", "prepare.py"): prepare.SINGLE,
     ("name", "request.py"): tuple({*request.TEXTS} - {"actor"}),  # whom the application or the system names
     ("name", "method.py"): (),  # options.NAME: a method's own
-    ("name", "options.py"): (),
 }
 NO_FIELD = {  # options that the application sets by itself or not at all, and says so (labels.ELSEWHERE)
     *(
@@ -30,6 +29,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
         "count",
         "datetime_",
         "device",
+        "facts",
         "form",
         "kind",
         "language",

@@ -11,6 +11,7 @@ from synth.pipeline.prepare import prepare
 from synth.pipeline.reporting import Quiet
 from synth.pipeline.request import RunRequest
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.noise import SeededNoise
 from tests.conftest import SMALL, small_frame
 
@@ -23,7 +24,7 @@ def charged(**options):
     )
     noise = SeededNoise(1)
     plan = prepare(request, schema, rows=small_frame(200), note=lambda _: None, noise=noise)
-    return ChargedRun(plan, noise, Quiet(), None)
+    return ChargedRun(plan, noise, Quiet(), None, NOBODY)
 
 
 KINDS = {"columns": {n: {"type": SMALL["columns"][n]["type"]} for n in ("age", "sex")}}
