@@ -3,6 +3,7 @@
 import copy
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -88,10 +89,10 @@ def test_a_model_is_the_same_bytes_on_any_number_of_cores(tmp_path, monkeypatch)
     rows["id"] = (rows["id"].astype(int) % 300).astype(str)
     models, fit = [], generator.Nested.fit
 
-    def twice(self, *given, rng, **named):
+    def twice(self, releases, setting, given):
         for cores in (1, 3):
             monkeypatch.setattr(generator, "side_by_side", partial(side_by_side, cores=cores))
-            models.append(fit(self, *given, rng=copy.deepcopy(rng), **named))
+            models.append(fit(self, releases, setting, replace(given, rng=copy.deepcopy(given.rng))))
         return models[-1]
 
     monkeypatch.setattr(generator.Nested, "fit", twice)
