@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from synth.errors import COMMITTED, FUNCTION, OPTION
+from synth.privacy.noise import SystemNoise
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -238,3 +239,14 @@ def few_steps(monkeypatch):
     from synth.generators.nested_mixture.options import Options
 
     monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=2, roots=6, children=12, steps=20)))
+
+
+class Keyed(SystemNoise):
+    """The system's noise from a key that tests know: unlike seeded noise it may leave, and so is drawn again."""
+
+    def __init__(self, key: int) -> None:
+        super().__init__()
+        self._rng = np.random.default_rng(key)
+
+    def _generator(self):
+        return self._rng

@@ -15,8 +15,7 @@ import pytest
 import synth
 from synth.pipeline import combining, multiple
 from synth.privacy.ledger.ledger import Ledger
-from synth.privacy.noise import SystemNoise
-from tests.conftest import ROOT, small_frame
+from tests.conftest import ROOT, Keyed, small_frame
 
 SCHEMA = {
     "dataset": "d",
@@ -26,17 +25,6 @@ SCHEMA = {
         "ill": {"type": "boolean", "categories": ["no", "yes"]},
     },
 }
-
-
-class Keyed(SystemNoise):
-    """The system's noise from a key that tests know: unlike seeded noise it leaves, and so is drawn again."""
-
-    def _generator(self):
-        return self._rng
-
-    def __init__(self):
-        super().__init__()
-        self._rng = np.random.default_rng(3)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +41,7 @@ def releases(tmp_path_factory):
             out=place / f"{epsilon:g}",
             ledger=place / "ledger.sqlite",
             seed=1,
-            noise=Keyed(),
+            noise=Keyed(3),
         )
     return place
 
