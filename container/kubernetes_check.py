@@ -44,7 +44,7 @@ def faults(objects: list[dict[str, Any]]) -> list[str]:
     """What breaks a rule of ours: privileges, moving images, secrets in the open, references that lead nowhere."""
     wrong = [f"{o['metadata']['name']}: a secret lies in the open" for o in objects if o["kind"] == "Secret"]
     names = {(o["kind"], o["metadata"]["name"]) for o in objects}
-    several = [o for o in objects if o["kind"] == "StatefulSet" and o["spec"]["replicas"] != 1]
+    several = [o for o in objects if o["kind"] == "StatefulSet" and o["spec"].get("replicas", 1) != 1]
     wrong += [f"{o['metadata']['name']}: each server would list the folders of its own disk alone" for o in several]
     for name, pod in pods(objects):
         about = pod["securityContext"]

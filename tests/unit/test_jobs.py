@@ -304,5 +304,5 @@ def test_the_request_and_status_are_plain_json_files(job):
         "updated",
         "losses",
     }
-    assert set(json.loads((job.path / "status.json").read_text())) == names
+    assert set(json.loads((job.path / "status.json").read_text())) == names | {"writer", "writer_started"}
     assert sorted(os.listdir(job.path)) == ["request.json", "run", "status.json"]
