@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from streamlit.runtime import get_instance
@@ -58,7 +58,7 @@ class Door:
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
         if roles.place() is None and not _has_token(scope, headers):
-            await _take_token(scope, send)
+            await _take_token(scope, headers, send)
             return
         if not (same_site(scope, headers) and allowed(scope["path"], headers)):
             await _refuse(scope, send)
@@ -106,19 +106,23 @@ def _is_token(given: str) -> bool:
     return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
-def _cookie() -> str:
-    """The token's cookie, named for the port: browsers send cookies to all ports of a computer."""
-    return f"facsimile-{config.get_option('server.port')}"
+def _cookie(headers: Mapping[str, str]) -> str:
+    """The token's cookie, named for the address: browsers send cookies to all ports of a computer, and all paths.
+
+    The port is the visitor's: those of two containers may be one inside.
+    """
+    at = f"{headers.get('host', '').rpartition(':')[2]} {config.get_option('server.baseUrlPath') or ''}"
+    return f"facsimile-{re.sub('[^A-Za-z0-9]+', '-', at).strip('-')}"
 
 
 def _has_token(scope: Scope, headers: Mapping[str, str]) -> bool:
     """Whether a request has the token, or asks for no more than whether the server is healthy."""
     if scope["type"] == "http" and _below(scope["path"]) == HEALTH:
         return True
-    return _is_token(_cookies(headers).get(_cookie(), ""))
+    return _is_token(_cookies(headers).get(_cookie(headers), ""))
 
 
-async def _take_token(scope: Scope, send: Send) -> None:
+async def _take_token(scope: Scope, headers: Mapping[str, str], send: Send) -> None:
     """Makes a cookie of an address's token, and leads to the address without it; or refuses. **Source**: Jupyter."""
     asked = parse_qsl(scope["query_string"].decode("latin-1"))
     if scope["type"] != "http" or scope["method"] != "GET" or not any(n == "token" and _is_token(v) for n, v in asked):
@@ -126,10 +130,10 @@ async def _take_token(scope: Scope, send: Send) -> None:
         return
     rest = urlencode([(n, v) for n, v in asked if n != "token"])
     place = quote(re.sub("^/+", "/", scope["path"])) + (f"?{rest}" if rest else "")
-    kept = f"{_cookie()}={os.environ['SYNTH_TOKEN']}; Path=/; HttpOnly; SameSite=Lax"
-    headers = [(b"location", place.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
+    kept = f"{_cookie(headers)}={os.environ['SYNTH_TOKEN']}; Path=/; HttpOnly; SameSite=Lax"
+    told = [(b"location", place.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
     await send(
-        {"type": "http.response.start", "status": 303, "headers": [*headers, (b"referrer-policy", b"no-referrer")]}
+        {"type": "http.response.start", "status": 303, "headers": [*told, (b"referrer-policy", b"no-referrer")]}
     )
     await send({"type": "http.response.body", "body": b""})
 
@@ -214,7 +218,5 @@ def _claims(headers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
-    try:
-        return {k: v.value for k, v in SimpleCookie(headers.get("cookie", "")).items()}
-    except CookieError:
-        return {}
+    """As the framework reads them: those of other programs on this computer, however written, hide none of ours."""
+    return cookie_parser(headers.get("cookie", ""))

@@ -178,6 +178,9 @@ def test_without_the_token_no_account_of_the_machine_is_answered(tmp_path):
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         led = opener.open(f"{url}/run?token={TOKEN}&embed=true")
         assert (led.status, led.url) == (200, f"{url}/run?embed=true")
+        for other in ('x={"a": 1}', "flag", "a[b]=1", "_x@y=1"):  # of other programs on this computer
+            beside = {"Cookie": f"{other}; facsimile-{port}={TOKEN}"}
+            assert urllib.request.urlopen(urllib.request.Request(url, headers=beside)).status == 200
         direct = http.client.HTTPConnection("127.0.0.1", port)
         direct.request("GET", f"//evil.example/?token={TOKEN}")
         assert direct.getresponse().headers["Location"] == "/evil.example/", "never to another server"

@@ -22,6 +22,8 @@ EVEN = 0.4  # most that the logarithm changes over a leaf that rows are laid eve
 STEPS, NEAR = 30, 0.01  # at most, and the change of the logarithm at which the last one is reached
 SEEN = 2.0  # noise deviations of leaves and those around them together, from which on a tail has not begun
 HIGHER, AROUND = 3.0, 6  # times the median of so many leaves, on both sides: a value that stands out
+HELD = 0.1  # least part of the rows that a curve holds; where bends cost more than counts, it falls without end
+FIRM = 1e-12  # of all curvature, added to each direction's: none is without any
 DOUBT = 2.5  # times the noise, in squares, by which leaves lie off the curve before they are believed
 
 
@@ -86,7 +88,7 @@ def fit(
     """The curve, and what it and the counts say together of each leaf: rows (L,), and their variance.
 
     ``starts`` (L,): first positions of the leaves of values, which end at ``size``; ``rough`` (L,): non-negative rows,
-    to begin with.
+    to begin with. None where counts make no curve: their leaves stay as they are.
     """
     edges, raw, noise = np.append(starts, size).astype(float), counted.rows, counted.noise
     alone = _alone(np.diff(edges), raw, noise)
@@ -113,6 +115,8 @@ def fit(
     for _ in range(STEPS):
         rise = logs[at + 1] - logs[at]
         rows, place = _integral(logs[at] + begin * rise, logs[at] + end * rise, width)
+        if not HELD < rows.sum() / rough.sum() < 1 / HELD:
+            return None
         high = rows * ((1 - place) * begin + place * end)
         away, curved = weight * (raw - rows), penalty.copy()
         goal, slope = pull - penalty @ logs, np.zeros((len(firm), many))
@@ -125,6 +129,7 @@ def fit(
                 curved += np.bincount(i * many + j, weights=weight * one * other, minlength=many**2).reshape(many, many)
         goal += slope.T @ (firm * counted.sums(np.where(alone, 0, raw - rows)))
         curved += slope.T @ (firm[:, None] * slope)
+        curved.flat[:: many + 1] += FIRM * curved.trace()
         step = np.clip(np.linalg.solve(curved, goal), -1.0, 1.0)
         logs = logs + step
         if np.abs(step).max() < NEAR:

@@ -57,6 +57,17 @@ def test_counts_without_noise_are_not_smoothed():
     assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.01
 
 
+@pytest.mark.parametrize("size", [3, 5])
+def test_two_values_apart_make_no_curve_and_no_error(size):
+    """Bends between them cost more than their counts: the curve falls without end, after the spend."""
+    starts, noise = np.arange(size), np.full(size, 30.0)
+    for seed in range(100):
+        rows = np.rint(np.eye(size)[[0, -1]].sum(0) * 50_000 + np.random.default_rng(seed).normal(0, 30, size))
+        counted = density.Counted(rows=rows, noise=noise, block=starts, whole=noise)
+        made = density.fit(starts, size, counted, np.maximum(rows, 0))
+        assert made is None or np.abs(made[1] - rows).max() < 300
+
+
 def test_parts_of_a_leaf_are_nearly_even_and_have_the_rows_of_the_whole():
     curve = density.Density(knots=np.array([0.0, 10.0, 1000.0]), logs=np.array([3.0, 1.0, -6.0]))
     starts = np.array([0, 5, 400])
