@@ -132,9 +132,7 @@ async def _take_token(scope: Scope, headers: Mapping[str, str], send: Send) -> N
     place = quote(re.sub("^/+", "/", scope["path"])) + (f"?{rest}" if rest else "")
     kept = f"{_cookie(headers)}={os.environ['SYNTH_TOKEN']}; Path=/; HttpOnly; SameSite=Lax"
     told = [(b"location", place.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
-    await send(
-        {"type": "http.response.start", "status": 303, "headers": [*told, (b"referrer-policy", b"no-referrer")]}
-    )
+    await send({"type": "http.response.start", "status": 303, "headers": [*told, (b"referrer-policy", b"no-referrer")]})
     await send({"type": "http.response.body", "body": b""})
 
 
