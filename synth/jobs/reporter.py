@@ -106,7 +106,7 @@ class Reporter:
         fraction = 1.0 if state == "done" else self.fraction
         if state == "failed" and self._job is not None:
             with contextlib.suppress(OSError):
-                whole_files.write(self._job.path / WHY, message, durable=False)
+                whole_files.write(self._job.path / WHY, message, private=True, durable=False)
             message = UNSAID
         ended = {"state": state, "message": message, "exit_code": exit_code, "fraction": fraction}
         self._status = replace(self._status, **ended)  # type: ignore[arg-type]

@@ -143,7 +143,7 @@ def design(right: str, schema: Schema, *, place: str) -> Design:
             choices = [_columns(*order[f.factor.expr], f.reduced) for f in scoped.factors]
             made_of += [tuple(reversed(pick)) for pick in product(*reversed(choices))]
         for column in part.columns:
-            texts_back = re.sub(r"factor_(\d+)_", lambda m: list(known)[int(m[1])], column)
+            texts_back = re.sub(r"(?:^|(?<=:))factor_(\d+)_(?=\[|:|$)", lambda m: list(known)[int(m[1])], column)
             names.append(quoted.written(texts_back))
     if len(names) != len(made_of) or len(names) > MOST_COEFFICIENTS:
         raise UsageError(f"{place}: has {len(names)} coefficients, at most {MOST_COEFFICIENTS} are possible")
