@@ -10,7 +10,6 @@ import ipaddress
 import os
 import re
 import socket
-import string
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,20 +20,28 @@ from synth.schema.names import UNSEEN
 OWN_NAMES = {"", "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
 PORT = "5432"
 QUOTES = "\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
+AROUND = f"(?:{UNSEEN}|[{QUOTES}\\s])+"
 
 
 def address(text: str) -> str | None:
     """The address that a text is, however it was typed: without quotes and space around it, its scheme in small
-    letters; None for what is none, such as a file's name. Whoever is given one takes it, or refuses it.
+    letters, the rest as written, since it names files and databases; None for what is none, such as a file's name.
+    Whoever is given one takes it, or refuses it.
 
     >>> address(' "PostgreSQL://db/Census"'), address("ledger.sqlite"), address("a/ledger.sqlite")
     ('postgresql://db/Census', None, None)
     """
-    plain = re.sub(UNSEEN, "", unicodedata.normalize("NFKC", text)).strip(QUOTES + string.whitespace)
+    bare = re.sub(f"^{AROUND}|{AROUND}$", "", text)
+    plain = _plain(bare)
     scheme, found, rest = plain.partition("://")
     if found or re.match(r"(?i)postgres(ql)?:", plain):
-        return f"{scheme.lower()}{found}{rest}"
+        before, _, written = bare.partition("://")
+        return f"{scheme.lower()}{found}{written if _plain(before) == scheme else rest}"
     return None
+
+
+def _plain(text: str) -> str:
+    return re.sub(UNSEEN, "", unicodedata.normalize("NFKC", text))
 
 
 def file(path: str | Path) -> str:
@@ -52,7 +59,7 @@ def host(name: str) -> str:
     >>> [host(n) for n in ("LOCALHOST", "127.0.1", "127.1", "2130706433", "::1", "/run/postgresql", "Db.Example.")]
     ['localhost', 'localhost', 'localhost', 'localhost', 'localhost', 'localhost', 'db.example']
     """
-    plain = unquote(name).strip("[]").lower().rstrip(".")
+    plain = _plain(unquote(name)).strip("[]").lower().rstrip(".")
     if plain in OWN_NAMES or plain.startswith(("/", "@")) or plain == socket.gethostname().lower():
         return "localhost"
     try:
