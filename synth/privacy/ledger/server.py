@@ -42,10 +42,12 @@ SETTINGS = (
     f"SET LOCAL search_path = {SCHEMA}, pg_temp; SET LOCAL lock_timeout = '{WAIT}s'; SET LOCAL statement_timeout = 0;"
     " SET LOCAL timezone = 'UTC'"
 )
-# Of a writer: the commit waits for the disk (and for standbys that must have it), and whoever stands still lets go.
+# Of a writer: the commit waits for the disk (and for standbys that must have it), and whoever stands still lets go. It
+# waits so where nothing else is written, since the message is: who only looks for a line learns that standbys have it.
 WRITER = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SETTINGS}; SET LOCAL synchronous_commit = on;"
-    f" SET LOCAL idle_in_transaction_session_timeout = '{WAIT}s'; SELECT pg_advisory_xact_lock({LOCK})"
+    f" SET LOCAL idle_in_transaction_session_timeout = '{WAIT}s'; SET LOCAL client_min_messages = warning;"
+    f" SELECT pg_advisory_xact_lock({LOCK}); SELECT pg_logical_emit_message(true, 'facsimile', '')"
 )
 READER = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SETTINGS}"
 NOW = """SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS') || '+00:00'"""
@@ -191,11 +193,13 @@ class ServerConnection:
 
         with self._begun(WRITER):
             yield
+        warned: list[Any] = []  # of a wait for standbys that was cut short, after which it says COMMIT all the same
+        self._plain.add_notice_handler(warned.append)
         try:
             ended = self.run("COMMIT").statusmessage
         except psycopg.Error:
             ended = None
-        if ended != "COMMIT":
+        if ended != "COMMIT" or warned:
             raise UnsettledError(f"ledger {SHOWN}: the connection was lost while a line was being written")
 
     @contextmanager
