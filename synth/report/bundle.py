@@ -149,6 +149,7 @@ def _packed(
     documents = pack.papers(stored, card)
     leaving = [p for p in documents if unfinished or not p.waiting]
     parts |= _made(folder, stored, card, result, leaving)
+    parts |= _typed(parts, stored, card)
     parts |= pack.records(stored, card, parts)
     parts |= {p.file: pack.page(p.document).encode() for p in leaving}
     if as_pdf:
@@ -185,15 +186,20 @@ def _made(
     made["README.md"] = index_page.readme(card, stored.schema, documents)
     made |= {"reproduce.py": index_page.REPRODUCE} if stored.schema.tree is None else {}
     made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
+    return {n: t.encode() for n, t in made.items()}
+
+
+def _typed(parts: Mapping[str, bytes], stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
+    """The tables with typed values, of the very bytes that leave as CSV: the files may be others by now."""
     rows = card["rows"].get("tables", {})
     full = {n: s for n, s in stored.schema.written.items() if rows.get(n, 1)}
-    typed = {f"{n}.parquet": _parquet(folder / f"{n}.csv", s) for n, s in full.items()}
-    return {**{n: t.encode() for n, t in made.items()}, **typed}
+    return {f"{n}.parquet": _parquet(parts[f"{n}.csv"], s) for n, s in full.items()}
 
 
-def _parquet(table: Path, schema: Schema) -> bytes:
-    texts = bundle.read_texts(table, schema)
+def _parquet(table: bytes, schema: Schema) -> bytes:
     with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "synthetic.csv").write_bytes(table)
+        texts = bundle.read_texts(Path(name) / "synthetic.csv", schema)
         bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
 
