@@ -5,7 +5,7 @@
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,11 @@ class Candidate:
         """The release there. Errors: InputError without a card, UsageError where it was changed since it was signed."""
         folder = Path(folder)
         folder = folder.parent if folder.is_file() else folder
-        card = verify.load(folder)
+        return cls.of(folder, verify.load(folder))
+
+    @classmethod
+    def of(cls, folder: Path, card: dict[str, Any]) -> "Candidate":
+        """The release of this card there. Errors: as of ``at``."""
         try:
             line, table = str(card["ledger_entry"]["hash"]), card.get("synthetic_sha256")
             if table is None and "tables_sha256" in card:  # of related tables: one hash for all
@@ -120,18 +124,19 @@ def _left_nothing(outcome: Entry) -> bool:
     )
 
 
-def noted(release: str | Path, *, ledger: Any = None) -> dict[str, Any]:
-    """The release's card; where it is noted beside the ledger that exact scores chose it, its card says so too.
+def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger: Any = None) -> dict[str, Any]:
+    """The release's card, or the ``card`` of a model that lies without it. Where it is noted beside the ledger that
+    exact scores chose it, its card says so too.
 
     Privacy: public only.
     """
     store = places.at(ledger)
-    card: dict[str, Any] = verify.load(release)
+    about: dict[str, Any] = verify.load(release) if card is None else dict(card)
     if not store.there():
-        return card
-    one, known = Candidate.at(release), comparison_notes.notes(store)
+        return about
+    one, known = Candidate.of(Path(release), about), comparison_notes.notes(store)
     said = [n.how for n in known if (n.what, n.line, n.table) == ("choice", one.line, one.table)]
-    return choice.chosen(card, "scores") if said[-1:] == ["scores"] else card
+    return choice.chosen(about, "scores") if said[-1:] == ["scores"] else about
 
 
 def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: Any = None) -> dict[str, Any]:

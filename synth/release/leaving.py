@@ -99,8 +99,9 @@ def check_drawn(place: str | Path, card: Mapping[str, Any], *, ledger: Any = Non
     held = Path(place) if Path(place).is_dir() else Path(place).parent
     signature(held)
     check_card(card)
-    if (held / "card.json").exists():
-        check_card(chosen.noted(held, ledger=ledger))
+    if (alone := not (held / "card.json").exists()) and "ledger_entry" not in card:
+        return
+    check_card(chosen.noted(held, card=card if alone else None, ledger=ledger))
 
 
 def check_card(card: Mapping[str, Any]) -> None:
