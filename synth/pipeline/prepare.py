@@ -39,6 +39,10 @@ from synth.sources.public_references import with_combinations
 from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
+UNSEEN = (
+    "public tables are compared with the private ones before a run, and with a file of roles the answer is for whoever "
+    "may spend; start the run in the application, or leave them out"
+)
 NO_POLICY = "no policy for {}: nothing is capped; {}"
 SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single tables alone
 
@@ -91,6 +95,8 @@ def prepare(
         priors.check_apart(known, plan.rows, plan.schema, plan.book, audience)
         for name, public in plan.public.items():
             same_rows.check_public([public], plan.book, what=f"public table {name}", audience=audience)
+    elif preview is None and (plan.public or any(p.release is None for p in known)):
+        raise UsageError(UNSEEN)  # whatever the rows are
     if not request.separate:
         for name, table in marked(plan.rows, plan.schema):
             with allowed_empty(plan.schema, name):
