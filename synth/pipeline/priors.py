@@ -44,6 +44,7 @@ NO_METHOD = "method {} takes no prior; choose mixture, or leave the prior out"
 NO_REASON = "prior {}: say why it is public, and who vouches for it, with `prior_reason=`; it goes onto the card"
 LOST = "prior {}: {} cells hold none of the schema's values and say nothing; are they written as the schema has them?"
 NO_KEY = "prior {}: table {} lacks column {}, by which its rows belong together or follow each other; add it"
+CHANGED = "prior {}: it was changed while the run read it; run again once nobody writes to it"
 ALONE = "prior {}: it is a release of several tables; name one of one table, or a file"
 OTHER = "prior {}: it is no release of related tables; take one of the same tables, or a folder of public ones"
 NOT_PERSONS = "prior {}: it is no release of one table whose persons keep their rows; name such a one, or a public file"
@@ -81,8 +82,18 @@ class Prior:
             return self.path.name
         return f"release of {self.cards[0].get('dataset') or self.path.name}, {str(self.cards[0]['created'])[:10]}"
 
+    def check(self, schema: Schema | Dataset) -> None:
+        """Errors: InputError where its files, of which the card names the digest, are not those that were read."""
+        if self.release is None and _digests(_lying(self.path, self.places), schema) != self.digest:
+            raise InputError(CHANGED.format(self.name))
+
     def encoded(self, schema: Schema | Dataset) -> "Encoded":
-        """Its rows under the private tables' schema, complete by now; of tables as trees."""
+        """Its rows under the private tables' schema, complete by now; of tables as trees. Errors: as of ``check``."""
+        result = self._encoded(schema)
+        self.check(schema)
+        return result
+
+    def _encoded(self, schema: Schema | Dataset) -> "Encoded":
         noise, about = SeededNoise(0), {"name": self.name, "sha256": self.digest, "reason": self.reason}
         if (tree := schema.tree) is None:
             known = schema.tables[ONE].only(self.columns[ONE])
@@ -298,15 +309,14 @@ def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: f
         measured = [n for t, names in known.items() if schema.file_of(t) == file for n in names]
         there[file] = one if release else one.under(own.written[file])
         there[file].check_form([*measured, *own.texts(file)])
-    lying = [path / f"{f}.csv" for f in there] if release else [getattr(p, "path", path) for p in there.values()]
-    digests = [_digest(p) for p in lying]
+    lying = [path / f"{f}.csv" for f in there] if release else _lying(path, there)
     return Prior(
         path=path,
         reason=str(reason).strip() if release is None else BEFORE.format(**release.card),
         places=there,
         columns=known,
         others=tuple(n for file, names in held.items() for n in names if n not in schema.written[file].columns),
-        digest=digests[0] if schema.tree is None else hashlib.sha256("".join(digests).encode()).hexdigest(),
+        digest=_digests(lying, schema),
         release=release,
     )
 
@@ -368,11 +378,21 @@ def check_apart(
             for named in (own[f], [*own[f], *schema.texts(f)])
         ]
         same_rows.check_public(forms, book, what=f"prior {prior.name}", audience=audience)
+        prior.check(schema)
 
 
 def _alike(rows: PrivateRows, place: Place, columns: Sequence[str], key: bytes) -> bool:
     common = list(columns)
     return same_rows.alike(PrivateRows(place=rows.place, columns=common), PrivateRows(place=place, columns=common), key)
+
+
+def _lying(path: Path, there: Mapping[str, Place]) -> list[Path]:
+    return [getattr(p, "path", path) for p in there.values()]
+
+
+def _digests(lying: Sequence[Path], schema: Schema | Dataset) -> str:
+    digests = [_digest(p) for p in lying]
+    return digests[0] if schema.tree is None else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:
