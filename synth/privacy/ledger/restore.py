@@ -4,7 +4,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, nextafter
@@ -57,7 +57,7 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
     aside = None
     if isinstance(store, File):
         # No line is marked until all is charged: a restore cut short leaves a ledger that takes no spend.
-        checkpoint.write(store, Mark(spent=larger(mark.spent, _sums(store))))
+        _close(store, mark)
         aside = _fill(store.path, source.path)
         charged = _charge(store)
     else:
@@ -112,15 +112,16 @@ def _holds(store: Store, backup: File) -> bool:
         return False
 
 
-def _sums(store: Store) -> dict[str, Spent]:
-    """The sums of whatever the present ledger still holds."""
-    if not store.there():
-        return {}
+def _close(store: Store, mark: Mark) -> None:
+    """Marks what the present ledger still tells beside its ``mark``, under the lock of writers: none comes between."""
+    spent = dict(mark.spent)
     try:
-        with store.connection() as db, db.snapshot():
-            return checkpoint.sums(db)
-    except (InputError, sqlite3.Error, IndexError, ArithmeticError, ValueError):
-        return {}
+        with store.connection() as db, db.locked():
+            with suppress(sqlite3.Error, IndexError, ArithmeticError, ValueError):  # no ledger, or a damaged line
+                spent = larger(checkpoint.read(store).spent, checkpoint.sums(db))
+            checkpoint.write(store, Mark(spent=spent))
+    except LedgerLostError:  # it is no database any more, so that nobody writes to it
+        checkpoint.write(store, Mark(spent=spent))
 
 
 def _grow(store: Store, backup: File) -> None:
