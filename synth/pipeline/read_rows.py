@@ -120,7 +120,6 @@ class RowReader:
             apart=self.plan.request.separate,
             audience=self.audience,
             alike=same_rows.are_alike,
-            since=self.plan.checked_at,
         )
         same_rows.refuse(marked)
 
