@@ -25,7 +25,7 @@ from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise, SystemNoise
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease, Score, TreeScore
-from synth.release import folder
+from synth.release import folder, leaving
 from synth.schema import codec
 from synth.schema.column import Column, facts
 from synth.schema.dataset import ONE, Dataset
@@ -116,7 +116,9 @@ class Questions:
 
     @cached_property
     def synthetic(self) -> tuple[dict[str, float], ...]:
-        """What the released table says, by coefficient."""
+        """What the released table says, by coefficient. Errors: InputError for a table that its card does not name."""
+        for name in self.schema.written:
+            leaving.content(self.place, f"{name}.csv", self.stored.card)
         if self.schema.tree is not None:
             forest = released_trees(self.place, self.schema.tree)
             return tuple(synthetic_values(p, rows_of(forest, p.law.template)[0]) for p in self.planned)

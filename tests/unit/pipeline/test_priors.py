@@ -152,8 +152,12 @@ def test_only_who_may_spend_on_the_rows_learns_that_a_prior_holds_them(tmp_path)
     private = tmp_path / "private.csv"
     people(500, 0).to_csv(private, index=False)
     options = {**FACTS, "prior": private, "prior_reason": WHY}
-    synth.run(private, **options, audience=NOBODY)
-    assert len(spends()) == 1
+    older = tmp_path / "older.csv"
+    people(500, 7).to_csv(older, index=False)
+    for prior in (private, older):
+        with pytest.raises(UsageError, match="public tables are compared with the private ones before a run"):
+            synth.run(private, **options | {"prior": prior}, audience=NOBODY)
+    assert not spends()
 
 
 def test_facts_that_are_learnt_in_the_run_meet_a_prior_afterwards(older):
