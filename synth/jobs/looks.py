@@ -8,6 +8,7 @@ counts that were paid for decided among all of them.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,7 +96,9 @@ def signature(release: str | Path) -> dict[str, Any] | None:
     """
     place = Path(release).resolve()
     job = Job(place.parent)
-    shown: dict[str, Any] | None = (released(job) or {}).get("shown")
+    if (noted := released(job)) is None and os.path.lexists(job.path / RELEASED):
+        raise UsageError(f"{RELEASED} beside it cannot be read, so nothing shows what a reviewer signed; ask him again")
+    shown: dict[str, Any] | None = (noted or {}).get("shown")
     if shown is not None and (files(place) != shown["files"] or (choice(job) or {}).get("how") != shown["choice"]):
         raise UsageError("it was changed after a reviewer had released it; make it again, and ask for another release")
     return shown
