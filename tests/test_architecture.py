@@ -312,6 +312,7 @@ WRITERS = {
     "synth/release/comparison_notes.py": "lines that are only ever added",
     "synth/release/store.py": "into a draft that whole_files.py made",
     "synth/sources/formats/csv_writer.py": "into a draft that whole_files.py made",
+    "synth/report/bundle.py": "a table of a bundle, in a temporary folder of its own",
     "synth/release/folder.py": "whether a steward's log could be written",
     "synth/pipeline/synthesizer.py": "a copy of a stored model into a folder that is not there yet",
     "synth/privacy/ledger/backup.py": "new files, refused where they are there already",

@@ -82,9 +82,9 @@ def with_token(port: int) -> str:
     return f"http://127.0.0.1:{port}/?token={TOKEN}"
 
 
-def cookie(port: int) -> dict[str, str]:
-    """What a browser sends that opened it."""
-    return {"Cookie": f"facsimile-{port}={TOKEN}"}
+def cookie(port: int, below: str = "") -> dict[str, str]:
+    """What a browser sends that opened it; ``below``: the base path of its address, with a dash before it."""
+    return {"Cookie": f"facsimile-{port}{below}={TOKEN}"}
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def test_a_real_server_below_a_base_path_keeps_its_door_and_its_log(tmp_path):
     env.pop("SYNTH_ROLES", None)
     with server(tmp_path, port, env=env):
         url = f"http://127.0.0.1:{port}/below"
-        asked = {p: urllib.request.Request(url + p, headers=cookie(port)) for p in ("/", *METRICS)}
+        asked = {p: urllib.request.Request(url + p, headers=cookie(port, "-below")) for p in ("/", *METRICS)}
         assert urllib.request.urlopen(asked["/"]).status == 200
         for closed in METRICS:
             with pytest.raises(urllib.error.HTTPError, match="403"):

@@ -14,6 +14,7 @@ from synth.errors import SynthError
 from synth.jobs import looks
 from synth.pipeline.sample import sample_to
 from synth.pipeline.series import changes
+from synth.pipeline.verified import Questions
 from synth.privacy.noise import SeededNoise
 from synth.release.leaving import AS_STORED
 from synth.report import chosen_release
@@ -126,7 +127,22 @@ def another_choice_under_a_signature(at):
     return folder
 
 
+def damaged_signature(at):
+    folder, signature = changed_under_a_signature(at), at / "job" / "released.json"
+    signature.write_text(signature.read_text()[:-5])
+    return folder
+
+
+def model_by_itself(at):
+    (at / "loose").mkdir()
+    for name in ("model.json", "model.safetensors"):
+        shutil.copy(scores_noted(at) / name, at / "loose" / name)
+    return at / "loose" / "model.json"
+
+
 FAULTS = {
+    "changed, with a damaged signature": (damaged_signature, tuple(WAYS)),
+    "exact scores, a model without its card": (model_by_itself, ("sample",)),
     "changed since it was signed": (changed_under_a_signature, tuple(WAYS)),
     "another choice than was signed": (another_choice_under_a_signature, tuple(WAYS)),
     "seeded noise": (seeded, tuple(WAYS)),
@@ -136,6 +152,15 @@ FAULTS = {
     "a link in its place": (linked, tuple(w for w in WAYS if w not in OF_MODELS)),
     "no digest of the table": (no_digest, tuple(w for w in WAYS if w not in OF_MODELS)),
 }
+
+
+def test_answers_tell_nothing_of_a_table_that_the_card_does_not_name(at):
+    """The mean over the synthetic rows, of which an answer tells, is that of the card's table or none."""
+    with pytest.raises(SynthError, match="not the table that the card names"):
+        Questions(swapped(at), {"kind": "mean", "column": "age"}).answer(
+            at / "real.csv", epsilon=0.1, delta=1e-6, dataset="d"
+        )
+    assert len([e for e in synth.Ledger().entries("d") if e.kind == "spend"]) == 3, "before the spend"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -281,7 +281,7 @@ def test_a_cell_that_stops_the_reading_changes_nothing(command, place, monkeypat
         raise ValueError("SENTINEL")
 
     monkeypatch.setattr(same_rows, "_fill", stumbles)
-    code, _, stderr = run(command, place, "second")
+    code, _, stderr = run(command, place, "second", table="other.csv")
     assert (code, "SENTINEL" in stderr) == (0, False)
 
 

@@ -191,7 +191,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("fault", list(REFUSED))
-@pytest.mark.parametrize("share", [1.0, 0.2])
+@pytest.mark.parametrize("share", [0.9, 0.2])
 def test_what_cannot_be_learnt_is_refused_before_the_spend(fault, share):
     plain, words = REFUSED[fault]
     with pytest.raises(InputError, match=words):
