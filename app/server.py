@@ -78,7 +78,10 @@ def _show() -> None:
 
     Through a file of this account's alone: what a browser is started with, all accounts of the machine can read.
     """
-    url = f"http://{os.environ.get('SYNTH_ADDRESS') or '127.0.0.1'}:{config.get_option('server.port')}"
+    below = (config.get_option("server.baseUrlPath") or "").strip("/")
+    url = f"http://{os.environ.get('SYNTH_ADDRESS') or '127.0.0.1'}:{config.get_option('server.port')}/{below}".rstrip(
+        "/"
+    )
     for _ in range(100):
         with suppress(OSError):
             urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)

@@ -143,7 +143,7 @@ def same_site(scope: Scope, headers: Mapping[str, str]) -> bool:
     foreign names, which an attacker's name server can point at this computer.
     """
     host, origin = headers.get("host", ""), headers.get("origin")
-    named = {*HERE, os.environ.get("SYNTH_ADDRESS"), *os.environ.get("SYNTH_HOSTS", "").lower().split(",")}
+    named = {*HERE, os.environ.get("SYNTH_ADDRESS"), *os.environ.get("SYNTH_HOSTS", "").lower().split(",")} - {None, ""}
     if roles.place() is None and urlsplit(f"//{host}").hostname not in named:
         return False
     if origin is None or (scope["type"] == "http" and scope["method"] in ("GET", "HEAD")):

@@ -73,13 +73,15 @@ def shown(address: str, port: int) -> str:
 
     The token is of the environment (``SYNTH_TOKEN``), which other accounts cannot read, else drawn and put there.
     """
+    below = os.environ.get("STREAMLIT_SERVER_BASE_URL_PATH", "").strip("/")
+    path = f":{port}/{below}".rstrip("/")
     if os.environ.get("SYNTH_ROLES"):
-        return f"http://{address}:{port}"
+        return f"http://{address}{path}"
     token = os.environ.get("SYNTH_TOKEN") or token_urlsafe(32)
     if set(token) - TOKEN_LETTERS or len(token) < LEAST_TOKEN:
         raise UsageError(f"SYNTH_TOKEN: at least {LEAST_TOKEN} letters and digits, - and _; or leave it out")
     os.environ["SYNTH_TOKEN"] = token
-    return f"http://{LOOPBACK if address == EVERY else address}:{port}/?token={token}"
+    return f"http://{LOOPBACK if address == EVERY else address}{path}/?token={token}"
 
 
 def settle(given: Mapping[str, str | Path | Sequence[Path] | None]) -> None:

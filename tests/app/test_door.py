@@ -192,6 +192,9 @@ def test_an_address_has_a_token_unless_people_sign_in(monkeypatch):
     first = serve_app.shown("0.0.0.0", 80)
     assert first == f"http://127.0.0.1:80/?token={os.environ['SYNTH_TOKEN']}"
     assert len(os.environ["SYNTH_TOKEN"]) >= 32
+    monkeypatch.setenv("STREAMLIT_SERVER_BASE_URL_PATH", "/below/")
+    assert serve_app.shown("127.0.0.1", 80) == f"http://127.0.0.1:80/below/?token={os.environ['SYNTH_TOKEN']}"
+    monkeypatch.delenv("STREAMLIT_SERVER_BASE_URL_PATH")
     monkeypatch.setenv("SYNTH_TOKEN", "short")
     with pytest.raises(UsageError, match="letters"):
         serve_app.shown("127.0.0.1", 80)
@@ -208,6 +211,8 @@ def test_hosts_are_named_and_no_other_is_answered(monkeypatch):
         ("10.0.0.5", True),
         ("localhost:1", True),
         ("evil.example", False),
+        ("", False),
+        (":8501", False),
     ):
         assert door.same_site(scope, {"host": host}) is answered
 
