@@ -64,7 +64,7 @@ bench-tables: setup  ## docs/tables.md; needs the public tables beside the check
 	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json $(FRESH)
 	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json $(FRESH)
 
-bench-embeddings: setup  ## docs/generators/dp_*.md, pearl.md; needs the public tables
+bench-embeddings: setup  ## docs/generators/embeddings.md; needs the public tables
 	$(BIN)/python benchmarks/embeddings.py $(FRESH)
 
 bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
@@ -72,10 +72,10 @@ bench-slicing: setup  ## docs/generators/slicing.md; needs the public tables
 	$(BIN)/python benchmarks/table1.py $(FRESH)
 	$(BIN)/python benchmarks/table1.py --steps $(FRESH)
 
-bench-gradients: setup  ## docs/generators/dp_ctgan.md, pate_gan.md, dp_vae.md; needs the public tables
+bench-gradients: setup  ## docs/generators/training.md; needs the public tables
 	$(BIN)/python benchmarks/flagship.py --tables acs --method dp_ctgan,pate_gan,dp_vae --seeds 1 --json benchmarks/results/gradients.json $(FRESH)
 
-bench-families: setup  ## docs/generators/private_evolution.md and those of the other families; needs the public tables
+bench-families: setup  ## docs/generators/training.md; needs the public tables
 	$(BIN)/python benchmarks/families.py $(FRESH)
 
 bench-audit: setup  ## docs/audit.md: planted faults, bare mechanisms, methods, capacity

@@ -25,9 +25,6 @@ from markdown_tables import across, each, means, scores, table
 from runner import RESULTS, ROOT, read, start
 from table1 import STEPS
 
-from synth.generators import GENERATORS
-from synth.generators.method import options_of
-
 BETWEEN = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.S)
 SHOWN = re.compile(r"--show\s+(?!NAME|all)([a-z][\w-]*)")  # what a page says can be printed
 SCORES = ("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "tstr_auc", "c2st_auc")
@@ -42,6 +39,10 @@ EMBEDDED = dict.fromkeys(("contsim", "tv", "ks", "pair_tv_err", "logreg_f1", "ts
 USED_FOR = ("table", "method", "way", "runs", "named", "second", "pairs", "columns", "error")
 REPEATED = ("table", "runs", "pair_tv_err", "triple_tv_err", "worst / median", "loss over noise's", "cpu_seconds")
 METHODS = ("dp_kernel", "dp_merf", "dp_hp", "pearl", "dp_ntk")
+TRAINED = (  # of the methods' page of networks, in its order
+    *("dp_vae", "dp_flow", "dp_diffusion", "dp_autogan", "dp_ctgan", "dp_sinkhorn", "private_set"),
+    *("pate_gan", "gs_wgan", "datalens", "g_pate", "private_evolution"),
+)
 OF_SLICES = (  # the published comparison in the order of its own tables, this library's methods last
     *("Algorithm 1", "Algorithm 1, published form", "Algorithm 1, a fixed quarter", "Algorithm 1, fixed directions"),
     *("Algorithm 1 as published", "Algorithm 1 by its schedule", "Algorithm 1 + one-ways"),
@@ -127,20 +128,6 @@ def priors() -> str:
     """Errors with and without a public table, an epsilon a column."""
     rows = [r | {"error": r.get("L1 of 3 columns", r.get("pair_tv_err"))} for r in stored("priors")]
     return across([r for r in rows if r["error"] is not None], ("table", "prior"), "epsilon", "error", 4)
-
-
-WORDS = re.compile(r"^(a number from|one of) ")
-
-
-def options(name: str, like: str = "") -> str:
-    """A method's options with defaults and ranges, from the code: a run refuses what is beyond them.
-
-    ``like``: a method whose options are this one's as well, but for those that differ.
-    """
-    ranges, usual = GENERATORS[name].ranges, options_of(GENERATORS[name])
-    lines = {n: f"- `{n}={usual[n]}` ({WORDS.sub('', str(r))})" for n, r in ranges.items()}
-    same = options(like).splitlines() if like else []
-    return "\n".join(line for line in lines.values() if line not in same)
 
 
 def of_script(module: str, name: str = "") -> str:
@@ -244,6 +231,25 @@ FIGURES: dict[str, Callable[[], str]] = {
     "sdnist": partial(of_script, "k_marginal"),
     **{f"embeddings-{m}": partial(embeddings, m, "table") for m in METHODS},
     "digits-dp_kernel": partial(embeddings, "dp_kernel", "digits"),
+    "embeddings-at-1": partial(
+        meant,
+        "embeddings",
+        "method",
+        dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0},
+        where=lambda r: r["part"] == "table" and r["epsilon"] == 1,
+        runs="runs",
+    ),
+    "trained-at-1": partial(
+        meant,
+        "families gradients",
+        "method",
+        dict.fromkeys(("contsim", "pair_tv_err", "tstr_auc"), 3) | {"seconds": 0},
+        where=lambda r: (
+            r["method"] in TRAINED and r["table"] == "acs" and r["epsilon"] == 1 and r.get("oneways", "paid") == "paid"
+        ),
+        order={"method": TRAINED},
+    ),
+    "few-at-1": partial(of_families, lambda r: r["table"] in ("few", "four") and r["epsilon"] == 1),
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
@@ -253,8 +259,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     },
     **{f"audit-{n}": partial(audit.part, n, stored) for n in audit.TABLES},
     **{n: partial(f, stored) for n, f in reliability.TABLES.items()},
-    **{f"options-{n}": partial(options, n) for n, g in GENERATORS.items() if g.ranges},
-    "options-slice_wasserstein": partial(options, "slice_wasserstein", "slicing"),
     **{f"speed-{n}": partial(f, stored) for n, f in speed.TABLES.items()},
 }
 

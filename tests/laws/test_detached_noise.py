@@ -1,4 +1,4 @@
-"""Why the published DP-kernel has no guarantee, and why a path told with its gradients has (docs/decisions/0004).
+"""Why the published DP-kernel has no guarantee, and why a path told with its gradients has (docs/decisions.md, 4).
 
 A generator of one point, G(z) = theta in R^d, is trained to minimise its kernel distance from n records, d > n + 1.
 With noise that is added to the loss and detached from the graph, every step is a random number times the exact private
