@@ -1,4 +1,4 @@
-"""Training with noise that is added to the loss and detached from the graph, and its attacker (docs/decisions.md, 4)."""
+"""Training with noise added to the loss and detached from the graph, and its attacker (docs/decisions.md, 4)."""
 
 import numpy as np
 
