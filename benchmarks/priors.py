@@ -8,7 +8,7 @@ delta 1e-9, replace_one. `permuted`: the fair one with each column shuffled by i
 together. ACSIncome: a tenth of the rows set apart as public; the mean total variation of pairs, add_remove. Waves:
 thirds of the hospital table by encounter, epsilon 0.5 each; the third one's pairs alone, and with the releases of all
 earlier waves as priors of each. Every run goes through the command line with fresh noise. Needs the public tables in
-../shared. Prints Markdown, which docs/prior.md holds.
+../shared. Prints Markdown, which docs/uses.md holds.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Columns that are public row by row: what a run with them needs, checked before the spend.
 
-The proof is in docs/public-columns.md: neighbouring tables differ in the private cells of one row, so that what passes
+Proof: synth/schema/public_facts.md. Neighbouring tables differ in the private cells of one row, so that what passes
 through is the same in both, and each answer moves by no more than where a whole row is replaced.
 """
 
