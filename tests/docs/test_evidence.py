@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "evidence.md").read_text()
+PAGE = (ROOT / "docs" / "release.md").read_text().partition("## Evidence for an officer")[2].partition("\n## ")[0]
 ROWS = 300
 RETAINED = ("person_id", "age", "sex", "region", "chronic_condition")
 

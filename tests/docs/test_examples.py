@@ -134,10 +134,10 @@ def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
             "own.sqlite",
         ],
     )
-    _, publishable = of("report.md", "report")
-    done(command, of("report.md", "statistics")[0])
+    _, publishable = of("release.md", "report")
+    done(command, of("release.md", "statistics")[0])
     done(command, publishable)
-    done(command, [*of("bundle.md", "bundle")[0], "--choice", "before", "--ledger", "own.sqlite"])
+    done(command, [*of("release.md", "bundle")[0], "--choice", "before", "--ledger", "own.sqlite"])
 
 
 def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
@@ -178,7 +178,7 @@ def test_the_examples_of_comparisons_with_real_rows_run(folder, command):
             "own.sqlite",
         ],
     )
-    done(command, [*of("report.md", "report")[0], "--ledger", "own.sqlite"])
+    done(command, [*of("release.md", "report")[0], "--ledger", "own.sqlite"])
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S).group(1)
     exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.Schema.load(folder / "schema.json")})
 
