@@ -59,7 +59,7 @@ bench: bench-flagship bench-tables bench-embeddings bench-slicing bench-plan ben
 bench-flagship: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
 	$(BIN)/python benchmarks/flagship.py $(FRESH)
 
-bench-tables: setup  ## docs/tables.md; needs the public tables beside the checkout
+bench-tables: setup  ## docs/benchmarks.md; needs the public tables beside the checkout
 	$(BIN)/python benchmarks/tables.py $(FRESH)
 	$(BIN)/python benchmarks/flagship.py --tables diabetes,nist,credit,acs5yr --epsilons 1 --json benchmarks/results/hard.json $(FRESH)
 	$(BIN)/python benchmarks/flagship.py --tables diabetes --epsilons 5.1 --method mixture --json benchmarks/results/wide.json $(FRESH)
@@ -99,16 +99,16 @@ bench-judges: setup  ## docs/evidence.md: SynthEval's scores of our tables, in a
 bench-inference: setup  ## docs/inference.md: whether intervals cover; goes on where it was stopped; hours
 	$(BIN)/python benchmarks/inference.py --multiple 100 $(FRESH)
 
-bench-sdnist: setup  ## docs/high-order.md: NIST's own score, in an environment of its own
+bench-sdnist: setup  ## docs/benchmarks.md: NIST's own score, in an environment of its own
 	$(BIN)/python benchmarks/k_marginal.py $(FRESH)
 
 bench-scaling: setup  ## cost in rows, columns and categories; goes on where it was stopped
 	$(BIN)/python benchmarks/scaling.py $(FRESH)
 
-bench-rows: setup  ## docs/performance.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
+bench-rows: setup  ## docs/benchmarks.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
 	$(BIN)/python benchmarks/rows.py $(FRESH)
 
-bench-draw: setup  ## docs/performance.md, rows a second; needs the public tables
+bench-draw: setup  ## docs/benchmarks.md, rows a second; needs the public tables
 	$(BIN)/python benchmarks/draw.py $(FRESH)
 
 bench-ledger: setup  ## docs/ledger.md: check, spend, page, verify on 10,000 and 100,000 lines; minutes

@@ -1,4 +1,4 @@
-"""Tables of docs/performance.md and docs/app.md, from what rows.py, columns.py and others wrote."""
+"""Tables of docs/benchmarks.md and docs/app.md, from what rows.py, columns.py and others wrote."""
 
 from collections.abc import Callable
 from math import log10

@@ -134,21 +134,33 @@ def test_the_examples_of_reports_bundle_and_ledger_run(folder, command):
             "own.sqlite",
         ],
     )
-    _, publishable = of("release.md", "report")
+    publishable = next(e for e in of("release.md", "report") if "--publishable" in e)
     done(command, of("release.md", "statistics")[0])
     done(command, publishable)
-    done(command, [*of("release.md", "bundle")[0], "--choice", "before", "--ledger", "own.sqlite"])
+    done(
+        command,
+        [
+            *next(e for e in of("release.md", "bundle") if "--choice" not in e),
+            "--choice",
+            "before",
+            "--ledger",
+            "own.sqlite",
+        ],
+    )
 
 
 def test_descriptions_in_the_docs_are_read(folder, monkeypatch):
     text = (ROOT / "docs" / "schema.md").read_text()
-    whole, part = re.findall(r"```json\n(.*?)```", text, re.S)
+    whole, part, *columns = re.findall(r"```json\n(.*?)```", text, re.S)
     assert synth.Schema.parse(json.loads(whole)).target == "chronic_condition"
     dialect = json.loads("{" + part + "}")
     assert (
         synth.Schema.parse({**dialect, "columns": {"a": {"type": "integer", "min": 0, "max": 9}}}).dialect.decimal
         == ","
     )
+    areas, public = (synth.Schema.parse({"columns": json.loads("{" + told + "}")}) for told in columns)
+    assert areas.columns["PUMA"].within
+    assert public.columns["age"].role == "public"
     sources, people = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S)
     (folder / "sources.toml").write_text(sources)
     (folder / "roles.toml").write_text(people)
@@ -178,7 +190,7 @@ def test_the_examples_of_comparisons_with_real_rows_run(folder, command):
             "own.sqlite",
         ],
     )
-    done(command, [*of("release.md", "report")[0], "--ledger", "own.sqlite"])
+    done(command, [*next(e for e in of("release.md", "report") if "--test" in e), "--ledger", "own.sqlite"])
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "app.md").read_text(), re.S).group(1)
     exec(compile(code, "docs/app.md", "exec"), {"synth": synth, "schema": synth.Schema.load(folder / "schema.json")})
 
