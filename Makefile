@@ -125,7 +125,7 @@ fuzz: setup  ## damaged files for an hour, or SECONDS; findings are kept in buil
 cluster: setup  ## a whole run on a Spark cluster of processes of which one dies; needs Java and 4 GB
 	$(BIN)/python -m tests.cluster_journey
 
-bench-cluster: setup  ## docs/cluster.md: runs by workers, rows drawn; an hour
+bench-cluster: setup  ## docs/container.md: runs by workers, rows drawn; an hour
 	$(BIN)/python benchmarks/cluster.py $(FRESH)
 
 FAULTS := benchmarks/results/faults.json
