@@ -87,7 +87,7 @@ def _file(read: Any, what: str, cache: str | Path) -> pd.DataFrame:
     except Exception as error:  # whatever the network, a proxy or a half-written archive may cause
         raise InputError(
             f"{what} could not be fetched ({type(error).__name__}): it comes from www2.census.gov, which this computer "
-            f"must reach, or lie under {Path(cache).name}/ as folktables keeps it (docs/fetch.md)"
+            f"must reach, or lie under {Path(cache).name}/ as folktables keeps it (docs/sources.md)"
         ) from None
     if not isinstance(result, pd.DataFrame) or result.empty:
         raise InputError(f"{what} is empty; delete it from {Path(cache).name}/ and fetch it again")
