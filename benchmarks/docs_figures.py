@@ -209,9 +209,6 @@ FIGURES: dict[str, Callable[[], str]] = {
     "printed-slicing": partial(printed, "slicing_printed"),
     "printed-dp_kernel": partial(printed, "dp_kernel_printed"),
     "query-errors": partial(of_script, "query_errors"),
-    "query-errors-at-1": lambda: import_module("query_errors").markdown(
-        [r for r in stored("query_errors") if r["epsilon"] == 1]
-    ),
     "slices-sampled": lambda: import_module("slices_accounting").of_samples(),
     **{name.replace("_", "-"): partial(of_script, name) for name in SCRIPTS},
     "plan": partial(of_script, "forecast", "plan"),
@@ -249,7 +246,6 @@ FIGURES: dict[str, Callable[[], str]] = {
         ),
         order={"method": TRAINED},
     ),
-    "few-at-1": partial(of_families, lambda r: r["table"] in ("few", "four") and r["epsilon"] == 1),
     "families": partial(of_families, lambda r: r["table"] == "acs"),
     "families-adult": partial(of_families, lambda r: r["table"] == "adult"),
     "families-few": partial(of_families, lambda r: r["table"] in ("few", "four")),
