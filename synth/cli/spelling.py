@@ -34,6 +34,7 @@ COMMANDS = {
     "bundle": "bundle",
     "draft": "schema init",
     "learn_schema": "schema learn",
+    "methods": "methods",
     "run": "run",
     "statistics": "statistics",
 }

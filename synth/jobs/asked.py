@@ -15,7 +15,7 @@ from typing import Any
 from synth.errors import InputError, SynthError, UsageError
 from synth.files import regular_files, whole_files
 from synth.jobs.job import Job, home
-from synth.schema.table import is_text
+from synth.schema.names import is_text
 
 QUESTION, DECISION = "question.json", "decision-{}.json"
 AGAIN = ("failed", "cancelled", "gone")  # states of a job after which it is decided anew

@@ -2,18 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from synth.errors import InputError, UsageError, likely
-from synth.privacy.accounting.guarantee import check_promise
-from synth.privacy.ledger import places
-from synth.release import dialect_copy
-from synth.schema.table import MAX_CATEGORIES, is_text
-from synth.sources import named_databases
+from synth.schema.names import MAX_CATEGORIES, is_text
 
 VERSION = 1
 MOST_ROWS = 1_000_000_000  # of a synthetic table
@@ -22,33 +17,20 @@ PATHS = ("table", "schema", "schema_file", "out", "ledger")
 Note = Callable[[str], None]
 
 
+def means(what: str) -> Any:
+    """What an option means: one line, which the command line's help shows."""
+    return Field(description=what)
+
+
 class RunRequest(BaseModel):
     """All public options of one charged run. Rows, noise and whoever is told of progress are handed over beside it.
 
-    ``table``: a CSV (also .gz), Parquet or Excel file, a folder of Parquet files, or the name of a table at ``source``:
-    postgres://user@host/database, duckdb:///file.duckdb, spark, or @NAME of a database that the installation names;
-    None for rows in memory. ``schema_file``: the schema's JSON file (in a stored request: ``schema``); None where the
-    schema is handed over, or lies in the job's folder. ``out``: a folder for the files of the release.
-
-    ``epsilon``, ``delta``: of the whole run. ``method``, ``options``: ``synth.methods()`` lists them. ``unit``: the
-    identifier column that names a person, of whom at most ``max_rows`` rows are kept, drawn at random; without it a row
-    is the unit. ``linked``: the rows of one person stay together in the result, or not; by default as the schema asks.
-    ``learn_share``: part of the noise budget for facts that the schema leaves out (categories, bounds,
-    presence of missing values); 1 where nothing else is asked. ``ask``: statistics instead of a table.
-    ``prior``: public tables like the private one: files, or folders of earlier releases; ``prior_reason``: why the
-    files are public, and who vouches for it, which goes onto the card (priors.py): one text for all, or one for each.
-    ``uses``: what the table is for, beside the schema's own: lines of text, or their JSON (schema/uses.py).
-    ``num_rows``: default the noisy total (at most ten million), or the public row count. ``seed`` drives
-    initialisation and sampling, never privacy noise.
-
-    ``assume_public``: vouches for drafted facts; True for all but the lists of values that tell of persons, which must
-    be named, each with one of the ``reasons`` (column to text), which goes onto the card. ``raw_text``: leaves text in
-    the CSV as it is that a spreadsheet would take for a formula; else an apostrophe stands before it. ``dialect``:
-    ``same`` writes the table once more as the schema says that the private one is written, where that is not the plain
-    way; ``plain`` does not. ``separate``: no person is in another dataset of the ledger, though rows look alike.
-
-    ``run``: an id for the ledger's line, by which the run's charge is found again; it is charged once. ``owner``,
-    ``label``: whose job it is, and how the table is called on pages.
+    Each field says what it means; `RunRequest.model_fields` has it, as the help of ``synth run`` shows it. In Python,
+    one text stands for a list of one, ``options`` and ``reasons`` are mappings, and ``assume_public`` is True for all
+    drafted facts but the lists that tell of persons, or the columns that it vouches for. ``table`` is None for rows in
+    memory, ``schema_file`` (in a stored request: ``schema``) where the schema is handed over, or lies in the job's
+    folder. ``learn_share`` is 1 where nothing else is asked. ``uses``: lines of text, or their JSON (schema/uses.py).
+    ``num_rows``: by default the noisy total, at most ten million, or the public row count.
 
     Errors: UsageError, one line that names the option and the rule.
     Privacy: public only.
@@ -60,40 +42,92 @@ class RunRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     version: Literal[1] = 1
-    table: str | None = None
-    source: str | None = None
-    schema_file: str | None = Field(default=None, alias="schema")
-    epsilon: float
-    delta: float
-    method: str = "mixture"
-    relation: str = "add_remove"
-    target: str | None = None
-    unit: str | None = None
-    max_rows: int | None = None
-    linked: bool | None = None
-    learn_share: float | None = None
-    ask: tuple[str, ...] = ()
-    prior: tuple[str, ...] = ()
-    prior_reason: str | tuple[str, ...] | None = None
-    uses: tuple[str | dict[str, Any], ...] = ()
-    options: dict[str, Any] = Field(default_factory=dict)
-    num_rows: int | None = None
-    out: str | None = None
-    ledger: str | None = None
-    dataset: str | None = None
-    seed: int | None = None
-    device: str = "auto"
-    assume_public: bool | tuple[str, ...] = False
-    reasons: dict[str, str] = Field(default_factory=dict)
-    max_categories: int = MAX_CATEGORIES
-    actor: str | None = None
-    approved_by: str | None = None
-    run: str | None = None
-    raw_text: bool = False
-    dialect: str = "same"
-    separate: bool = False
-    owner: str | None = None
-    label: str | None = None
+    table: Annotated[
+        str | None,
+        means(
+            "CSV (also .gz), Parquet or .xlsx file of private rows, a folder of Parquet files or of related tables, or "
+            "the name of a table at the source."
+        ),
+    ] = None
+    source: Annotated[
+        str | None,
+        means(
+            "Database or cluster: postgres://user@host/db, duckdb:///file.duckdb, sqlite:///file.db, spark or "
+            "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
+        ),
+    ] = None
+    schema_file: Annotated[str | None, Field(alias="schema", description="The table's schema, a JSON file.")] = None
+    epsilon: Annotated[float, means("Privacy loss of the whole run; smaller is more private.")]
+    delta: Annotated[float, means("Probability that epsilon does not bound the loss.")]
+    method: Annotated[str, means("Method; `synth.methods()` lists them.")] = "mixture"
+    relation: Annotated[str, means("Which tables are neighbours: add_remove, replace_one or zero_out.")] = "add_remove"
+    target: Annotated[str | None, means("Column to predict; gets more of the budget.")] = None
+    unit: Annotated[str | None, means("Identifier column that names a person.")] = None
+    max_rows: Annotated[int | None, means("Most rows kept of one person.")] = None
+    linked: Annotated[
+        bool | None,
+        means("Rows of one person stay together in the result, or stand alone [default: as the schema asks]."),
+    ] = None
+    learn_share: Annotated[float | None, means("Budget share for absent facts.")] = None
+    ask: Annotated[
+        tuple[str, ...], means("mean:COL, quantile:COL:0.5, count:COL*COL, weight:COL*COL; repeatable.")
+    ] = ()
+    prior: Annotated[
+        tuple[str, ...],
+        means(
+            "Public table like the private one (an older file, a neighbour's) or the folder of an earlier release, "
+            "used as far as the noisy answers bear it out; repeatable."
+        ),
+    ] = ()
+    prior_reason: Annotated[
+        str | tuple[str, ...] | None,
+        means("Why the prior's file is public, and who vouches for it; goes on the card; once for all, or for each."),
+    ] = None
+    uses: Annotated[
+        tuple[str | dict[str, Any], ...],
+        means(
+            "What the table is for: 'age by sex by district', 'income ~ age + sex*education', 'compare income across "
+            "sex', 'predict income'; gets more of the budget; repeatable."
+        ),
+    ] = ()
+    options: Annotated[
+        dict[str, Any], Field(default_factory=dict, description="Option of the method, NAME=VALUE; repeatable.")
+    ]
+    num_rows: Annotated[int | None, means("Rows to draw [default: the noisy number of rows].")] = None
+    out: Annotated[str | None, means("Folder for the results.")] = None
+    ledger: Annotated[
+        str | None,
+        means("Ledger: a file, or postgresql://user@host/database [default: $SYNTH_LEDGER, else the user's own file]."),
+    ] = None
+    dataset: Annotated[
+        str | None, means("Dataset to charge in the ledger [default: the schema's, else the file's name].")
+    ] = None
+    seed: Annotated[int | None, means("Seed of initialisation and sampling, never of privacy noise.")] = None
+    device: Annotated[str, means("Where to compute: auto, cpu or cuda.")] = "auto"
+    assume_public: Annotated[
+        bool | tuple[str, ...],
+        means("Vouch for drafted facts; for lists of values that tell of persons only where they are named."),
+    ] = False
+    reasons: Annotated[
+        dict[str, str],
+        Field(
+            default_factory=dict,
+            description="COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.",
+        ),
+    ]
+    max_categories: Annotated[int, means("Most categories that a column may have.")] = MAX_CATEGORIES
+    actor: Annotated[str | None, means("Who asks, for the ledger [default: the account].")] = None
+    approved_by: Annotated[str | None, means("Who approved the spend.")] = None
+    run: Annotated[str | None, means("An id for the ledger's line, by which the charge is found; charged once.")] = None
+    raw_text: Annotated[bool, means("Write CSV text as it is, even where a spreadsheet would run it as a formula.")] = (
+        False
+    )
+    dialect: Annotated[
+        str, means("CSV as the schema's dialect and formats say (same), or UTF-8 with commas (plain).")
+    ] = "same"
+    separate: Annotated[bool, means("No person of this table is in another dataset, though rows look alike.")] = False
+    owner: Annotated[str | None, means("Whose job it is.")] = None
+    label: Annotated[str | None, means("How the table is called on pages.")] = None
 
     def __init__(self, **facts: Any) -> None:
         try:
@@ -105,6 +139,8 @@ class RunRequest(BaseModel):
     @classmethod
     def _plainly(cls, facts: dict[str, Any]) -> dict[str, Any]:
         """Paths as text and numpy's numbers as Python's; an epsilon or delta that is none is refused first."""
+        from synth.privacy.accounting.guarantee import check_promise
+
         check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
         paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
         if isinstance(prior := facts.get("prior", ()), str | os.PathLike) or prior is None:
@@ -113,7 +149,7 @@ class RunRequest(BaseModel):
             facts = {**facts, "uses": (facts["uses"],)}
         if isinstance(facts.get("prior"), Sequence):
             paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
-        numbers = {n: v.item() for n, v in facts.items() if isinstance(v, np.generic)}
+        numbers = {n: v.item() for n, v in facts.items() if getattr(v, "shape", None) == ()}
         check_numbers(cls, {**facts, **numbers})
         return {
             **{n: v for n, v in facts.items() if not (n in ("options", "reasons") and v is None)},
@@ -123,6 +159,9 @@ class RunRequest(BaseModel):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
+        from synth.privacy.ledger import places
+        from synth.release import dialect_copy
+
         check_num_rows(self.num_rows)
         check_seed(self.seed)
         dialect_copy.check_choice(self.dialect)
@@ -142,6 +181,8 @@ class RunRequest(BaseModel):
 
     def stored(self) -> dict[str, Any]:
         """The request as a job's folder keeps it: JSON data, without a password."""
+        from synth.sources import named_databases
+
         plain = self.model_dump(mode="json", by_alias=True)
         if self.source is not None and not self.source.startswith("@"):
             parts = urlsplit(self.source)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter, watched
-from synth.pipeline.request import MAX_CATEGORIES
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
 from synth.schema.given import check_schema
+from synth.schema.names import MAX_CATEGORIES
 from synth.schema.table import Schema
 from synth.sources.named_databases import shown
 

@@ -12,6 +12,8 @@ from itertools import groupby
 
 from synth.errors import UsageError
 
+MAX_CATEGORIES = 50_000  # of a column; above this max_categories must confirm it
+
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")  # of a table that becomes a file, anywhere
 LONGEST = 4096  # a path may be a name
 # A pattern of what is not seen when drawn: format characters (soft hyphen, zero width, direction), those that Unicode
@@ -121,3 +123,16 @@ def double(text: str, known: Iterable[str]) -> str | None:
         if form != name and form.translate(LOOKS) == looks:
             return other
     return None
+
+
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8: JSON can name halves of characters, which no file can hold.
+
+    >>> is_text("a"), is_text(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -34,6 +34,7 @@ from synth.schema.column import (
 )
 from synth.schema.constraints import Constraint, columns_of, derived
 from synth.schema.dialect import Dialect
+from synth.schema.names import MAX_CATEGORIES, is_text
 from synth.schema.totals import Totals, form_problems
 from synth.schema.totals_files import inlined
 from synth.schema.tree import ONE, Across, Key, PublicTable, below, placed
@@ -58,7 +59,6 @@ __all__ = [
     "parse",
 ]
 UNCONFIRMED: Literal["unconfirmed"] = "unconfirmed"
-MAX_CATEGORIES = 50_000  # above this a column must be confirmed with max_categories
 MOST_COLUMNS = 20_000  # of a table, those that are omitted among them
 MOST_LISTED = 1_000_000  # categories of all columns that are looked at at all
 LISTS = ("categories", "labels", "missing")
@@ -464,19 +464,6 @@ def read(path: str | Path) -> Any:
     except ValueError:  # Python takes no whole number of more than 4,300 digits
         raise InputError(f"schema {path}: it holds a number of thousands of digits; shorten it") from None
     return inlined(plain, Path(path).parent)
-
-
-def is_text(text: str) -> bool:
-    """Whether a text can be written as UTF-8: JSON can name halves of characters, which no file can hold.
-
-    >>> is_text("a"), is_text(chr(0xD800))
-    (True, False)
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:

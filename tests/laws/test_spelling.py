@@ -44,7 +44,7 @@ NO_FIELD = {  # options that the application sets by itself or not at all, and s
     *("curves", "draws", "only", "related", "scale", "strategy", "whole"),  # of audits
     *("folder", "state", "year"),  # of fetch
 }
-NO_PAGE = {"Ledger.grant", "Ledger.rebuild", "statistics"}
+NO_PAGE = {"Ledger.grant", "Ledger.rebuild", "methods", "statistics"}
 
 
 @cache
