@@ -40,7 +40,6 @@ SPEAKING = (
     "privacy/ledger/server_words.py",
     "privacy/noise.py",
     "privacy/relation.py",
-    "report/documents/sheets.py",
     "report/publishable.py",
     "schema/dataset.py",
     "pipeline/reached.py",
@@ -158,6 +157,17 @@ def _of_templates() -> Iterator[tuple[str, str]]:
             yield text, path.relative_to(ROOT).as_posix()
 
 
+def _of_papers() -> Iterator[tuple[str, str]]:
+    """The texts of the papers, in Markdown: titles, questions and answers, each with the file that it stands in."""
+    for path in sorted((ROOT / "synth" / "report" / "documents").glob("*.md")):
+        words = re.sub(r"^---\nfile: .*\ntitle: (.*)\n---\n", r"\1\n", path.read_text(encoding="utf-8"))
+        for block in re.split(r"\n\n|\n(?=#)", words):
+            said = re.sub(r"^#+ | \[\w+\]$", "", " ".join(block.split()))
+            for text in said.split(" | "):
+                if re.search("[A-Za-z]{2}", re.sub(r"\{\w+\}", "", text)):
+                    yield text, path.relative_to(ROOT).as_posix()
+
+
 def texts() -> dict[str, tuple[str, str]]:
     """Every text: its plural, empty for most, and the file that it stands in."""
     files = [p for room in ("app", "synth") for p in sorted((ROOT / room).rglob("*.py"))]
@@ -173,7 +183,7 @@ def texts() -> dict[str, tuple[str, str]]:
         for text, many in pairs:
             if text:
                 out.setdefault(text, (many, name))
-    for text, name in _of_templates():
+    for text, name in (*_of_templates(), *_of_papers()):
         out.setdefault(text, ("", name))
     return out
 

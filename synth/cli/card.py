@@ -133,7 +133,7 @@ def card_papers(
     if out is not None:
         write_text(out, form.form({**(verify.load(release).get("deployment") or {}), **given}))
     if as_json:
-        papers_of = [{"file": p.file, "title": p.document.title, "waiting": list(p.waiting)} for p in documents]
+        papers_of = [{"file": p.file, "title": p.title, "waiting": p.waiting} for p in documents]
         say({"papers": papers_of, "paths": {} if out is None else {"form": str(out)}})
         return
     for paper in documents:

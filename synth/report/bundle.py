@@ -19,7 +19,6 @@ from synth.jobs.looks import signature
 from synth.release import folder as bundle
 from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
-from synth.release.card.statements import registry
 from synth.release.folder import StoredRelease
 from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
 from synth.report import card_page, chosen_release, index_page, pdf, publish, released_verdict
@@ -139,7 +138,7 @@ def _packed(
     card = stored.card
     card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
     verify.check(card)
-    card["registry"] = registry(card)
+    card["registry"] = pack.registry(card)
     result = publish.gather(folder)
     card["verdict"] = released_verdict.verdict(result, card).plain()
     parts = {name: untouched(folder, name) for name in AS_STORED}
@@ -151,7 +150,7 @@ def _packed(
     parts |= _made(folder, stored, card, result, leaving)
     parts |= _typed(parts, stored, card)
     parts |= pack.records(stored, card, parts)
-    parts |= {p.file: pack.page(p.document).encode() for p in leaving}
+    parts |= {p.file: p.page.encode() for p in leaving}
     if as_pdf:
         parts[pdf.NAME] = pdf.of_bundle(parts)
     parts["MANIFEST.sha256"] = manifest(parts)

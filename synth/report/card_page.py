@@ -12,9 +12,10 @@ from synth.release import markdown
 from synth.release.card import papers
 from synth.release.card.card import odds, of_persons
 from synth.release.card.choice import in_words
-from synth.release.card.statements import PREVIEW, UNCOVERED, complete, registry, shares, uncovered
+from synth.release.card.statements import PREVIEW, UNCOVERED, complete, shares, uncovered
 from synth.release.card.verify import load
 from synth.report import html, words
+from synth.report.documents import pack
 from synth.report.html import commas, number, percent
 
 TITLES = Texts(
@@ -94,7 +95,7 @@ def _guarantee(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     by = about["accountant"]
     yield _("epsilon, delta"), f"{number(about['epsilon'])}; {number(about['delta'])} ({about['variant']})"
     yield _("meaning"), prose(about["meaning"])
-    yield _("unit of privacy"), unit(about)
+    yield _("unit of privacy"), words.unit(about)
     yield _("relation"), f"{about['relation']}: {prose(about['relation_in_words'])}"
     yield _("composition"), prose(about["composition"])
     yield _("accountant"), f"{prose(by['name'])}, {by['library']} {by['version']}"
@@ -109,17 +110,6 @@ def _guarantee(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if shown := about.get("in_all_releases"):
         yield _("with earlier releases"), prose(shown["statement"])
     yield from ((prose(name), prose(said)) for name, said in in_words(about))
-
-
-def unit(about: Mapping[str, Any]) -> str:
-    """The unit of privacy in words."""
-    if "unit_in_words" in about:
-        return prose(str(about["unit_in_words"]))
-    if about["unit"] == "row":
-        return _("one row")
-    return _("one person ({column}), with at most {most} rows").format(
-        column=about["unit"], most=about["max_rows_of_a_unit"]
-    )
 
 
 def _release(about: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -244,7 +234,7 @@ def write(
     place = place.parent if place.is_file() else place
     card = complete(load(place) if chosen is None else chosen)
     card["deployment"] = papers.checked({**card.get("deployment", {}), **(facts or {})})
-    card["registry"] = registry(card)
+    card["registry"] = pack.registry(card)
     written = {
         "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
         "card.md": render_markdown(card),

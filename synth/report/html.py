@@ -5,6 +5,7 @@ A template's own texts stand in ``{% trans %}`` or ``_("...")``, and are rendere
 
 import re
 from functools import cache
+from json import dumps
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -38,6 +39,7 @@ def _environment() -> Environment:
     made.policies["ext.i18n.trimmed"] = True
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # the extension's: it hands the values over
     made.globals |= {"gettext": _block, "_": translated}
+    made.filters |= {"quoted": lambda text: Markup(dumps(text, ensure_ascii=False))}
     made.filters |= {"percent": percent, "figure": figure, "commas": commas, "number": number, "said": prose}
     return made
 

@@ -133,7 +133,7 @@ def head(schema: Schema) -> list[str]:
 
 def listed(documents: Sequence[Paper]) -> list[tuple[str, str, bool]]:
     """The file of each document, its title, and whether something in it is still to be written."""
-    return [(p.file, p.document.title, bool(p.waiting)) for p in documents]
+    return [(p.file, p.title, bool(p.waiting)) for p in documents]
 
 
 def columns(schema: Schema) -> list[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from synth.pipeline.uses import tables_of
 from synth.questions.kinds import kinds_of
 from synth.questions.linked import placed
 from synth.release.folder import StoredRelease
-from synth.report import area_pages, card_page, first_page, html, svg_charts, words
+from synth.report import area_pages, first_page, html, svg_charts, words
 from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.related_picture import picture
@@ -259,7 +259,7 @@ def render(
         interval=interval(),
         head=head,
         source_rows=_source_rows(publishable),
-        unit=card_page.unit(about),
+        unit=words.unit(about),
         headline=_headline(publishable),
         first=first_page.answers(about, said),
         charts=[

@@ -45,6 +45,17 @@ def use_of(one: Use) -> str:
     return _("relations: {about}").format(about=prose(about)) if between and not head else prose(one.use)
 
 
+def unit(about: Mapping[str, Any]) -> str:
+    """The unit of privacy in words."""
+    if "unit_in_words" in about:
+        return prose(str(about["unit_in_words"]))
+    if about["unit"] == "row":
+        return _("one row")
+    return _("one person ({column}), with at most {most} rows").format(
+        column=about["unit"], most=about["max_rows_of_a_unit"]
+    )
+
+
 def level(name: str) -> str:
     """One of ``LEVELS`` as a heading."""
     return str(LEVELS[name][0])

@@ -12,8 +12,9 @@ import synth
 from synth.errors import InputError, UsageError
 from synth.privacy.accounting.composition import calibrate, derived_epsilon
 from synth.release.card import model, verify
-from synth.release.card.statements import CHOICES, complete, registry, selection
+from synth.release.card.statements import CHOICES, complete, selection
 from synth.report import card_page
+from synth.report.documents import pack
 from tests.conftest import SMALL, small_frame
 from tests.unit.small_release import small_release  # noqa: F401
 
@@ -206,7 +207,7 @@ REGISTRY = closed(
 
 
 def test_the_registry_record_has_the_fields_of_tiers_one_to_three(card):
-    reported = registry(card)
+    reported = pack.registry(card)
     jsonschema.validate(reported, REGISTRY)
     loss = reported["deployment"]["privacy_loss"]
     assert loss["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-5}

@@ -1,7 +1,6 @@
-"""What a card states beside its figures: invariants, tuning, selection, trust; and the registry's record of it all.
+"""What a card states beside its figures: invariants, tuning, selection, trust.
 
-**Source**: the questions are those of NIST SP 800-226 (unit, relation, invariants, composition, hazards) and the fields
-of the OpenDP Deployments Registry, tiers 1 to 3.
+**Source**: the questions are those of NIST SP 800-226 (unit, relation, invariants, composition, hazards).
 """
 
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
-from synth.release.card import areas, papers, priors, totals
+from synth.release.card import areas, priors, totals
 
 CHOICES = {
     "unstated": "not stated",
@@ -104,99 +103,14 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out + areas.invariants(card) + totals.invariants(card) + priors.invariants(card)
 
 
-def registry(card: Mapping[str, Any]) -> dict[str, Any]:
-    """The card as a record of the OpenDP Deployments Registry, tiers 1 to 3.
-
-    What only the steward knows stands empty unless the card's ``deployment`` states it.
-    """
-    about = complete(card)
-    own = about.get("deployment", {})
-    rows = about["rows"]
-    return {
-        "deployment": {
-            "basic": {
-                "name": own.get("name", f"Synthetic table: {about.get('dataset') or 'unnamed dataset'}"),
-                "data_curators": [{"data_curator_name": n, "data_curator_type": ""} for n in papers.curators(own)],
-                "description": own.get(
-                    "description",
-                    f"A synthetic table of {rows['synthetic']:,} rows and "
-                    f"{len(about['public_facts'])} columns made by the method {about['method']}.",
-                ),
-                "intended_use": own.get("intended_use", ""),
-                "data_product_type": "Synthetic data",
-                "data_product_region": own.get("region", ""),
-                "data_product_sector": own.get("sector", ""),
-                "publication_date": own.get("published", str(about["created"])[:10]),
-            },
-            "dp_variant": {
-                "variant_name": about["variant"],
-                "data_domain": f"Tables of the columns {', '.join(about['public_facts'])} within the schema's bounds "
-                f"and categories (schema SHA-256 {about['schema_sha256']}).",
-                "unprotected_quantities": "; ".join(_invariant(i) for i in about["invariants"]),
-            },
-            "privacy_loss": {
-                "privacy_unit": "Row" if about["unit"] == "row" else f"Person ({about['unit']})",
-                "privacy_unit_details": f"{about['relation']}: {about['relation_in_words']}; at most "
-                f"{about['max_rows_of_a_unit']} rows of a unit are used.",
-                "privacy_parameters": {"epsilon": about["epsilon"], "delta": about["delta"]},
-                "privacy_parameters_details": f"{about['meaning']}. {_split(about)}{_chosen(about)}",
-            },
-            "deployment_model": {
-                "model_name": "Central",
-                "trust_assumptions": about["trust"],
-                "actors": "The curator, who holds the rows; readers of the release, who need not be trusted.",
-                "release_type": "One release",
-                "release_type_details": f"Ledger entry {about['ledger_entry']['number']}; further releases about the "
-                "same persons are charged to the same budget.",
-                "data_source_type": "Static",
-                "access_type": "Non-interactive",
-            },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": f"{about['tuning']['statement']} Selection among "
-                f"candidates: {about['selection']['in_words']}.",
-                "mechanisms": f"{_mechanisms(about)} Accountant: {about['accountant']['name']} "
-                f"({about['accountant']['library']} {about['accountant']['version']}). Noise: {about['noise_source']}. "
-                f"Floating point: {about['floating_point']}. {about['side_channels']}",
-                "composition": about["composition"],
-                "post_processing": about["post_processing"],
-                "justification": own.get("justification", ""),
-            },
-            "administrative": {
-                "status": "Draft",
-                "registry_authors": papers.curators(own),
-                "tier": 3,
-                "evidence_sources": {},
-            },
-        }
-    }
-
-
-def _invariant(reported: Mapping[str, Any]) -> str:
-    named = f" of {', '.join(reported['of'])}" if "of" in reported else ""
-    return f"{reported['what']}{named} ({reported['vouched']})"
-
-
-def _split(about: Mapping[str, Any]) -> str:
-    """How the budget was divided, by share of noise."""
-    return "Noise budget by purpose: " + ", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(about).items()) + "."
-
-
-def _chosen(about: Mapping[str, Any]) -> str:
-    """What of the sum is the run's own, where other candidates are counted."""
-    reported = about["selection"]
-    if not reported.get("charges"):
-        return ""
-    own = reported["of_which_this_run"]
-    return f" Of which this run: epsilon {own['epsilon']:g}, delta {own['delta']:g}. {reported['statement']}"
-
-
 def shares(about: Mapping[str, Any]) -> dict[str, float]:
     """By purpose the share of the whole noise budget."""
     return {p.question: p.share for p in division(about["mechanisms"])}
 
 
-def _mechanisms(about: Mapping[str, Any]) -> str:
+def noise_kinds(about: Mapping[str, Any]) -> dict[str, int]:
+    """Kinds of noise, each with how often."""
     kinds: dict[str, int] = {}
     for m in about["mechanisms"]:
         kinds[m["mechanism"]] = kinds.get(m["mechanism"], 0) + int(m.get("count", 1))
-    return "; ".join(f"{name}, {count} times" for name, count in kinds.items()) + "."
+    return kinds

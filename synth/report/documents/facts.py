@@ -1,22 +1,20 @@
-"""The facts that every document is made of, and the two kinds of sentence: a fact, or something for the steward."""
+"""What papers and records are made of: a release's card, schema and answers, in words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from synth.languages import Texts, _, numerals, prose
-from synth.questions import CountsRelease, LinkedRelease, Release
+from synth.questions import CountsRelease, LinkedRelease
 from synth.questions.linked import Linked, placed
-from synth.release.card import papers
+from synth.release.card import limits, papers
 from synth.release.card.card import odds
-from synth.release.card.limits import MADE_UP, share
-from synth.release.card.statements import complete, shares
-from synth.report import card_page
+from synth.release.card.statements import complete, noise_kinds, shares
+from synth.release.folder import StoredRelease
 from synth.report.html import commas, number, percent
-from synth.report.words import between, both
+from synth.report.words import between, both, unit
 from synth.schema.column import Column
-from synth.schema.dataset import ONE, Dataset
-from synth.schema.table import Schema
+from synth.schema.dataset import ONE
+from synth.schema.table import Tables
 
 TYPES = Texts(
     {
@@ -28,245 +26,222 @@ TYPES = Texts(
         "boolean": "boolean",
     }
 )
-NAME, TABLE = "synthetic-table", "synthetic.csv"
+LEVELS = Texts(  # of the ONS's spectrum, by the most columns of a table that was measured
+    {
+        0: "depends on the method's release, which holds no counts",
+        1: "plausible: single columns follow the source, relations between them do not",
+        2: "multivariate plausible: single columns and tables of two columns follow the source, within noise",
+        3: "multivariate detailed: some tables of {most} columns follow the source too, within noise",
+    }
+)
+GUESSED = Texts(  # for those whom a guess may be about: by the guess, and by the unit
+    {
+        "whether_row": "whether your row was used at all",
+        "whether_person": "whether your rows were used at all",
+        "whether_key": "whether your key of {root}, with all that belongs to it, was used at all",
+        "which_row": "which of two things the private table says of your row",
+        "which_person": "which of two things the private table says of you",
+        "which_key": "which of two things the private tables say of your key of {root}, with all that belongs to it",
+    }
+)
+VIEWS = Texts(  # tables that are not of the rows of one table alone, by how its rows were paired
+    {
+        "first": "{n} tables of the first rows of {table}",
+        "last": "{n} tables of the last rows of {table}",
+        "far": "{n} tables of one row and that half a history later of {table}",
+        "steps": "{n} tables of one row and the next of {table}",
+        "siblings": "{n} tables of two rows of {table}",
+    }
+)
+PROSE = ("composition", "floating_point", "side_channels", "trust", "post_processing", "meaning", "relation_in_words")
+PLAIN = ("created", "method", "variant", "relation")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """A question with its answer. ``fact``: the form's name of one that only the steward can answer; ``open``: nobody
-    has, and ``answer`` says what is asked.
+def facts(stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, str]:
+    """What stands in the places of papers. **Guarantee**: derived from the release, public facts and the steward's own.
+
+    Privacy: released answers only.
     """
+    about, schema = complete(card), stored.schema
+    counted = [r for r in stored.releases if isinstance(r, CountsRelease | LinkedRelease)]
+    most = max((len(m.bins) for r in counted for m in r.question.marginals), default=0)
+    in_all = about.get("in_all_releases")
+    return {
+        **{n: prose(str(about[n])) for n in PROSE},
+        **{n: str(about[n]) for n in PLAIN},
+        "epsilon": number(about["epsilon"]),
+        "delta": number(about["delta"]),
+        "derived": number(about["epsilon_derived"]),
+        "name": name_of(card, several=schema.several),
+        "description": description(card, schema),
+        "columns": ", ".join(n for n, c in schema.all_columns.items() if c.type != "omitted"),
+        "n": commas(card["rows"]["synthetic"]),
+        "odds": numerals(limits.share(odds(float(card["epsilon"])))),
+        "unit": unit(card),
+        "invariants": _invariants(about, schema),
+        "measured": _measured(counted, schema, card),
+        "mechanisms": "; ".join(
+            _("{name}, {n} times").format(name=prose(name), n=n) for name, n in noise_kinds(card).items()
+        ),
+        "spent": ", ".join(f"{prose(n)} {percent(s)}" for n, s in shares(card).items()),
+        "rules": _rules(card),
+        "ledger_line": str(about["ledger_entry"]["number"]),
+        "in_all": f" {prose(in_all['statement'])}" if in_all else "",
+        "selection": prose(about["selection"]["in_words"]),
+        "tuning": prose(about["tuning"]["statement"]),
+        "randomness": prose(about["randomness"]["privacy"]),
+        "after_release": prose(about["randomness"]["after_release"]),
+        "linkage": prose(str(about.get("linkage", "-"))),
+        "versions": ", ".join(f"{n} {v}" for n, v in about["versions"].items()),
+        "hazards": " ".join(map(prose, about["hazards"])),
+        "made_up": prose(limits.MADE_UP),
+        "level": LEVELS[min(most, 3)].format(most=most),
+        "guesses": _guesses(card, schema),
+    }
 
-    question: str
-    answer: str
-    fact: str = ""
-    open: bool = False
 
-
-@dataclass(frozen=True, kw_only=True)
-class Document:
-    """A page: its parts are titles with lines."""
-
-    title: str
-    intro: str
-    parts: tuple[tuple[str, tuple[Line, ...]], ...]
-
-    @property
-    def missing(self) -> int:
-        """Lines that wait for the steward."""
-        return sum(line.open for _, lines in self.parts for line in lines)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OfTable:
-    """A synthetic table. ``name``: in records; ``file``: its CSV; ``rows``: what they are, in words; ``keys``: columns
-    by which tables below refer to it; ``above``: the table above it, and by its own columns the ones they refer to.
-    """
-
-    name: str
-    file: str
-    rows: str
-    schema: Schema
-    keys: tuple[str, ...] = ()
-    above: tuple[str, Mapping[str, str]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Facts:
-    """What is known of a release. ``files``: by name the size in bytes and the SHA-256 of each part that is described.
-
-    **Guarantee**: derived from the release, public facts and what the steward stated.
-    """
-
-    card: Mapping[str, Any]
-    schema: Schema | Dataset
-    releases: Sequence[Release]
-    files: Mapping[str, tuple[int, str]]
-
-    @property
-    def tables(self) -> tuple[OfTable, ...]:
-        """The synthetic tables, the root's first."""
-        if self.schema.several:
-            return tuple(self._of_table(t) for t in self.schema.downwards)
-        own = self.schema.written[ONE].retained()
-        return (OfTable(name=NAME, file=TABLE, rows=_("The synthetic rows."), schema=own),)
-
-    def _of_table(self, table: str) -> OfTable:
-        key, below = self.schema.key_above(table), self.schema.keys_below(table)
+def tables(schema: Tables, card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The synthetic tables, the root's first: name, file, what its rows are, columns, and the keys at both ends."""
+    if not schema.several:
+        said, own = _("The synthetic rows."), schema.written[ONE].retained().columns
+        names = {"table": "synthetic-table", "file": "synthetic.csv"}
+        return [{**names, "rows": said, "columns": own, "keys": (), "above": None}]
+    out: list[dict[str, Any]] = []
+    for table in schema.downwards:
+        key, below = schema.key_above(table), schema.keys_below(table)
         alone, below_it = _("{n} synthetic rows."), _("{n} synthetic rows, each of one row of {parent}.")
-        rows = (below_it if key else alone).format(n=commas(self._rows(table)), parent=key.parent if key else "")
-        above = None if key is None else (key.parent, dict(zip(key.columns, key.referred, strict=True)))
-        return OfTable(
-            name=table,
-            file=f"{table}.csv",
-            rows=rows,
-            schema=self.schema.tables[table].retained(),
-            keys=tuple(below[0].referred) if below else (),
-            above=above,
+        many = commas(card["rows"]["tables"][table])
+        out.append(
+            {
+                "table": table,
+                "file": f"{table}.csv",
+                "rows": below_it.format(n=many, parent=key.parent) if key else alone.format(n=many),
+                "columns": schema.tables[table].retained().columns,
+                "keys": below[0].referred if below else (),
+                "above": key,
+            }
         )
+    return out
 
-    def _rows(self, table: str) -> int:
-        return int(self.card["rows"]["tables"][table])
 
-    @property
-    def root(self) -> str:
-        """The table that all others belong to; empty of a table alone."""
-        return self.schema.root if self.schema.several else ""
+def name_of(card: Mapping[str, Any], *, several: bool) -> str:
+    """What the steward calls the table or tables."""
+    kind = _("Synthetic tables") if several else _("Synthetic table")
+    return str(card.get("deployment", {}).get("name") or f"{kind} {card.get('dataset') or ''}".strip())
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The card with every statement."""
-        return complete(self.card)
 
-    @property
-    def own(self) -> Mapping[str, Any]:
-        """What the steward stated of the deployment."""
-        return self.card.get("deployment") or {}
+def description(card: Mapping[str, Any], schema: Tables) -> str:
+    """What was made, of which extent and how, in a sentence or two."""
+    source = _(
+        "Made from private rows by the method {method} with differential privacy, epsilon {epsilon}, delta {delta}."
+    ).format(method=card["method"], epsilon=number(card["epsilon"]), delta=number(card["delta"]))
+    own = card.get("deployment", {}).get("description")
+    return f"{f'{own} ' if own else ''}{_extent(card, schema)}; {prose(limits.MADE_UP)}. {source}"
 
-    @property
-    def name(self) -> str:
-        """Of the product."""
-        kind = _("Synthetic tables") if self.root else _("Synthetic table")
-        return str(self.own.get("name") or f"{kind} {self.card.get('dataset') or ''}".strip())
 
-    @property
-    def description(self) -> str:
-        """In a sentence or two."""
-        source = _(
-            "Made from private rows by the method {method} with differential privacy, epsilon {epsilon}, delta {delta}."
-        ).format(method=self.card["method"], epsilon=number(self.card["epsilon"]), delta=number(self.card["delta"]))
-        message = f"{self.extent}; {prose(MADE_UP)}. {source}"
-        return f"{self.own['description']} {message}" if self.own.get("description") else message
+def _extent(card: Mapping[str, Any], schema: Tables) -> str:
+    if schema.several:
+        each, rows = _("{table} of {rows} rows and {columns} columns"), card["rows"]["tables"]
+        said = [each.format(table=t, rows=commas(rows[t]), columns=len(s.columns)) for t, s in _downwards(schema)]
+        return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(said))
+    alone = _("A synthetic table of {rows} rows and {columns} columns").format(
+        rows=commas(card["rows"]["synthetic"]), columns=len(schema.all_columns)
+    )
+    return _("{table}, in which persons have several rows").format(table=alone) if schema.keys else alone
 
-    @property
-    def extent(self) -> str:
-        """Rows and columns."""
-        if self.schema.several:
-            each = _("{table} of {rows} rows and {columns} columns")
-            reported = [
-                each.format(table=t, rows=commas(self._rows(t)), columns=len(self.schema.tables[t].columns))
-                for t in self.schema.downwards
-            ]
-            return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(reported))
-        alone = _("A synthetic table of {rows} rows and {columns} columns").format(
-            rows=commas(self.card["rows"]["synthetic"]), columns=len(self.schema.all_columns)
-        )
-        return _("{table}, in which persons have several rows").format(table=alone) if self.schema.keys else alone
 
-    @property
-    def published(self) -> str:
-        """The day, YYYY-MM-DD: as stated, else that of the run."""
-        return str(self.own.get("published") or self.card["created"])[:10]
+def _downwards(schema: Tables) -> list[tuple[str, Any]]:
+    return [(t, schema.tables[t]) for t in schema.downwards]
 
-    @property
-    def curators(self) -> list[str]:
-        """Names of who publishes; empty where nobody said."""
-        return papers.curators(self.own)
 
-    @property
-    def unit(self) -> str:
-        """The unit of privacy in words."""
-        return card_page.unit(self.card)
-
-    @property
-    def odds(self) -> str:
-        """The most that a guess of 50:50 whether a unit was used can rise to, in percent, but for delta."""
-        return numerals(share(odds(float(self.card["epsilon"]))))
-
-    @property
-    def counted(self) -> list[Any]:
-        """The releases that hold tables of counts."""
-        return [r for r in self.releases if isinstance(r, CountsRelease | LinkedRelease)]
-
-    @property
-    def most_columns(self) -> int:
-        """Of a table of counts that was released; 0 where no counts were."""
-        return max((len(m.bins) for r in self.counted for m in r.question.marginals), default=0)
-
-    @property
-    def measured(self) -> str:
-        """What was asked of the private rows, in words."""
-        if self.schema.keys:
-            result: dict[str, set[frozenset[str]]] = {}
-            for r in self.counted:
-                for m in r.question.marginals:
-                    result.setdefault(_asked(r.question, m.columns), set()).add(frozenset(m.columns))
-            return ", ".join(what.replace("{n}", str(len(tables))) for what, tables in result.items())
-        sizes: dict[int, set[frozenset[str]]] = {}
-        for r in self.counted:
-            for m in r.question.marginals:
-                sizes.setdefault(len(m.bins), set()).add(frozenset(m.columns))
-        several, single = _("{n} tables of {many} columns"), _("counts of {n} single columns")
-        words = [
-            (several if many > 1 else single).format(n=len(tables), many=many) for many, tables in sorted(sizes.items())
-        ]
-        others = sorted({m["mechanism"] for m in self.card["mechanisms"]})
-        return ", ".join(words) if words else "; ".join(map(prose, others))
-
-    @property
-    def spent(self) -> str:
-        """How the noise budget was divided."""
-        return ", ".join(f"{prose(n)} {percent(s)}" for n, s in shares(self.card).items())
-
-    @property
-    def invariants(self) -> str:
-        """What was taken as public, hence not protected: keys and their bounds too."""
-        bounded = _(
-            "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
-            "{parent} (declared public by the steward in the schema)"
-        )
-        keys = [
-            bounded.format(columns=", ".join(k.columns), most=k.most_children, child=k.child, parent=k.parent)
-            for k in self.schema.keys
-        ]
-        facts = [
-            _("{what} of {columns}").format(what=prose(i["what"]), columns=", ".join(i["of"]))
-            + f" ({prose(i['vouched'])})"
-            if "of" in i
-            else f"{prose(i['what'])} ({prose(i['vouched'])})"
-            for i in self.about["invariants"]
-        ]
-        return "; ".join([*facts, *keys])
-
-    @property
-    def in_all(self) -> str:
-        """What whoever is in earlier releases that this one rests on has in all; empty where there are none."""
-        answer = self.about.get("in_all_releases")
-        return f" {prose(answer['statement'])}" if answer else ""
-
-    @property
-    def mechanisms(self) -> str:
-        """Kinds of noise, with how often."""
-        kinds: dict[str, int] = {}
-        for m in self.card["mechanisms"]:
-            kinds[m["mechanism"]] = kinds.get(m["mechanism"], 0) + int(m.get("count", 1))
-        return "; ".join(_("{name}, {n} times").format(name=prose(name), n=count) for name, count in kinds.items())
-
-    def stated(self, question: str, fact: str, wanted: str) -> Line:
-        """A line that the form's fact answers, or that waits for the steward."""
-        answers = {"curators": self.curators, "controller": self.own.get("controller") or self.curators}
-        answer = papers.approval(self.own) if fact == "approver" else answers.get(fact, self.own.get(fact))
-        text = ", ".join(answer) if isinstance(answer, list | tuple) else str(answer or "")
-        return Line(question=question, answer=text or wanted, fact=fact, open=not text)
+def _measured(counted: Sequence[Any], schema: Tables, card: Mapping[str, Any]) -> str:
+    """What was asked of the private rows: kinds of tables, each with how many."""
+    kinds: dict[Any, set[frozenset[str]]] = {}
+    for r in counted:
+        for m in r.question.marginals:
+            kind = _asked(r.question, m.columns) if schema.keys else len(m.bins)
+            kinds.setdefault(kind, set()).add(frozenset(m.columns))
+    if schema.keys:
+        return ", ".join(what.replace("{n}", str(len(of))) for what, of in kinds.items())
+    several, single = _("{n} tables of {many} columns"), _("counts of {n} single columns")
+    said = [(several if many > 1 else single).format(n=len(of), many=many) for many, of in sorted(kinds.items())]
+    return ", ".join(said) or "; ".join(map(prose, sorted(noise_kinds(card))))
 
 
 def _asked(question: Linked, columns: Sequence[str]) -> str:
     """What tables of this kind are, with a place for their number."""
-    table, tables = question.table, {placed(c)[0] for c in columns}
-    n = "{n}"
-    if question.view == "first":
-        return _("{n} tables of the first rows of {table}").format(n=n, table=table)
-    if question.view == "last":
-        return _("{n} tables of the last rows of {table}").format(n=n, table=table)
-    if question.view == "far":
-        return _("{n} tables of one row and that half a history later of {table}").format(n=n, table=table)
-    if question.view == "steps":
-        return _("{n} tables of one row and the next of {table}").format(n=n, table=table)
-    if question.view == "siblings":
-        return _("{n} tables of two rows of {table}").format(n=n, table=table)
+    n, table = "{n}", question.table
+    if question.view in VIEWS:
+        return VIEWS[question.view].format(n=n, table=table)
     if len(columns) == 1:
         return _("counts of {n} single columns of {table}").format(n=n, table=table)
-    return _("{n} tables of {many} columns of {tables}").format(n=n, many=len(columns), tables=both(sorted(tables)))
+    owners = both(sorted({placed(c)[0] for c in columns}))
+    return _("{n} tables of {many} columns of {tables}").format(n=n, many=len(columns), tables=owners)
+
+
+def _invariants(about: Mapping[str, Any], schema: Tables) -> str:
+    """What was taken as public, hence not protected: keys and their bounds too."""
+    bounded = _(
+        "which rows belong together by {columns}, and that at most {most} of {child} are kept of one row of "
+        "{parent} (declared public by the steward in the schema)"
+    )
+    said = []
+    for i in about["invariants"]:
+        what = prose(i["what"])
+        of = _("{what} of {columns}").format(what=what, columns=", ".join(i["of"])) if "of" in i else what
+        said.append(f"{of} ({prose(i['vouched'])})")
+    for k in schema.keys:
+        said.append(bounded.format(columns=", ".join(k.columns), most=k.most_children, child=k.child, parent=k.parent))
+    return "; ".join(said)
+
+
+def _rules(card: Mapping[str, Any]) -> str:
+    """The rules across columns, with how far they are kept."""
+    said = _("{rule}: kept by {share} of the rows")
+    rules = [
+        said.format(rule=c["rule"], share=numerals(f"{100 * c['kept']:.4g} %")) if "rule" in c else str(c)
+        for c in card.get("constraints") or []
+    ]
+    return "; ".join(rules) or _("none were stated")
+
+
+def _guesses(card: Mapping[str, Any], schema: Tables) -> str:
+    """What may be guessed and how far a guess can rise, for those whom it may be about."""
+    unit = "key" if schema.several else "row" if card["unit"] == "row" else "person"
+    limit = _(
+        "Suppose somebody thinks the chances even {what}. Seeing what is published here can make them at most {sure} "
+        "sure, but for an accident of a probability of {accident}."
+    )
+    said = []
+    for guess, sure, accident in limits.guesses(card):
+        what = GUESSED[f"{guess.split()[0]}_{unit}"].format(root=schema.root if schema.several else "")
+        said.append(
+            limit.format(what=what, sure=numerals(limits.share(sure)), accident=number(accident, 2)),
+        )
+    by_row = _("Rows are protected one by one: whoever has several is protected less.")
+    return " ".join([*said, *([by_row] if unit == "row" else [])])
+
+
+def deployment(card: Mapping[str, Any]) -> dict[str, Any]:
+    """What the steward stated: his ``own`` answers, the ``curators``, and when it was ``published``, else made."""
+    own = card.get("deployment") or {}
+    published = str(own.get("published") or card["created"])[:10]
+    return {"own": own, "curators": papers.curators(own), "published": published}
+
+
+def stated(card: Mapping[str, Any], fact: str) -> str:
+    """The form's answer to a question of a paper; empty where nobody gave one."""
+    own = card.get("deployment") or {}
+    if fact == "approver":
+        return papers.approval(own)
+    answer = (fact != "curators" and own.get(fact)) or (fact in ("curators", "controller") and papers.curators(own))
+    return ", ".join(answer) if isinstance(answer, list | tuple) else str(answer or "")
+
+
+def described(column: Column, first: str = "") -> str:
+    """A column's meaning, where it has one, and its kind; ``first``: "kind" where that begins."""
+    parts = [column.description, kind_of(column)] if column.description else [kind_of(column)]
+    return ". ".join(reversed(parts)) if first else "; ".join(parts)
 
 
 def kind_of(column: Column) -> str:

@@ -1,69 +1,136 @@
-"""All documents and records of a release by the name that they have in its bundle, and one of them by its format."""
+"""All papers and records of a release by the name that they have in its bundle, and one of them by its format.
+
+A paper is one file of this folder, in Markdown: before its text its ``file`` in a bundle and its ``title``; a heading
+a question, with the form's fact in brackets where only the steward can answer, and then what is asked for. ``{places}``
+are those of ``facts``. What is said otherwise of related tables follows ``|``. A chapter about ``{table}`` or a
+question about ``{column}`` stands there once for each. Every text is translated as it stands here.
+
+A record is one template, in JSON. **Source**: MLCommons Croissant 1.1; RO-Crate 1.1; DCAT-AP 3.0 and HealthDCAT-AP;
+W3C Tabular Data on the Web (CSVW); Citation File Format 1.2.0; OpenDP Deployments Registry, tiers 1 to 3. Nothing is
+invented for a field that only the steward can fill: it is left out, and ``open_questions`` names it.
+"""
 
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, meant, reading
-from synth.languages import spoken
+from synth.languages import spoken, translated
 from synth.release import folder as folders
-from synth.release.card import papers as own
+from synth.release.card import papers as form
 from synth.release.card import verify
+from synth.release.card.statements import complete, noise_kinds, shares
+from synth.release.folder import StoredRelease
 from synth.report import html, words
-from synth.report.documents import catalogue, filled, sheets
-from synth.report.documents.facts import Document, Facts
+from synth.report.documents import facts as known
 
-PAGES: dict[str, tuple[str, Callable[[Facts], Document]]] = {
-    "nist": ("documents/nist-sp-800-226.html", filled.of(sheets.NIST)),
-    "dpia": ("documents/dpia.html", filled.of(sheets.DPIA)),
-    "five-safes": ("documents/five-safes.html", filled.of(sheets.FIVE_SAFES)),
-    "data-card": ("documents/data-card.html", filled.data_card),
-    "ons": ("documents/ons-spectrum.html", filled.of(sheets.ONS)),
-    "people": ("documents/for-the-people.html", filled.of(sheets.PEOPLE)),
+PAPERS = {p.stem: p for p in sorted(Path(__file__).parent.glob("*.md"))}
+RECORDS = {
+    "croissant": "croissant.json",
+    "ro-crate": "ro-crate-metadata.json",
+    "dcat": "dcat.jsonld",
+    "csvw": "synthetic.csv-metadata.json",
+    "citation": "CITATION.cff",
 }
-RECORDS: dict[str, tuple[str, Callable[[Facts], str]]] = {
-    "croissant": ("croissant.json", lambda f: catalogue.written(catalogue.croissant(f))),
-    "ro-crate": ("ro-crate-metadata.json", lambda f: catalogue.written(catalogue.ro_crate(f))),
-    "dcat": ("dcat.jsonld", lambda f: catalogue.written(catalogue.dcat(f))),
-    "csvw": ("synthetic.csv-metadata.json", lambda f: catalogue.written(catalogue.csvw(f))),
-    "citation": ("CITATION.cff", catalogue.citation),
-}
-FORMATS = (*RECORDS, *PAGES)
+FORMATS = (*RECORDS, *PAPERS)
+NAMES = ("{columns}", "{versions}", "{spent}", "{rules}", "{kind}")  # answers that begin with a name, as it is written
+TODO = {"curators": "publisher and creator", "contact": "contact point", "region": "region covered"}  # of records
 
 
-def page(document: Document) -> str:
-    """A document as one HTML page; what waits for the steward is marked."""
-    return html.render("document.html", title=document.title, mark=None, document=document)
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A question with its answer. ``fact``: the form's name of one that only the steward can answer; ``open``: nobody
+    has, and ``answer`` says what is asked.
+    """
+
+    question: str
+    answer: str
+    fact: str = ""
+    open: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A document: its format, its ``file`` in a bundle, and the form's facts that it still waits for."""
+    """A page: its format, its ``file`` in a bundle, and parts that are titles with lines."""
 
     kind: str
     file: str
-    document: Document = field(repr=False)
-    waiting: tuple[str, ...]
+    title: str
+    intro: str
+    parts: tuple[tuple[str, tuple[Line, ...]], ...] = field(repr=False)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The form's facts that it still waits for."""
+        return [line.fact for _, lines in self.parts for line in lines if line.open]
+
+    @property
+    def page(self) -> str:
+        """As HTML; what waits for the steward is marked."""
+        return html.render("document.html", title=self.title, mark=None, document=self)
 
 
-def papers(stored: folders.StoredRelease, card: Mapping[str, Any]) -> list[Paper]:
-    """Every document of a release, with what of it nobody has written yet.
+@cache
+def parsed(kind: str) -> tuple[dict[str, str], str, list[tuple[str, list[tuple[str, str, str]]]]]:
+    """A paper's front matter, introduction and chapters, each a title and questions: question, fact, answer.
+
+    >>> parsed("dpia")[0]["file"]
+    'documents/dpia.html'
+    """
+    _empty, front, body = PAPERS[kind].read_text(encoding="utf-8").split("---\n", 2)
+    intro, *chapters = body.split("\n## ")
+    parts = []
+    for title, *questions in (chapter.split("\n### ") for chapter in chapters):
+        asked = [re.split(r"(?: \[(\w+)\])?\n", q, maxsplit=1) for q in questions]
+        parts.append((title.strip(), [(q, fact or "", " ".join(a.split())) for q, fact, a in asked]))
+    return dict(line.split(": ", 1) for line in front.splitlines()), " ".join(intro.split()), parts
+
+
+def paper(kind: str, stored: StoredRelease, card: Mapping[str, Any]) -> Paper:
+    """A paper of a release. **Guarantee**: that of the release, from whose facts it follows.
 
     Privacy: released answers only.
     """
-    facts = facts_of(stored, card, {})
-    made = {kind: make(facts) for kind, (_, make) in PAGES.items()}
-    return [
-        Paper(
-            kind=kind,
-            file=PAGES[kind][0],
-            document=document,
-            waiting=tuple(line.fact for _, lines in document.parts for line in lines if line.open),
-        )
-        for kind, document in made.items()
-    ]
+    places, tables = known.facts(stored, card), known.tables(stored.schema, card)
+    front, intro, parts = parsed(kind)
+
+    def said(text: str, **more: str) -> str:
+        one, *several = text.split(" | ")
+        return translated(several[0] if several and len(tables) > 1 else one).format_map(places | more)
+
+    def lines(question: str, fact: str, answer: str, table: Mapping[str, Any]) -> Iterator[Line]:
+        given = known.stated(card, fact)
+        for name, column in table["columns"].items() if question == "{column}" else [("", None)]:
+            here = {"table": table["table"], "rows": table["rows"], "column": name}
+            text = said(answer, **here, kind=known.described(column, first="kind") if column else "")
+            if not (fact or answer.startswith(NAMES)):
+                text = text[:1].upper() + text[1:]
+            yield Line(question=said(question, **here), answer=given or text, fact=fact, open=bool(fact and not given))
+
+    def chapter(title: str, questions: list[tuple[str, str, str]], table: Mapping[str, Any]) -> tuple[str, tuple]:
+        asked = [(q, t) for q in questions for t in (tables if "{table}" in q[0] and len(tables) > 1 else [table])]
+        return said(title, table=table["table"]), tuple(line for q, t in asked for line in lines(*q, t))
+
+    return Paper(
+        kind=kind,
+        file=front["file"],
+        title=said(front["title"]),
+        intro=said(intro),
+        parts=tuple(chapter(*p, t) for p in parts for t in (tables if "{table}" in p[0] else tables[:1])),
+    )
+
+
+def papers(stored: StoredRelease, card: Mapping[str, Any]) -> list[Paper]:
+    """Every paper of a release, with what of it nobody has written yet.
+
+    Privacy: released answers only.
+    """
+    return [paper(kind, stored, card) for kind in PAPERS]
 
 
 def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
@@ -73,19 +140,59 @@ def unwritten(release: str | Path, stated: Mapping[str, Any]) -> list[Paper]:
     """
     with reading(release, "release"):
         card = verify.load(release)
-        card["deployment"] = own.checked({**card.get("deployment", {}), **stated})
+        card["deployment"] = form.checked({**card.get("deployment", {}), **stated})
         return papers(folders.load_release(release, tree=None), card)
 
 
-def records(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Every record for catalogues, in English, as they say. ``files``: the parts that they describe."""
-    facts = facts_of(stored, card, files)
+def record(kind: str, stored: StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+    """A record for catalogues, in English. ``files``: the parts that it describes."""
     with spoken("en"):
-        return {record_name(kind, facts): make(facts).encode() for kind, (_, make) in RECORDS.items()}
+        text = html.render(
+            f"{kind}.cff" if kind == "citation" else f"{kind}.json",
+            **known.deployment(card),
+            card=card,
+            name=known.name_of(card, several=stored.schema.several),
+            description=known.description(card, stored.schema),
+            tables=known.tables(stored.schema, card),
+            described=known.described,
+            files={n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in sorted(files.items())},
+        )
+    return text if kind == "citation" else json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+
+
+def registry(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as a record of the OpenDP Deployments Registry, tiers 1 to 3.
+
+    What only the steward knows stands empty unless the card's ``deployment`` states it.
+    """
+    about = complete(card)
+    unprotected = "; ".join(
+        f"{i['what']}{' of ' + ', '.join(i['of']) if 'of' in i else ''} ({i['vouched']})" for i in about["invariants"]
+    )
+    with spoken("en"):
+        text = html.render(
+            "registry.json",
+            **known.deployment(about),
+            about=about,
+            unprotected=unprotected,
+            shares=", ".join(f"{n} {100 * s:.1f} %" for n, s in shares(about).items()),
+            noise="; ".join(f"{n}, {count} times" for n, count in noise_kinds(about).items()),
+        )
+    return dict(json.loads(text))
+
+
+def records(stored: StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Every record for catalogues by its file. ``files``: the parts that they describe."""
+    return {record_file(kind, stored): record(kind, stored, card, files).encode() for kind in RECORDS}
+
+
+def record_file(kind: str, stored: StoredRelease) -> str:
+    """A record's file; that of the columns is named after its table, or stands for all."""
+    return "csv-metadata.json" if kind == "csvw" and stored.schema.several else RECORDS[kind]
 
 
 def export(release: str | Path, kind: str, *, language: str | None = None) -> str:
-    """One document or record of a release's folder, by its format; ``language``: of a document (``words.written``).
+    """One paper or record of a release's folder, by its format; ``language``: of a paper (``words.written``).
 
     Errors: UsageError for an unknown format or language, InputError for a damaged release.
 
@@ -94,32 +201,25 @@ def export(release: str | Path, kind: str, *, language: str | None = None) -> st
     if kind not in FORMATS:
         raise UsageError(f"`kind={kind}` is unknown; {meant(kind, FORMATS)}")
     place = Path(release)
-    language = "en" if kind in RECORDS else language
-    with words.written(language), reading(release, "release"):
+    with words.written("en" if kind in RECORDS else language), reading(release, "release"):
         stored, card = folders.load_release(place, tree=None), verify.load(place)
-        named = [t.file for t in facts_of(stored, card, {}).tables]
+        if kind in PAPERS:
+            return paper(kind, stored, card).page
+        named = [t["file"] for t in known.tables(stored.schema, card)]
         try:
             files = {n: (place / n).read_bytes() for n in (*named, "schema.json", "card.json")}
         except OSError as error:
             raise UsageError(f"{release}: {error.strerror}; name the folder that a run wrote") from None
-        facts = facts_of(stored, card, files)
-        return RECORDS[kind][1](facts) if kind in RECORDS else page(PAGES[kind][1](facts))
+        return record(kind, stored, card, files)
 
 
 def open_questions(release: str | Path, kind: str) -> list[str]:
-    """What of a document waits for the steward. Errors: as of ``export``. Privacy: released answers only."""
-    facts = facts_of(folders.load_release(release, tree=None), verify.load(release), {})
-    if kind not in PAGES:
-        return catalogue.todo(facts)
-    return [line.question for _, lines in PAGES[kind][1](facts).parts for line in lines if line.open]
+    """What of a paper waits for the steward, or is left out of a record. Errors: as of ``export``.
 
-
-def record_name(kind: str, facts: Facts) -> str:
-    """A record's file; that of the columns is named after its table, or stands for all."""
-    return "csv-metadata.json" if kind == "csvw" and len(facts.tables) > 1 else RECORDS[kind][0]
-
-
-def facts_of(stored: folders.StoredRelease, card: Mapping[str, Any], files: Mapping[str, bytes]) -> Facts:
-    """What documents and records are made of. ``files``: the parts that they describe."""
-    reported = {n: (len(content), hashlib.sha256(content).hexdigest()) for n, content in files.items()}
-    return Facts(card=card, schema=stored.schema, releases=stored.releases, files=reported)
+    Privacy: released answers only.
+    """
+    stored, card = folders.load_release(release, tree=None), verify.load(release)
+    if kind in PAPERS:
+        return [one.question for _, lines in paper(kind, stored, card).parts for one in lines if one.open]
+    own = known.deployment(card)["own"]
+    return [said for fact, said in TODO.items() if not own.get(fact)] + ["licence", "identifier (DOI)"]

@@ -10,7 +10,7 @@ import synth
 from synth.release.card import papers
 from synth.release.card.verify import load
 from synth.release.folder import load_release
-from synth.report.documents import catalogue, pack
+from synth.report.documents import pack
 from tests.unit.reporting.pages import Reader
 
 DAYS = dict.fromkeys(papers.DATES, "2026-11-25")
@@ -34,16 +34,11 @@ def bundled(release, tmp_path):
 def test_every_field_is_used_and_every_open_line_is_a_field(release):
     """A field that no page takes would be asked for nothing; an open line without one could never be finished."""
     stored = load_release(release[0])
-    taken = {line.fact for p in pack.papers(stored, stored.card) for _, ls in p.document.parts for line in ls} - {""}
+    taken = {line.fact for p in pack.papers(stored, stored.card) for _, ls in p.parts for line in ls} - {""}
     assert taken <= set(papers.FIELDS)
     on_others = {"name", "description", "sector", "published", "approved", "curators"}  # card, records, who signs
     assert set(papers.FIELDS) == taken | on_others
-    assert all(
-        line.fact or not line.open
-        for p in pack.papers(stored, stored.card)
-        for _, ls in p.document.parts
-        for line in ls
-    )
+    assert all(line.fact or not line.open for p in pack.papers(stored, stored.card) for _, ls in p.parts for line in ls)
 
 
 def test_a_full_form_finishes_every_paper_and_the_first_page_links_each(bundled, tmp_path):
@@ -51,7 +46,7 @@ def test_a_full_form_finishes_every_paper_and_the_first_page_links_each(bundled,
     form.write_text(papers.form(FULL))
     made, text = bundled(facts=form)
     assert made.unfinished == ()
-    files = {file for file, _ in pack.PAGES.values()}
+    files = {pack.parsed(kind)[0]["file"] for kind in pack.PAPERS}
     assert files <= set(made.parts)
     assert files <= set(Reader(text["index.html"]).links)
     for file in files:
@@ -67,7 +62,7 @@ def test_a_full_form_finishes_every_paper_and_the_first_page_links_each(bundled,
 def test_what_is_not_finished_stays_out_unless_it_is_asked_for(bundled):
     made, text = bundled()
     assert not [n for n in made.parts if n.startswith("documents/")]
-    assert len(made.unfinished) == len(pack.PAGES)
+    assert len(made.unfinished) == len(pack.PAPERS)
     assert "documents/" not in text["index.html"] + text["README.md"]
     assert "not stated" in text["card.html"]
     made, text = bundled(unfinished=True)
@@ -133,5 +128,7 @@ def test_the_command_says_what_is_missing_and_writes_a_form_that_it_takes(comman
 
 def test_a_controller_publishes_where_nobody_else_does(release):
     stored = load_release(release[0])
-    facts = pack.facts_of(stored, {**stored.card, "deployment": {"controller": "Town hall"}}, {"synthetic.csv": b""})
-    assert catalogue.croissant(facts)["creator"][0]["name"] == "Town hall"
+    card = {**stored.card, "deployment": {"controller": "Town hall"}}
+    assert (
+        json.loads(pack.record("croissant", stored, card, {"synthetic.csv": b""}))["creator"][0]["name"] == "Town hall"
+    )

@@ -52,7 +52,7 @@ def pages(release, tmp_path_factory):
 @pytest.mark.parametrize("wide", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_open_offline_without_a_word_in_the_console(browser, pages, wide, scheme):
-    assert len(pages) == 4 + len(pack.PAGES)
+    assert len(pages) == 4 + len(pack.PAPERS)
     for path in pages:
         context = browser.new_context(viewport={"width": wide, "height": 900}, color_scheme=scheme, offline=True)
         page, faults = context.new_page(), []
