@@ -189,6 +189,7 @@ pip-audit: .venv-tools/ready  ## known vulnerabilities of the locked packages; s
 
 docs: .venv-docs/ready setup  ## the documentation as a site, build/site/html; a dead link or a page in no index ends it
 	mkdir -p build && $(BIN)/python benchmarks/docs_figures.py --show all > build/figures.md
+	$(BIN)/python -m typer synth.cli utils docs --name synth > build/commands.md
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python docs/site/build.py
 
 texts: setup  ## the catalogues of translations (synth/languages), from the texts in the code

@@ -54,14 +54,20 @@ def copied() -> None:
         shutil.copy(path, into)
 
 
-def figures() -> list[dict[str, str]]:
-    """The page of every table of figures, where it was made (`make docs`): its entry in the navigation."""
-    path = ROOT / "build" / "figures.md"
-    if not path.exists():
-        return []
-    lines = ["# Figures", "", "Every table, by the name that pages give it.", "", path.read_text()]
-    (PAGES / "figures.md").write_text("\n".join(lines))
-    return [{"Figures": "figures.md"}]
+def printed() -> list[dict[str, str]]:
+    """Pages that programs print (`make docs`), where they were made: their entries in the navigation.
+
+    Every table of figures by the name that pages give it; every command with its options.
+    """
+    found = [(title, name) for title, name in (("Commands", "commands"), ("Figures", "figures")) if made(name).exists()]
+    for title, name in found:
+        text = made(name).read_text()
+        (PAGES / f"{name}.md").write_text(text if text.lstrip().startswith("# ") else f"# {title}\n\n{text}")
+    return [{title: f"{name}.md"} for title, name in found]
+
+
+def made(name: str) -> Path:
+    return ROOT / "build" / f"{name}.md"
 
 
 def modules(places: list[str]) -> list[str]:
@@ -133,7 +139,7 @@ def navigation(reference_pages: list[dict[str, str]]) -> list:
             seen.update(fresh)
             entries += [{folder.rpartition("/")[2].capitalize(): fresh}] if several and fresh else fresh
         found.append({part.splitlines()[0]: entries})
-    return [*found, *figures(), {"Reference": reference_pages}]
+    return [*found, *printed(), {"Reference": reference_pages}]
 
 
 def foreign() -> list[str]:
