@@ -8,6 +8,7 @@ from synth.languages import Texts, _, prose
 from synth.release import dialect_copy, markdown
 from synth.release.card import limits, papers
 from synth.report import html, released_verdict, words
+from synth.report.documents.facts import name_of
 from synth.report.documents.pack import Paper
 from synth.report.publishable import Publishable, PublishableTables, rows_of
 from synth.report.related_picture import picture
@@ -40,107 +41,42 @@ def render(
 
     Privacy: released answers only.
     """
-    named = name_of(card, several=schema.several)
+    rows = rows_of(card)
+    written = schema.downwards if schema.several else list(schema.written)
     return html.render(
-        "related_index.html" if schema.several else "index.html",
-        title=named,
+        "index.html",
+        title=name_of(card, several=schema.several),
         mark=None,
         about=card,
+        schema=schema,
         made_up=limits.MADE_UP,
         limits=[prose(line) for line in limits.sentences(card)],
         uses=uses(publishable, schema, card),
-        cite=cite(named, card),
+        curators=papers.curators(card.get("deployment", {})),
         draws=not schema.keys and card.get("method") in BY_DRAWS,
-        documents=listed(documents),
+        documents=documents,
         files=[(name, what.replace("`", "")) for name, what in parts(card, schema, documents)],
-        columns=[(t, head(schema.written[t]), columns(schema.written[t])) for t in _written(schema)],
-        starts=[_first(schema), *starts(card)],
-        **(_of_several(schema, rows_of(card)) if schema.several else {}),
+        columns=[(t, *columns(schema.written[t])) for t in written],
+        picture=picture(schema) if schema.several else "",
+        extent=", ".join(_("{table} of {n} rows").format(table=t, n=html.commas(rows[t])) for t in written),
+        tables=[_line(schema, t, rows[t]) for t in schema.downwards] if schema.several else [],
     )
-
-
-def _written(schema: Tables) -> Sequence[str]:
-    """The tables, each after its parent."""
-    return schema.downwards if schema.several else list(schema.written)
-
-
-def _first(schema: Tables) -> tuple[str, str, str]:
-    """Where the tables are."""
-    if not schema.several:
-        return _("The table"), "synthetic.csv", _("opens in a spreadsheet; synthetic.parquet for programs")
-    others = ", ".join(f"{t}.csv" for t in schema.downwards[1:])
-    more = _("and {others}; opens in a spreadsheet; a .parquet file of each for programs").format(others=others)
-    return _("The tables"), f"{schema.root}.csv", more
-
-
-def _of_several(schema: Tables, rows: Mapping[str, int]) -> dict[str, Any]:
-    """What the page says of tables and keys beside."""
-    return {
-        "picture": picture(schema),
-        "extent": ", ".join(_("{table} of {n} rows").format(table=t, n=html.commas(rows[t])) for t in schema.downwards),
-        "joined": joined(schema),
-        "tables": [_line(schema, t, rows[t]) for t in schema.downwards],
-    }
 
 
 def _line(schema: Tables, table: str, rows: int) -> tuple[str, ...]:
     key, below = schema.key_above(table), schema.keys_below(table)
-    own = ", ".join(below[0].referred) if below else ""
-    above = (
-        ("", "")
-        if key is None
-        else (
-            _("{table}, by {columns}").format(table=key.parent, columns=", ".join(key.columns)),
-            str(key.most_children),
-        )
-    )
-    return (table, f"{table}.csv", html.commas(rows), own, *above)
+    own = (table, f"{table}.csv", html.commas(rows), ", ".join(below[0].referred) if below else "")
+    if key is None:
+        return (*own, "", "")
+    above = _("{table}, by {columns}").format(table=key.parent, columns=", ".join(key.columns))
+    return (*own, above, str(key.most_children))
 
 
-def joined(schema: Tables) -> str:
-    """A few lines of Python that join every table to the one above it."""
-    lines = ["import pandas as pd", ""]
-    lines += [f"table_{i} = pd.read_parquet({f'{t}.parquet'!r})" for i, t in enumerate(schema.downwards)]
-    for key in schema.keys:
-        low, high = (f"table_{schema.downwards.index(t)}" for t in (key.child, key.parent))
-        lines.append(
-            f"{low} = {low}.merge({high}, left_on={list(key.columns)!r}, right_on={list(key.referred)!r}, "
-            "suffixes=('', '_above'))"
-        )
-    return "\n".join(lines)
-
-
-def starts(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Where to read on: what was measured, and what is guaranteed."""
-    guaranteed = _("epsilon {epsilon}, delta {delta}, and all that they rest on").format(
-        epsilon=html.number(card["epsilon"]), delta=html.number(card["delta"])
-    )
-    return [
-        (
-            _("What was measured"),
-            "report.html",
-            _("the released noisy counts beside the synthetic ones, with intervals"),
-        ),
-        (_("What is guaranteed"), "card.html", guaranteed),
-    ]
-
-
-def head(schema: Schema) -> list[str]:
-    """The head of the table of columns."""
+def columns(schema: Schema) -> tuple[list[str], list[tuple[str, ...]]]:
+    """A head, and each column with its kind and values, and its meaning where any column has one."""
     described = any(c.description for c in schema.columns.values())
-    return [_("column"), _("kind"), _("values"), *([_("meaning")] if described else [])]
-
-
-def listed(documents: Sequence[Paper]) -> list[tuple[str, str, bool]]:
-    """The file of each document, its title, and whether something in it is still to be written."""
-    return [(p.file, p.title, bool(p.waiting)) for p in documents]
-
-
-def columns(schema: Schema) -> list[tuple[str, ...]]:
-    """Each column with its kind and values, and its meaning where any column has one."""
-    reported = any(c.description for c in schema.columns.values())
-    return [
-        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if reported else []))
+    return [_("column"), _("kind"), _("values"), *([_("meaning")] if described else [])], [
+        (n, KINDS.get(c.type, c.type), values(c), *([c.description or ""] if described else []))
         for n, c in schema.columns.items()
     ]
 
@@ -168,25 +104,6 @@ def uses(
     return [(title, each) for title, each in lines if each]
 
 
-def cite(named: str, card: Mapping[str, Any]) -> str:
-    """A line by which the table can be cited and found again."""
-    version = card["versions"].get("facsimile-synth", "")
-    publishers = ", ".join(papers.curators(card.get("deployment", {})))
-    who = f"{publishers}. " if publishers else ""
-    return _(
-        "{who}{named} [synthetic data]. {day}. Made with Facsimile {version}, method {method}, under differential "
-        "privacy with epsilon {epsilon} and delta {delta}."
-    ).format(
-        who=who,
-        named=named,
-        day=str(card.get("created", ""))[:10],
-        version=version,
-        method=card["method"],
-        epsilon=html.number(card["epsilon"]),
-        delta=html.number(card["delta"]),
-    )
-
-
 def values(column: Column) -> str:
     """What a cell may hold, shortly."""
     if column.is_numeric:
@@ -210,51 +127,46 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
     else:
         commands = "    python reproduce.py\n    synth sample . --num-rows 1000\n"
     lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
-    known = {
-        "made_up": prose(limits.MADE_UP),
-        "epsilon": html.number(card["epsilon"]),
-        "delta": html.number(card["delta"]),
-    }
     if schema.several:
         what = _(
             "Synthetic tables that belong together. They are no copies: {made_up}. Made from private tables with "
             "differential privacy, epsilon {epsilon} and delta {delta}; the unit is {unit}."
-        ).format(**known, unit=markdown.text(prose(card["unit_in_words"])))
+        )
         more = _("To draw more: install the library in the version that the card names, then")
     else:
         what = _(
             "A synthetic table of {rows} rows. It is no copy: {made_up}. It was made from a private table with "
             "differential privacy, epsilon {epsilon} and delta {delta} ({relation}): {meaning}."
-        ).format(
-            **known,
-            rows=html.commas(card["rows"]["synthetic"]),
-            relation=markdown.text(prose(card["relation_in_words"])),
-            meaning=markdown.text(prose(card["meaning"])),
         )
         more = _(
             "To draw more rows, or to make the table again: install the library in the version that the card names, "
             "then"
         )
+    said = what.format(
+        made_up=prose(limits.MADE_UP),
+        epsilon=html.number(card["epsilon"]),
+        delta=html.number(card["delta"]),
+        rows=html.commas(card["rows"]["synthetic"]),
+        unit=markdown.text(words.unit(card)),
+        relation=markdown.text(prose(card["relation_in_words"])),
+        meaning=markdown.text(prose(card["meaning"])),
+    )
+    good = [f"- {words.level(u['level'])} {markdown.text(words.stored(u))}" for u in card.get("verdict", ())]
+    verdict = "\n".join([_("From what was released alone:"), "", *good, "", ""]) if good else ""
     return (
-        f"# {markdown.text(name_of(card, several=schema.several))}\n\n{what}\n\n{good_for(card)}"
+        f"# {markdown.text(name_of(card, several=schema.several))}\n\n{said}\n\n{verdict}"
         f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n{commands}    synth card check card.json\n"
     )
 
 
-def name_of(card: Mapping[str, Any], *, several: bool) -> str:
-    """What the steward calls the table or tables."""
-    kind = _("Synthetic tables") if several else _("Synthetic table")
-    return str(card.get("deployment", {}).get("name") or f"{kind} {card.get('dataset') or ''}".strip())
-
-
-def good_for(card: Mapping[str, Any]) -> str:
-    """The verdict as a list, from what was released alone."""
-    lines = [f"- {words.level(u['level'])} {markdown.text(words.stored(u))}" for u in card.get("verdict", ())]
-    return _("From what was released alone:") + "\n\n" + "\n".join(lines) + "\n\n" if lines else ""
-
-
 def parts(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper]) -> list[tuple[str, str]]:
     """Each file of a bundle, and what it is."""
+    papers_are = _("papers for a data-protection officer, a repository, an analyst and the people in the data")
+    if any(p.waiting for p in documents):
+        papers_are = _(
+            "papers for a data-protection officer, a repository, an analyst and the people in the data; what is still "
+            "to be written is marked"
+        )
     if schema.several:
         rows, public = rows_of(card), _("a public table, as it is")
         tables = [(f"{n}.csv, {n}.parquet", _belongs(schema, n, rows[n])) for n in schema.tables]
@@ -269,8 +181,11 @@ def parts(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper]) -
         *facts,
         *described("card.html", "report.html", "release.json", "model.json"),
         *described(*["reproduce.py"] * (not schema.keys)),
-        *([("documents/", about(documents))] if documents else []),
-        (f"croissant.json, ro-crate-metadata.json, dcat.jsonld, {columns_file}, CITATION.cff", cited()),
+        *([("documents/", papers_are)] if documents else []),
+        (
+            f"croissant.json, ro-crate-metadata.json, dcat.jsonld, {columns_file}, CITATION.cff",
+            _("records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing"),
+        ),
         *described("MANIFEST.sha256"),
     ]
 
@@ -282,21 +197,6 @@ def _belongs(schema: Tables, table: str, rows: int) -> str:
     return _("{n} synthetic rows, each of one row of {parent} ({columns})").format(
         n=many, parent=key.parent, columns=", ".join(key.columns)
     )
-
-
-def about(documents: Sequence[Paper]) -> str:
-    """What the documents are."""
-    if any(p.waiting for p in documents):
-        return _(
-            "papers for a data-protection officer, a repository, an analyst and the people in the data; what is still "
-            "to be written is marked"
-        )
-    return _("papers for a data-protection officer, a repository, an analyst and the people in the data")
-
-
-def cited() -> str:
-    """What the records are."""
-    return _("records for catalogues (Croissant, RO-Crate, DCAT-AP, CSVW) and for citing")
 
 
 def described(*named: str) -> list[tuple[str, str]]:

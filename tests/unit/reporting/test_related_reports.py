@@ -1,6 +1,7 @@
 """Reports, card and bundle of related tables: what they show is in the rows or the release, and damage is found."""
 
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -20,7 +21,7 @@ from synth.evaluate.related_quality import measure
 from synth.pipeline.uses import with_uses
 from synth.release import leaving
 from synth.release.card import verify
-from synth.report import bundle, index_page, publish, released_verdict
+from synth.report import bundle, publish, released_verdict
 from synth.report.documents import pack
 from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
@@ -242,7 +243,8 @@ def test_the_first_page_says_what_belongs_together_and_its_lines_join_the_tables
     assert "steward-only" not in page
     monkeypatch.chdir(bundled)
     result: dict = {}
-    exec(index_page.joined(SCHEMA), result)
+    lines = re.search(r"<pre><code>(import pandas.*?)</code>", page, re.S)[1]
+    exec(html.unescape(lines), result)
     assert len(result["table_1"]) == len(pd.read_csv("people.csv"))
     assert {"region", "work"} <= set(result["table_1"])
     linked = re.findall(r'href="([a-z]+\.[a-z]+)"', page)
