@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from synth.privacy.ledger.ledger import Ledger
     from synth.release.card.verify import check
     from synth.release.card.verify import load as card
-    from synth.report.handed_over import Release, bundle, report
+    from synth.report.bundle import bundle
+    from synth.report.handed_over import Release, report
     from synth.schema.table import Schema
     from synth.sources.draft_schema import draft
 
@@ -46,7 +47,7 @@ _HOME = {
     "SynthError": "errors",
     "Synthesizer": "pipeline.synthesizer",
     "UsageError": "errors",
-    "bundle": "report.handed_over",
+    "bundle": "report.bundle",
     "card": "release.card.verify:load",
     "check": "release.card.verify",
     "combine": "pipeline.combining",
@@ -69,7 +70,7 @@ _RENAMED = {
     "Related": ("schema.dataset:Dataset", "synth.app_api.Dataset"),
     "check_card": ("release.card.verify:check", "synth.check"),
     "load": ("schema.table", "synth.Schema.load"),
-    "make_bundle": ("report.handed_over:bundle", "synth.bundle"),
+    "make_bundle": ("report.bundle:bundle", "synth.bundle"),
     "multiple": ("pipeline.multiple", "synth.Release(folder).multiple"),
     "parse": ("schema.table", "synth.Schema.parse"),
     "plan_related": ("pipeline.renamed", "synth.plan"),

@@ -34,7 +34,7 @@ def bundle(
     The release, its card and its publishable report; refuses what must not leave.
     """
     from synth.report import last_look
-    from synth.report.handed_over import bundle as bundled
+    from synth.report.bundle import bundle as bundled
 
     made = bundled(
         release,

@@ -16,13 +16,14 @@ from typing import Any
 from synth.errors import InputError, UsageError, reading
 from synth.files import whole_files
 from synth.jobs.looks import signature
-from synth.release import folder as bundle
+from synth.release import folder as folders
 from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.folder import StoredRelease
 from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
 from synth.report import card_page, chosen_release, index_page, pdf, publish, released_verdict
 from synth.report.documents import pack
+from synth.report.words import written
 from synth.schema.table import Schema
 
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same files make the same zip, whenever it is made
@@ -83,28 +84,32 @@ class Bundled:
         return len(self.card["selection"].get("charges") or [])
 
 
-def make(
+def bundle(
     release: str | Path,
     out: str | Path,
     *,
-    facts: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | str | Path | None = None,
     how: str | None = None,
     candidates: Sequence[str | Path] = (),
     paid: str | Path | None = None,
     ledger: str | Path | None = None,
     unfinished: bool = False,
     as_pdf: bool = False,
+    language: str | None = None,
 ) -> Bundled:
-    """Writes one zip of a release's folder. The same release, chosen in the same way, makes the same bytes.
+    """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
 
-    ``facts``: what only the steward knows (``papers.FIELDS``); papers that it does not complete stay out, unless they
-    are asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one PDF. ``how``, ``candidates``,
-    ``paid`` and ``ledger``: how the release was chosen among candidates, as of ``chosen_release.settle``.
+    The same release, chosen in the same way, makes the same bytes. ``out``: the file. ``facts``: what only the steward
+    knows (``papers.FIELDS``), or a file of it; papers that it does not complete are left out, unless asked for
+    ``unfinished``; ``as_pdf`` adds report, card and papers as one PDF. ``how``: in which way the release was chosen,
+    among which other ``candidates``, by which ``paid`` counts; ``ledger``: the one that paid; ``language``: of its
+    pages and papers, ``de`` or ``en``; records and data are English.
 
     Errors: InputError for a release that was made with seeded noise, was chosen in a way that no epsilon covers, or has
     a part that is missing, damaged or breaks a key; UsageError for ``out``, and for a choice that must be stated.
 
-    **Guarantee**: that of the release: every part derives from releases, public facts and what the steward states.
+    **Guarantee**: that of the release, and of whatever was looked at to choose it: every part derives from releases,
+    public facts and what the steward states.
 
     Privacy: released answers only.
     """
@@ -114,47 +119,23 @@ def make(
         raise InputError(f"{folder}: no such folder; name the folder that a run wrote")
     if out.suffix != ".zip":
         raise UsageError(f"`out={out}`: name a .zip file")
-    if paid is not None and bundle.is_related(folder):
+    if paid is not None and folders.is_related(folder):
         raise UsageError("`paid=`: counts that decide are of single tables; leave it out")
-    with reading(folder, "release"):
+    given = papers.load(facts) if isinstance(facts, str | Path) else papers.checked(facts or {})
+    with written(language), reading(folder, "release"):
         settled = partial(chosen_release.settle, folder, how, candidates=candidates, paid=paid, ledger=ledger)
-        stored, facts = may_leave(folder, settled=settled), papers.checked(facts or {})
+        stored = may_leave(folder, settled=settled)
         if (signed := signature(folder)) is not None:
-            if facts and facts != papers.checked(signed["papers"]):
+            if given and given != papers.checked(signed["papers"]):
                 raise UsageError("`facts=`: a reviewer signed other answers; leave it out, and his are packed")
-            facts = papers.checked(signed["papers"])
-        return _packed(folder, out, stored, facts=facts, unfinished=unfinished, as_pdf=as_pdf)
-
-
-def _packed(
-    folder: Path,
-    out: Path,
-    stored: StoredRelease,
-    *,
-    facts: Mapping[str, Any],
-    unfinished: bool,
-    as_pdf: bool,
-) -> Bundled:
-    card = stored.card
-    card["deployment"] = papers.checked({**card.get("deployment", {}), **facts})
-    verify.check(card)
-    card["registry"] = pack.registry(card)
-    result = publish.gather(folder)
-    card["verdict"] = released_verdict.verdict(result, card).plain()
-    parts = {name: untouched(folder, name) for name in AS_STORED}
-    parts |= {name: content(folder, name, card) for name in named(stored.schema, card)}
-    if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
-        parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
-    documents = pack.papers(stored, card)
-    leaving = [p for p in documents if unfinished or not p.waiting]
-    parts |= _made(folder, stored, card, result, leaving)
-    parts |= _typed(parts, stored, card)
-    parts |= pack.records(stored, card, parts)
-    parts |= {p.file: p.page.encode() for p in leaving}
-    if as_pdf:
-        parts[pdf.NAME] = pdf.of_bundle(parts)
-    parts["MANIFEST.sha256"] = manifest(parts)
-    zip_file(out, parts)
+            given = papers.checked(signed["papers"])
+        card = stored.card
+        card["deployment"] = papers.checked({**card.get("deployment", {}), **given})
+        parts, documents = _parts(folder, stored, unfinished=unfinished)
+        if as_pdf:
+            parts[pdf.NAME] = pdf.of_bundle(parts)
+        parts["MANIFEST.sha256"] = manifest(parts)
+        zip_file(out, parts)
     return Bundled(
         path=str(out),
         sha256=hashlib.sha256(out.read_bytes()).hexdigest(),
@@ -164,6 +145,36 @@ def _packed(
     )
 
 
+def _parts(folder: Path, stored: StoredRelease, *, unfinished: bool) -> tuple[dict[str, bytes], list[pack.Paper]]:
+    """Everything that leaves, by name, all from the release and the card, which is completed; and all papers."""
+    card, schema = stored.card, stored.schema
+    verify.check(card)
+    card["registry"] = pack.registry(card)
+    result = publish.gather(folder)
+    card["verdict"] = released_verdict.verdict(result, card).plain()
+    parts = {name: untouched(folder, name) for name in AS_STORED}
+    parts |= {name: content(folder, name, card) for name in named(schema, card)}
+    if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim
+        parts |= {name: carrying(parts[name], card) for name in ("release.json", "model.json")}
+    documents = pack.papers(stored, card)
+    leaving = [p for p in documents if unfinished or not p.waiting]
+    plain = publish.plainly(result, card)
+    made = {
+        **card_page.files(card),
+        "index.html": index_page.render(result, schema, card, leaving),
+        "README.md": index_page.readme(card, schema, leaving),
+        **({} if schema.tree is not None else {"reproduce.py": index_page.REPRODUCE}),
+        "report.html": publish.publishable_page(result, folder, card=card),
+        "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n",
+    }
+    parts |= {n: t.encode() for n, t in made.items()}
+    rows = card["rows"].get("tables", {})
+    full = {n: s for n, s in schema.written.items() if rows.get(n, 1)}
+    parts |= {f"{n}.parquet": _parquet(parts[f"{n}.csv"], s) for n, s in full.items()}
+    parts |= pack.records(stored, card, parts)
+    return parts | {p.file: p.page.encode() for p in leaving}, documents
+
+
 def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     """A stored release or model whose card states the choice, and with it the sum, as the bundle's does."""
     plain = json.loads(content)
@@ -171,35 +182,12 @@ def carrying(content: bytes, card: Mapping[str, Any]) -> bytes:
     return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _made(
-    folder: Path, stored: StoredRelease, card: Mapping[str, Any], result: Any, documents: Sequence[pack.Paper]
-) -> dict[str, bytes]:
-    """The parts that are written anew, all from the release and the card."""
-    made = {
-        "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
-        "card.md": card_page.render_markdown(card),
-        "card.html": card_page.render_html(card),
-    }
-    report, plain = publish.publishable_page(result, folder, card=card), publish.plainly(result, card)
-    made["index.html"] = index_page.render(result, stored.schema, card, documents)
-    made["README.md"] = index_page.readme(card, stored.schema, documents)
-    made |= {"reproduce.py": index_page.REPRODUCE} if stored.schema.tree is None else {}
-    made |= {"report.html": report, "report.json": json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
-    return {n: t.encode() for n, t in made.items()}
-
-
-def _typed(parts: Mapping[str, bytes], stored: StoredRelease, card: Mapping[str, Any]) -> dict[str, bytes]:
-    """The tables with typed values, of the very bytes that leave as CSV: the files may be others by now."""
-    rows = card["rows"].get("tables", {})
-    full = {n: s for n, s in stored.schema.written.items() if rows.get(n, 1)}
-    return {f"{n}.parquet": _parquet(parts[f"{n}.csv"], s) for n, s in full.items()}
-
-
 def _parquet(table: bytes, schema: Schema) -> bytes:
+    """A table with typed values, of the very bytes that leave as CSV: the file may be another by now."""
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "synthetic.csv").write_bytes(table)
-        texts = bundle.read_texts(Path(name) / "synthetic.csv", schema)
-        bundle.write_table(Path(name) / "synthetic.parquet", texts, schema)
+        texts = folders.read_texts(Path(name) / "synthetic.csv", schema)
+        folders.write_table(Path(name) / "synthetic.parquet", texts, schema)
         return (Path(name) / "synthetic.parquet").read_bytes()
 
 

@@ -235,14 +235,16 @@ def write(
     card = complete(load(place) if chosen is None else chosen)
     card["deployment"] = papers.checked({**card.get("deployment", {}), **(facts or {})})
     card["registry"] = pack.registry(card)
-    written = {
-        "card.json": json.dumps(card, indent=2, ensure_ascii=False) + "\n",
-        "card.md": render_markdown(card),
-        "card.html": render_html(card),
-    }
+    made = files(card)
     try:
-        for name, text in written.items():
+        for name, text in made.items():
             whole_files.write(place / name, text)
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; choose a folder you may write to") from None
-    return {name.replace(".", "_"): str(place / name) for name in written}
+    return {name.replace(".", "_"): str(place / name) for name in made}
+
+
+def files(card: Mapping[str, Any]) -> dict[str, str]:
+    """The card for programs, as Markdown and as a page, by the names of their files."""
+    plain = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    return {"card.json": plain, "card.md": render_markdown(card), "card.html": render_html(card)}

@@ -1,4 +1,4 @@
-"""A release as an object, and what is made of it for others: a report, a bundle."""
+"""A release as an object, and the report that is made of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -14,8 +14,7 @@ from synth.pipeline.result import Framed
 from synth.pipeline.sample import sample
 from synth.pipeline.verified import Questions
 from synth.release import folder
-from synth.release.card import papers, verify
-from synth.report import bundle as single_bundle
+from synth.release.card import verify
 from synth.report import chosen_release, publish
 from synth.report.prior_evidence import PriorEvidence, prior_evidence
 from synth.report.steward import related as related_steward
@@ -144,44 +143,3 @@ def report(
             release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
         )
         return steward.write(examined, release, out)
-
-
-def bundle(
-    release: str | Path,
-    out: str | Path,
-    *,
-    facts: Mapping[str, Any] | str | Path | None = None,
-    how: str | None = None,
-    candidates: Sequence[str | Path] = (),
-    paid: str | Path | None = None,
-    ledger: str | Path | None = None,
-    unfinished: bool = False,
-    as_pdf: bool = False,
-    language: str | None = None,
-) -> single_bundle.Bundled:
-    """Packs what may be handed over into one zip file, of one table or of several; refuses what must not leave.
-
-    ``out``: the file. ``facts``: what only the steward knows (``papers.FIELDS``), or a file of it; papers that it
-    does not complete are left out, unless asked for ``unfinished``; ``as_pdf`` adds report, card and papers as one
-    PDF. ``how``: in which way the release was chosen, among which other ``candidates``, by which ``paid`` counts;
-    ``ledger``: the one that paid; ``language``: of its pages and papers, ``de`` or ``en``; records and data are
-    English.
-    Errors: InputError for a release that cannot be handed over, UsageError for a choice that must be stated.
-
-    **Guarantee**: that of the release, and of whatever was looked at to choose it.
-
-    Privacy: released answers only.
-    """
-    stated = papers.load(facts) if isinstance(facts, str | Path) else facts
-    with written(language):
-        return single_bundle.make(
-            release,
-            out,
-            facts=stated,
-            how=how,
-            candidates=candidates,
-            paid=paid,
-            ledger=ledger,
-            unfinished=unfinished,
-            as_pdf=as_pdf,
-        )

@@ -272,7 +272,7 @@ def bundle_it(place: Path) -> str:
     from synth.report import bundle as release_bundle
 
     return said(
-        lambda: "ok " + release_bundle.make(place / "out", place / "r.zip", ledger=place / "ledger.sqlite").sha256
+        lambda: "ok " + release_bundle.bundle(place / "out", place / "r.zip", ledger=place / "ledger.sqlite").sha256
     )
 
 

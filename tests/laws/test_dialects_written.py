@@ -11,7 +11,7 @@ import pytest
 import synth
 from synth.errors import InputError, UsageError
 from synth.release import dialect_copy, folder
-from synth.report.bundle import make as make_bundle
+from synth.report.bundle import bundle as make_bundle
 from synth.schema import codec
 from synth.schema.table import parse
 from synth.sources.formats import dialect_writer, files

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import synth
 from synth.privacy.noise import SystemNoise
 from synth.release import folder
-from synth.report.bundle import make
+from synth.report.bundle import bundle as make
 from synth.schema import codec, csv_injection
 from synth.sources.formats import files
 from tests.conftest import small_frame

@@ -75,13 +75,13 @@ def test_all_parts_are_there_whole_and_checked(command, folder, tmp_path):
 
 
 def test_the_same_release_makes_the_same_bytes(folder, copied, tmp_path):
-    first = release_bundle.make(folder, tmp_path / "a.zip", facts={"name": "N"})
-    second = release_bundle.make(copied, tmp_path / "b.zip", facts={"name": "N"})
+    first = release_bundle.bundle(folder, tmp_path / "a.zip", facts={"name": "N"})
+    second = release_bundle.bundle(copied, tmp_path / "b.zip", facts={"name": "N"})
     assert first.sha256 == second.sha256
 
 
 def test_the_script_makes_everything_after_the_release_again(folder, tmp_path, monkeypatch, capsys):
-    release_bundle.make(folder, tmp_path / "r.zip")
+    release_bundle.bundle(folder, tmp_path / "r.zip")
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         file.extractall(tmp_path / "r")
     card = load(tmp_path / "r")
@@ -140,7 +140,7 @@ def test_what_must_not_leave_stays(copied, tmp_path, name):
     rows = load(copied)["rows"]["synthetic"]
     damage(copied)
     with pytest.raises(InputError) as reported:
-        release_bundle.make(copied, tmp_path / "r.zip")
+        release_bundle.bundle(copied, tmp_path / "r.zip")
     assert not list(tmp_path.glob("r.zip*"))
     if name in OF_TABLE:  # the card's hash tells first; without it the table's own form does
         assert "not the table that the card names" in str(reported.value)
@@ -161,18 +161,18 @@ def test_seeded_noise_never_leaves(tmp_path):
         dataset="d",
     )
     with pytest.raises(InputError, match="seeded noise"):
-        release_bundle.make(tmp_path / "out", tmp_path / "r.zip")
+        release_bundle.bundle(tmp_path / "out", tmp_path / "r.zip")
 
 
 def test_a_foreign_fact_or_name_is_refused(folder, tmp_path):
     with pytest.raises(UsageError, match="no fact of a deployment"):
-        release_bundle.make(folder, tmp_path / "r.zip", facts={"colour": "red"})
+        release_bundle.bundle(folder, tmp_path / "r.zip", facts={"colour": "red"})
     with pytest.raises(UsageError, match=r"name a \.zip"):
-        release_bundle.make(folder, tmp_path / "r.tar")
+        release_bundle.bundle(folder, tmp_path / "r.tar")
     with pytest.raises(UsageError, match="choose another place"):
-        release_bundle.make(folder, tmp_path / "absent" / "r.zip")
+        release_bundle.bundle(folder, tmp_path / "absent" / "r.zip")
     with pytest.raises(InputError, match="selection not covered"):
-        release_bundle.make(folder, tmp_path / "r.zip", how="scores")
+        release_bundle.bundle(folder, tmp_path / "r.zip", how="scores")
 
 
 SENTINELS = ("SENTINELKEY", "SENTINELWORD", "987654321012345", "3141592653.58", "1987-06-05")
@@ -224,7 +224,7 @@ def test_no_sentinel_of_the_real_table_is_in_any_file(command, own_state, tmp_pa
     )
     assert code == 0, stderr
     (made / "log.txt").write_text(out + stderr)
-    release_bundle.make(made / "out", made / "r.zip")
+    release_bundle.bundle(made / "out", made / "r.zip")
     with zipfile.ZipFile(made / "r.zip") as file:
         file.extractall(made / "unpacked")
     files = {**contents(made), **contents(own_state)}
@@ -266,7 +266,7 @@ def test_what_protects_names_whose_rows_which_guess_and_delta(relation, guesses)
 
 def test_the_first_page_tells_recipients_what_it_is_and_rests_on_the_release_alone(folder, tmp_path):
     """What it says is that of the publishable report and the card; it can be opened without a network."""
-    made = release_bundle.make(folder, tmp_path / "r.zip", how="before", facts={"name": "Small <b>survey</b>"})
+    made = release_bundle.bundle(folder, tmp_path / "r.zip", how="before", facts={"name": "Small <b>survey</b>"})
     with zipfile.ZipFile(tmp_path / "r.zip") as file:
         page, names = file.read("index.html").decode(), set(file.namelist())
         report = json.loads(file.read("report.json"))

@@ -21,7 +21,7 @@ from synth.evaluate.related_quality import measure
 from synth.pipeline.uses import with_uses
 from synth.release import leaving
 from synth.release.card import verify
-from synth.report import bundle, publish, released_verdict
+from synth.report import publish, released_verdict
 from synth.report.documents import pack
 from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
@@ -184,7 +184,7 @@ STATED = {
 def bundled(made, tmp_path_factory):
     """The folder of a bundle whose steward has said who he is."""
     place = tmp_path_factory.mktemp("bundled")
-    bundle.make(made[0], place / "b.zip", facts=STATED, how="before", ledger=made[2], unfinished=True)
+    synth.bundle(made[0], place / "b.zip", facts=STATED, how="before", ledger=made[2], unfinished=True)
     with zipfile.ZipFile(place / "b.zip") as file:
         file.extractall(place / "b")
     return place / "b"
@@ -300,7 +300,7 @@ def swapped(folder, name, change):
     """A table changed and the hash in all three cards with it: only the keys can tell."""
     table = change(pd.read_csv(folder / f"{name}.csv", dtype=str))
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-    digest = bundle.hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
+    digest = hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
     for part in ("card", "release", "model"):
         plain = json.loads((folder / f"{part}.json").read_text())
         (plain if part == "card" else plain["card"])["tables_sha256"][name] = digest
