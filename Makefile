@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-draw bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference race-server kubernetes-check cluster bench-cluster
+.PHONY: extras dist image image-check test-quick audit-whole fuzz faults race attacks soak lock sbom licences pip-audit setup run test test-slow check format bench bench-audit bench-flagship bench-tables bench-embeddings bench-slicing bench-gradients bench-families bench-ledger bench-plan bench-rows bench-draw bench-device bench-quick bench-peers bench-scaling docs texts figures clean bench-risks bench-judges bench-sdnist bench-inference race-server kubernetes-check cluster bench-cluster
 
 NEEDS := requirements.txt pyproject.toml setup.py container/install.sh container/pick.py container/trim.py
 INSTALL := PYTHON=$(PYTHON) sh container/install.sh .venv --editable
@@ -107,6 +107,11 @@ bench-scaling: setup  ## cost in rows, columns and categories; goes on where it 
 
 bench-rows: setup  ## docs/benchmarks.md, counting: 100 million rows; 5 GB of temporary files, an hour on two cores
 	$(BIN)/python benchmarks/rows.py $(FRESH)
+
+bench-device: setup  ## processor beside GPU, three sizes, ten minutes: benchmarks/results/device.json
+	$(BIN)/python benchmarks/scaling.py --devices cpu,$(or $(DEVICE),cuda) --rows 1000,10000,100000 --columns "" --categories "" \
+		--methods "mixture,slicing loss=kl,dp_kernel,dp_kernel form=stepwise variant=conditional,dp_ctgan" \
+		--most-seconds 18 --json benchmarks/results/device.json
 
 bench-draw: setup  ## docs/benchmarks.md, rows a second; needs the public tables
 	$(BIN)/python benchmarks/draw.py $(FRESH)

@@ -1,15 +1,18 @@
 """How cost grows: seconds and peak memory of each stage against rows, columns and categories, for each method.
 
     python benchmarks/scaling.py [--methods independent,mixture,slicing,dp_kernel] [--rows 10000,...,10000000]
+    python benchmarks/scaling.py --devices cpu,cuda --methods "slicing loss=kl,..." --json ...     # make bench-device
 
 Simulated tables only. Rows vary at 10 columns, columns and categories at 100,000 rows; every cell is a process of
 its own. 100,000 rows are simulated and repeated with perturbation: of every repeated row one cell in ten is drawn
 again. Prints Markdown with log-log slopes (least squares over the cells of at least a tenth of a second), and writes
-benchmarks/results/scaling.json, from which a stopped run goes on.
+benchmarks/results/scaling.json, from which a stopped run goes on. A method's options stand behind it, with spaces
+between. A line of a device other than the processor holds the device's own name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from json import dumps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +25,7 @@ from markdown_tables import figure, filled, table
 from runner import Clock, Row, apart, measured, start
 
 PLAIN = {"rows": 100_000, "columns": 10, "categories": 20}
-CELL = ("method", "vary", "rows", "columns", "categories")
+CELL = ("method", "device", "vary", "rows", "columns", "categories")
 REDRAWN = 0.1
 ROWS_AT_A_TIME = 100_000
 STAGES = ("read", "measure", "fit", "sample", "write")
@@ -98,9 +101,15 @@ def place(rows: int, columns: int, categories: int) -> Iterator[Path]:
         yield Path(name)
 
 
-def inside(folder: Path, method: str) -> Row:
+def inside(folder: Path, method: str, device: str) -> Row:
     """In a process of its own: one run, its stages' seconds and its peak memory."""
-    result = staged(folder, delta=1e-7, method=method, num_rows=100_000, max_categories=10**6)
+    name, *options = method.split()
+    more = {"method": name, "options": dict(o.split("=") for o in options), "device": device}
+    result = staged(folder, delta=1e-7, num_rows=100_000, max_categories=10**6, **more)
+    if device != "cpu":
+        import torch
+
+        result["device_name"] = torch.cuda.get_device_name()
     return result | {"stages": dict.fromkeys(STAGES, 0.0) | {s: t["seconds"] for s, t in result["stages"].items()}}
 
 
@@ -112,25 +121,31 @@ def markdown(rows: list[Row]) -> str:
     """Seconds and memory, and slopes where there is something to see."""
     cells = [*(f"{{{c}}}" for c in CELL), *(f"{{stages[{s}]:.2f}}" for s in STAGES), "{peak_mib:.0f}"]
     done, kinds = [r for r in rows if "failed" not in r], (*STAGES, "peak")
+    done = [r | {"device": r.get("device_name", "cpu")} for r in done]
     lines = [filled(done, "|".join([*CELL, *(f"{s} s" for s in STAGES), "peak MiB"]), "|".join(cells))]
-    lines += [f"- {', '.join(str(r[c]) for c in CELL)}: {r['failed']}" for r in rows if "failed" in r]
+    lines += [f"- {', '.join(str(r.get(c, 'cpu')) for c in CELL)}: {r['failed']}" for r in rows if "failed" in r]
     slopes = []
-    for method, vary in dict.fromkeys((r["method"], r["vary"]) for r in done):
-        part = [r for r in done if (r["method"], r["vary"]) == (method, vary)]
+    for method, device, vary in dict.fromkeys((r["method"], r["device"], r["vary"]) for r in done):
+        part = [r for r in done if (r["method"], r["device"], r["vary"]) == (method, device, vary)]
         each = [slope([r[vary] for r in part], [value(r, s) for r in part], 0.1) for s in kinds]
-        slopes.append([method, vary, *(figure(s, 2) for s in each)])
-    return "\n".join([*lines, "\nLog-log slopes:\n", table(("method", "against", *kinds), slopes)])
+        slopes.append([method, device, vary, *(figure(s, 2) for s in each)])
+    return "\n".join([*lines, "\nLog-log slopes:\n", table(("method", "device", "against", *kinds), slopes)])
 
 
 def main(given) -> None:
     cells = []
     for vary in PLAIN:
-        for size, method in ((s, m) for s in getattr(given, vary) for m in given.methods):
-            cells.append({"method": method, "vary": vary, **PLAIN, vary: size})
-    one = lambda folder, cell: apart(inside, folder, cell["method"], most=given.most_seconds)  # noqa: E731
+        for size, method, device in product(getattr(given, vary), given.methods, given.devices):
+            other = {} if device == "cpu" else {"device": device}
+            cells.append({"method": method, "vary": vary, **PLAIN, vary: size, **other})
+
+    def one(folder: Path, cell: Row) -> Row:
+        return apart(inside, folder, cell["method"], cell.get("device", "cpu"), most=given.most_seconds)
+
     print(markdown(measured(given, cells, one, prepare=place, by=tuple(PLAIN))))
 
 
 if __name__ == "__main__":
     sizes = {"rows": [10**4, 10**5, 10**6, 10**7], "columns": [10, 30, 100], "categories": [100, 1000, 10**4, 10**5]}
-    start(main, json="scaling", methods="independent,mixture,slicing,dp_kernel", most_seconds=600.0, **sizes)
+    methods = "independent,mixture,slicing,dp_kernel"
+    start(main, json="scaling", methods=methods, devices=["cpu"], most_seconds=600.0, **sizes)
