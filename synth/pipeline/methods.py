@@ -128,6 +128,8 @@ def resolve_device(device: str, *, by_torch: bool = True) -> str:
 
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.split(":")[0] == "cuda" and torch.cuda.is_available():
-        return device
-    raise UsageError(f"device {device!r} is not available here; {meant(device, ('auto', 'cpu', 'cuda'))}")
+    if device.split(":")[0] != "cuda":
+        raise UsageError(f"device {device!r} is not known; {meant(device, ('auto', 'cpu', 'cuda'))}")
+    if not torch.cuda.is_available():
+        raise UsageError(f"device {device!r}: torch finds no GPU here; use cpu, or auto, which takes one where it is")
+    return device
