@@ -10,7 +10,7 @@ PAGES = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "data").glob("*.md"),
-    *(ROOT / "synth").rglob("*.md"),
+    *(p for p in (ROOT / "synth").rglob("*.md") if p.parent.name != "documents"),  # those are templates of papers
 ]
 LINK = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]*))?\)")
 LONGEST = 120
