@@ -13,10 +13,10 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from app.run import background, forecast, recent  # noqa: E402
-from app.session import access, ahead, frame, garbage, tongue, unseen  # noqa: E402
+from app.session import access, ahead, frame, garbage, unseen  # noqa: E402
 from app.session.aside import planner, runner  # noqa: E402
 from app.session.state import RESUMED, STEPS, TITLES, passed, ready, view, wizard  # noqa: E402
-from app.table import owning, stored  # noqa: E402
+from app.table import stored  # noqa: E402
 from synth.app_api import Visitor, pages  # noqa: E402
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -84,7 +84,7 @@ def _warm() -> None:
 
 def _page(who: Visitor) -> None:
     w, open_pages = wizard(), pages(who.role)
-    owning.forget_others(w)
+    stored.forget_others(w)
     recent.come_back()
     reached, behind = ready(w), passed(w)
     steps = [
@@ -121,7 +121,7 @@ def _page(who: Visitor) -> None:
             label = of_run or w.label or recent.label(w.job)
             st.caption(_("Table: {label}").format(label=frame.escape(label)) if label else _("No table yet"))
         access.sidebar(who)
-        tongue.choice()
+        frame.language_choice()
         if opened:
             _scripts(w.edition)
     if name in BEFORE_RUN and not (planner.there and runner.there):

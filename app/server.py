@@ -22,9 +22,9 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import synth  # noqa: E402
-from app.session import uploads  # noqa: E402
+from app.session import door  # noqa: E402
 from app.session.door import Door  # noqa: E402
-from app.table.stowing import sweep  # noqa: E402
+from app.table.stored import sweep  # noqa: E402
 from synth import app_api  # noqa: E402
 
 # Nobody else's page may send the application messages: by default the framework's makers' may. Set here, since no file
@@ -61,7 +61,7 @@ LOOKED_AT = 20.0  # seconds after which a browser has read the file that leads i
 @asynccontextmanager
 async def _lifespan(_: Any) -> AsyncIterator[None]:
     threading.Thread(target=_load, daemon=True).start()
-    uploads.watch()
+    door.watch()
     if not config.get_option("server.headless"):
         threading.Thread(target=_show, daemon=True).start()
     yield

@@ -319,9 +319,8 @@ WRITERS = {
     "synth/privacy/ledger/restore.py": "a damaged ledger put aside under another name",
     "app/session/aside.py": "answers into a pipe of its own",
     "app/session/copies.py": "a process's own output",
-    "app/run/known.py": "a release's files out of a zip, into a folder of their own",
-    "app/table/work.py": "an upload, into a new file of a folder of its own",
-    "app/table/stowing.py": "a folder put aside before it is removed",
+    "app/run/prior.py": "a release's files out of a zip, into a folder of their own",
+    "app/table/stored.py": "an upload, into a new file of a folder of its own, which is put aside before it is removed",
 }
 WRITE = {"write_text", "write_bytes", "touch", "rename", "to_csv"}
 

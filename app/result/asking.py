@@ -1,17 +1,19 @@
-"""Questions about a release: asked by whoever may, decided on by the steward whose run it was, answered by a job."""
+"""Questions about a release: asked in a form, decided on by its steward, answered by a job."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
+
 import synth
 from app.result import releasing
 from app.run import caps, runs
 from app.session import access
-from app.table import owning
+from app.table import stored
 from synth import app_api
 from synth.app_api import jobs, looks
-from synth.languages import _
+from synth.languages import Texts, _
 
 Asked = jobs.asked.Asked
 DELTA = 1e-5
@@ -77,7 +79,7 @@ def answer(asked: Asked, *, epsilon: float, delta: float = DELTA) -> jobs.Job:
     """Puts the answer in line, or before a reviewer where the roles ask for one. Errors: UsageError."""
     about = asked.run.request()
     who, name = access.allow("answer_question", about.get("owner")), str(about["dataset"])
-    owning.allow("use_table", Path(str(about["table"])), about.get("source"))
+    stored.allow_table("use_table", Path(str(about["table"])), about.get("source"))
     runs.may_spend(who, name)
     rules, place = access.rules(), runs.release(asked.run)
     rules.put_down(synth.Ledger(), name)
@@ -157,3 +159,186 @@ def reserve(name: str, epsilon: float) -> None:
         approved_by=held.approved_by,
         reserve=epsilon,
     )
+
+
+KINDS = Texts(
+    {
+        "count": "How many rows",
+        "share": "Which share of the rows",
+        "mean": "The mean of a number",
+        "quantile": "A quantile of a number",
+        "difference": "How two groups differ",
+        "linear": "Linear regression",
+        "logistic": "Logistic regression",
+        "poisson": "Poisson regression",
+        "survival": "Survival at given times",
+        "within": "Is my number near the real one",
+    }
+)
+VALUES = Texts(
+    {
+        "help": "A value, several as a|b, or a range as 30..60.",
+        "formula": "As in R or statsmodels: outcome ~ columns, C(column), a:b, a*b, I(age ** 2), log(income).",
+    }
+)
+SIMPLE = ("count", "share", "mean", "quantile", "difference")  # kinds that a number of one's own is compared with
+REGRESSIONS = ("linear", "logistic", "poisson")
+MOST_CONDITIONS = 3
+Plain = dict[str, Any]
+
+
+def form(place: Path) -> Plain:
+    """The controls of one question about the release at ``place``; the question as JSON data, checked by nobody yet."""
+    tables = app_api.question_tables(app_api.load_any(place / "schema.json"))
+    table = next(iter(tables))
+    if table:
+        table = st.selectbox(
+            _("Rows of which table"), list(tables), key="q_table", help=_("Columns above it are TABLE.COLUMN.")
+        )
+    kind = st.selectbox(
+        _("What do you want to know?"),
+        [k for k in KINDS if not (table and k == "survival")],
+        key="q_kind",
+        format_func=KINDS.__getitem__,
+        help=_("Other questions than these cannot be asked: no program of yours runs on the real rows."),
+    )
+    schema, about = tables[table], {"table": table} if table else {}
+    if kind == "within":
+        return about | _within(schema)
+    return about | _asked(kind, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
+
+
+def _within(schema: Any) -> Plain:
+    inner = st.selectbox(
+        _("Number of which kind"),
+        SIMPLE,
+        key="q_inner",
+        format_func=KINDS.__getitem__,
+        help=_("What your number is a count, share, mean, quantile or difference of."),
+    )
+    question = _asked(inner, schema, "q") | _filter(schema, "q_where", _("Only rows with"))
+    left, right = st.columns(2)
+    mine = left.number_input(_("Your number"), key="q_mine", value=0.0, format="%g", help=_("As you have it."))
+    by = right.number_input(
+        _("Near means within"), key="q_by", value=1.0, min_value=1e-9, format="%g", help=_("The answer is yes or no.")
+    )
+    return {"kind": "within", "question": question, "mine": mine, "by": by}
+
+
+def _asked(kind: str, schema: Any, key: str) -> Plain:
+    """The fields of one kind beside its filter."""
+    if kind in REGRESSIONS:
+        return {"kind": kind, **_regression(kind, key)}
+    if kind == "survival":
+        return {"kind": kind, **_survival(schema, key)}
+    plain: Plain = {"kind": kind}
+    if kind == "share":
+        plain["of"] = _conditions(schema, f"{key}_of", _("Share of the rows with"))
+    if kind in ("mean", "quantile"):
+        plain["column"] = _column(_("Column"), f"{key}_column", _numbers(schema))
+    if kind == "quantile":
+        plain["level"] = st.slider(
+            _("Which quantile"), 0.01, 0.99, 0.5, key=f"{key}_level", help=_("0.5 is the median.")
+        )
+    if kind == "difference":
+        plain |= _difference(schema, key)
+    return plain
+
+
+def _difference(schema: Any, key: str) -> Plain:
+    numbers = _numbers(schema)
+    what = _column(_("Of which column"), f"{key}_column", list(schema.measured()))
+    plain: Plain = {"column": what} if what in numbers else {"of": {what: _value(schema, what, f"{key}_of_value")}}
+    others = [n for n in schema.measured() if n != what]
+    by = _column(_("Between groups of"), f"{key}_by", others)
+    left, right = st.columns(2)
+    with left:
+        first = _value(schema, by, f"{key}_first", place=0)
+    with right:
+        second = _value(schema, by, f"{key}_second", place=1)
+    return plain | {"by": by, "groups": [first, second]}
+
+
+def _regression(kind: str, key: str) -> Plain:
+    formula = st.text_input(_("Formula"), key=f"{key}_formula", help=VALUES["formula"])
+    plain: Plain = {"formula": formula}
+    if kind == "logistic" and (
+        positive := st.text_input(
+            _("Value that counts as yes"), key=f"{key}_positive", help=_("The outcome's category that is modelled.")
+        )
+    ):
+        plain["positive"] = positive
+    return plain
+
+
+def _survival(schema: Any, key: str) -> Plain:
+    left, right = st.columns(2)
+    with left:
+        time = _column(_("Time until the event, or until somebody was last seen"), f"{key}_time", _numbers(schema))
+    with right:
+        event = _conditions(schema, f"{key}_event", _("It was the event where"), most=1)
+    at = st.text_input(
+        _("At which times"), key=f"{key}_at", value="", help=_("Numbers in rising order, with commas between them.")
+    )
+    return {"time": time, "event": event, "at": [_number(t) for t in at.split(",") if t.strip()]}
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
+
+
+def _filter(schema: Any, key: str, words: str) -> Plain:
+    chosen = _conditions(schema, key, words)
+    return {"where": chosen} if chosen else {}
+
+
+def _conditions(schema: Any, key: str, words: str, *, most: int = MOST_CONDITIONS) -> dict[str, str]:
+    names = st.multiselect(
+        words,
+        list(schema.measured()),
+        key=key,
+        max_selections=most,
+        help=_("At most three columns, each with values."),
+        placeholder=_("Choose columns"),
+    )
+    return {n: _value(schema, n, f"{key}_{n}") for n in names}
+
+
+def _value(schema: Any, name: str, key: str, place: int = 0) -> str:
+    """A value of a column: of few categories one is chosen, all else is written."""
+    known = list(schema.columns[name].categories or ())
+    usual = known[min(place, len(known) - 1)] if known else ""
+    return st.text_input(
+        _("{name} is").format(name=name), value=usual, key=f"{key}_{name}", help=VALUES["help"]
+    ).strip()
+
+
+def _column(words: str, key: str, names: list[str]) -> str:
+    if not names:
+        raise synth.UsageError(_("the release has no column for this; ask another kind of question"))
+    return st.selectbox(words, names, key=key, help=_("A column of the release."))
+
+
+def _numbers(schema: Any) -> list[str]:
+    return [n for n, c in schema.measured().items() if c.is_numeric and c.type != "datetime"]
+
+
+def in_words(plain: Any) -> str:
+    """A question in a sentence, for whoever decides on it."""
+    if not isinstance(plain, dict) or plain.get("kind") not in KINDS:
+        return str(plain)
+    rest = {n: v for n, v in plain.items() if n not in ("kind", "where", "question")}
+    parts = [KINDS[plain["kind"]]]
+    parts += [in_words(plain["question"])] if "question" in plain else []
+    parts += [f"{n}: {_written(v)}" for n, v in rest.items()]
+    parts += [_("where {conditions}").format(conditions=_written(plain["where"]))] if plain.get("where") else []
+    return "; ".join(parts)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{n} = {v}" for n, v in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,20 +1,382 @@
 """The steward's part of the result: everything here uses real rows and stands under its banner."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import altair as alt
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import columns, groups, standing, together, verdict, whole
+from app.result import export, whole
 from app.run import background
-from app.session import access, frame
+from app.session import access, charts, frame
 from app.session.aside import TooLongError, worker
-from app.table import real
+from app.table import database, stored
 from synth import app_api
 from synth.app_api import jobs
-from synth.languages import _
+from synth.languages import Texts, _, phrase
+
+LEVELS = Texts(
+    {
+        "good for": "Good for",
+        "usable with care for": "Usable with care for",
+        "not for": "Not for",
+    }
+)
+SIGNS = {
+    "good for": (":green[", "check_circle"),
+    "usable with care for": (":orange[", "error"),
+    "not for": (":red[", "cancel"),
+}
+NARROW = "\u00a0"  # a space at which no line is broken
+
+
+def part_names() -> list[str]:
+    """The parts of the comparison, as their tabs are called."""
+    return [_("Columns"), _("Pairs"), _("Associations"), _("Three columns"), _("Groups of people"), _("Scores")]
+
+
+def verdict(result: Any, leaving: Any = None) -> None:
+    """The verdict, the figures that it rests on, and the worst places. ``result``: a ``Verdict``.
+
+    ``leaving``: the verdict that recipients read, from the release alone.
+    """
+    verdict_uses(result)
+    if leaving is not None:
+        said = "; ".join(f"{t.lower()} {w}" for t, w in _named(leaving))
+        st.caption(_("What recipients read, from the release alone: {said}.").format(said=said))
+    if result.reconciled:
+        st.caption(frame.escape(phrase(result.reconciled)))
+    _worst(result)
+
+
+def verdict_uses(result: Any) -> None:
+    """What for, in words, and the figures. ``result``: ``Uses``."""
+    if result.unsure:
+        st.warning(frame.escape(frame.sentence(result.unsure)), icon=":material/warning:")
+    for level, (colour, icon) in SIGNS.items():
+        for title, words in _named(result, level):
+            st.markdown(f"{colour}:material/{icon}:] **{title}** {words}.")
+    st.markdown(_table(result))
+
+
+def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
+    """Each level's title and what it is said of."""
+    named = {
+        level: "; ".join(frame.escape(phrase(u.use)) for u in result.at(level))
+        for level in LEVELS
+        if only in (None, level)
+    }
+    return [(LEVELS[level], words) for level, words in named.items() if words]
+
+
+def _table(result: Any) -> str:
+    """The figures beside a second sample's, as a table of Markdown."""
+    head = (_("what for, and why"), _("this table"), _("a second real sample"))
+    lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
+    for use in result.uses:
+        colour, icon = SIGNS[use.level]
+        why = frame.escape(app_api.verdict_reason(use)).replace("|", " ")
+        about, measure = frame.escape(phrase(use.use)), frame.escape(phrase(use.measure))
+        what = f"{colour}:material/{icon}:] {about}: {why} :small[({measure})]"
+        figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
+        lines.append(f"| {what} | {figures} |")
+    return "\n".join(lines)
+
+
+def _worst(result: Any) -> None:
+    """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
+    st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
+    kinds = (
+        (_("Columns"), "column", [((n,), d) for n, d in result.columns]),
+        (_("Pairs"), "pair", [((a, b), d) for a, b, d in result.pairs]),
+        (_("Three columns"), "triple", [((a, b, c), d) for a, b, c, d in result.triples]),
+        (_("Groups"), "group", [((g.column, g.group), g.distance) for g in result.groups]),
+    )
+    for title, kind, places in kinds:
+        if not places:
+            continue
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+            st.caption(title, width=96)
+            for rank, (names, distance) in enumerate(places):
+                join = ": " if kind == "group" else " × "
+                st.button(
+                    f"{frame.escape(join.join(names))} **{100 * distance:.1f}{NARROW}%**",
+                    on_click=SHOW[kind],
+                    args=names,
+                    key=f"worst_{kind}_{rank}",
+                )
+
+
+def show_column(name: str) -> None:
+    """Opens a column in both tables."""
+    st.session_state["compared_part"], st.session_state["compare_column"] = part_names()[0], name
+
+
+def show_pair(first: str, second: str) -> None:
+    """Opens two columns together."""
+    st.session_state["compared_part"] = part_names()[1]
+    st.session_state["pair_first"], st.session_state["pair_second"] = first, second
+
+
+def show_triple(first: str, second: str, third: str) -> None:
+    """Opens two columns among the rows of one group of a third."""
+    st.session_state["compared_part"] = part_names()[3]
+    for place, name in zip(("first", "second", "third"), (first, second, third), strict=True):
+        st.session_state[f"three_{place}"] = name
+    st.session_state.pop("three_group", None)
+
+
+def show_group(name: str, value: str) -> None:
+    """Opens a group of people."""
+    st.session_state["compared_part"] = part_names()[4]
+    st.session_state["group_column"], st.session_state["group_value"] = name, value
+
+
+SHOW: dict[str, Any] = {"column": show_column, "pair": show_pair, "triple": show_triple, "group": show_group}
+
+
+BREAKS = "_\u200b"  # a long name is broken after an underscore, and not within a word
+FIRST = 10  # small charts in sight at once
+NUMBERS = Texts({"empty": "empty", "mean": "mean", "spread": "spread"})
+
+
+def columns(result: Any) -> None:
+    """The columns of a comparison."""
+    name = st.session_state.setdefault("compare_column", result.worst_first()[0].column)
+    if name not in result.one_way:  # of another run
+        st.session_state["compare_column"] = result.worst_first()[0].column
+    grid(result.worst_first(), "small", show_column)
+    _one(result)
+
+
+def grid(ordered: list[Any], key: str, shows: Any = None) -> None:
+    """Small charts; a click on a name calls ``shows`` with it."""
+    every = len(ordered) <= FIRST or st.toggle(
+        _("All {number} columns").format(number=len(ordered)), key=f"{key}_every"
+    )
+    shown = ordered if every else ordered[:FIRST]
+    st.caption(_(charts.SMALL_LEGEND))
+    with st.container(horizontal=True, key=f"{key}_charts"):
+        for i, one in enumerate(shown):
+            with st.container(width=144, gap=None):
+                label = f"{frame.escape(one.column).replace('_', BREAKS)} **{100 * one.distance:.1f}{NARROW}%**"
+                if shows is not None:
+                    st.button(label, key=f"{key}_{i}", on_click=shows, args=(one.column,), type="tertiary")
+                else:
+                    st.markdown(label)
+                st.altair_chart(charts.small(one), key=f"{key}_chart_{i}")
+    if not every:
+        st.caption(_("The {first} that differ most, of {number}.").format(first=FIRST, number=len(ordered)))
+
+
+def _written(cell: str) -> str:
+    """A cell of a column's numbers: its name, a figure, or one of dates in days."""
+    if cell.endswith(" days"):
+        return _("{n} days").format(n=cell.removesuffix(" days"))
+    return NUMBERS.get(cell) or phrase(cell)
+
+
+def _one(result: Any) -> None:
+    name = st.selectbox(
+        _("Column"), list(result.columns), key="compare_column", help=_("Shares of its values in both tables.")
+    )
+    one = result.one_way[name]
+    st.altair_chart(charts.one_way(one), key="one_way")
+    if text := charts.rest(one):
+        st.caption(frame.escape(text))
+    if rows := app_api.column_lines(one.numbers):
+        lines = [f"| {' | '.join(frame.escape(_written(cell)) for cell in row)} |" for row in rows]
+        st.markdown("\n".join([f"| | {_('real')} | {_('synthetic')} |", "|:---|---:|---:|", *lines]))
+    notes = [
+        _(
+            "{distance:.1f} % of the rows would have to change their value to make the two equal (mean over all "
+            "columns {one_way_mean:.1f} %)."
+        ).format(distance=100 * one.distance, one_way_mean=100 * result.one_way_mean)
+    ]
+    if one.pooled:
+        notes.append(_("The {number} commonest values are shown one by one.").format(number=len(one.chart().labels)))
+    if one.kind != "bars":
+        notes.append(_("The outermost bins take in the half percent of rows beyond them."))
+    st.caption(" ".join(notes))
+
+
+MOST = 31  # groups of a column that divides people
+
+
+def groups(result: Any, said: Any) -> None:
+    """A column, one of its groups, and the other columns within it. ``said``: the verdict, None without one."""
+    if len(result.columns) < 2:
+        st.info(_("There is one column only, so there is nothing to see within its groups."))
+        return
+    names = list(result.columns)
+    worst = said.groups[0] if said is not None and said.groups else None
+    if st.session_state.get("group_column") not in names:
+        st.session_state["group_column"] = worst.column if worst else names[0]
+    left, right = st.columns(2)
+    name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
+    labels = list(result.groups[name].labels)
+    if st.session_state.get("group_value") not in labels:
+        st.session_state["group_value"] = worst.group if worst and worst.group in labels else labels[0]
+    value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
+    inside = result.within(name, value)
+    real, synthetic = result.two_way(name, inside[0].column, where=(name, value)).used
+    if not real or not synthetic:
+        st.info(
+            _("One of the tables has no such row ({real:,} real, {synthetic:,} synthetic).").format(
+                real=real, synthetic=synthetic
+            )
+        )
+        return
+    mean = sum(o.distance for o in inside) / len(inside)
+    st.markdown(
+        _(
+            "**{name}: {value}**, {real:,} real and {synthetic:,} synthetic rows. Mean distance of the other "
+            "columns within it: **{mean:.1f} %**; noise is the same for every group, so small groups lose most."
+        ).format(name=frame.escape(name), value=frame.escape(value), real=real, synthetic=synthetic, mean=100 * mean)
+    )
+    grid(inside, "within")
+
+
+ONE = "There are too few columns for this."
+GAP = "synthetic minus real"
+PLACES = Texts(
+    {
+        "first": ("First column", "Down the side."),
+        "second": ("Second column", "Along the bottom."),
+        "third": ("Third column", "Whose groups cut slices."),
+    }
+)
+
+
+def pairs(result: Any) -> None:
+    """The distance of all pairs, and one of them in full."""
+    if len(result.columns) < 2:
+        st.info(_("There is one column only, so there are no pairs."))
+        return
+    st.markdown(
+        _(
+            "Mean distance over all pairs: **{pairs_mean:.1f} %** of rows in the wrong place. Two samples of the "
+            "same population would show about {pairs_by_chance:.1f} % by chance alone."
+        ).format(pairs_mean=100 * result.pairs_mean, pairs_by_chance=100 * result.pairs_by_chance)
+    )
+    picked = charts.pickable(charts.pairs(result))
+    st.altair_chart(picked, key="pairs", on_select=_picked, selection_mode=charts.CELL)
+    left_out = len(result.columns) - len(result.chart()[1])
+    st.caption(
+        _(
+            "A click on a cell shows the pair below. Darker is worse; the diagonal shows each column alone. "
+            "Numbers are cut into 12 groups of equal size."
+        )
+        + (_(" {left_out} columns that differ less are left out.").format(left_out=left_out) if left_out else "")
+    )
+    first, second = _chosen(result, "pair", dict(zip(("first", "second"), result.worst_pair, strict=True))).values()
+    if first == second:
+        st.info(_("Choose two different columns."))
+        return
+    both = result.two_way(first, second)
+    _tables(both, (first, second), "two_way")
+    st.caption(
+        _("{distance:.1f} % of the rows would have to move to make the two equal.").format(distance=100 * both.distance)
+    )
+
+
+def associations(result: Any) -> None:
+    """How strongly each two columns go together, in either table, and the difference."""
+    if len(result.columns) < 2:
+        st.info(_(ONE))
+        return
+    shown = result.association_charts()
+    st.markdown(
+        _("How strongly each two columns go together, from 0 (not at all) to 1 (one determines the other)."),
+        help=_("Cramer's V of their joint table, at most 12 groups a column, corrected for chance."),
+    )
+    for side, name in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
+        side.altair_chart(
+            charts.association(shown[name], _("{name} table").format(name=name)), key=f"association_{name}"
+        )
+    gap = charts.pickable(charts.association(shown[_(GAP)], _(GAP), signed=True))
+    st.altair_chart(gap, key="association_gap", on_select=_picked_gap, selection_mode=charts.CELL)
+    st.caption(_("Orange: stronger in the synthetic table; blue: weaker. A click on a cell shows the pair."))
+
+
+def three(result: Any) -> None:
+    """Two columns among the rows that have one group of a third."""
+    if len(result.columns) < 3:
+        st.info(_(ONE))
+        return
+    names = list(result.columns)
+    chosen = _chosen(result, "three", dict(zip(("first", "second", "third"), names[:3], strict=True)))
+    first, second, third = chosen.values()
+    if len({first, second, third}) < 3:
+        st.info(_("Choose three different columns."))
+        return
+    labels = list(result.groups[third].labels)
+    if st.session_state.get("three_group") not in labels:
+        st.session_state["three_group"] = _common(result, third)
+    value = st.selectbox(
+        _("Only rows whose {third} is").format(third=third), labels, key="three_group", help=_("A slice of the table.")
+    )
+    both = result.two_way(first, second, where=(third, value))
+    if not all(both.used):
+        st.info(
+            _("One of the tables has no such row ({used:,} real, {used2:,} synthetic).").format(
+                used=both.used[0], used2=both.used[1]
+            )
+        )
+        return
+    _tables(both, (first, second), "slice")
+    st.caption(
+        _(
+            "{distance:.1f} % of the rows of this slice would have to move: {used:,} real and {used2:,} synthetic rows."
+        ).format(distance=100 * both.distance, used=both.used[0], used2=both.used[1])
+    )
+
+
+def _common(result: Any, name: str) -> str:
+    """The commonest group of a column in the real table."""
+    return str(result.groups[name].labels[int(np.bincount(result.codes[0][name]).argmax())])
+
+
+def _chosen(result: Any, key: str, usual: dict[str, str]) -> dict[str, str]:
+    """A menu of columns for each place."""
+    names, out = list(result.columns), {}
+    for side, (place, default) in zip(st.columns(len(usual)), usual.items(), strict=True):
+        if st.session_state.get(f"{key}_{place}") not in names:
+            st.session_state[f"{key}_{place}"] = default
+        label, said = PLACES[place]
+        out[place] = side.selectbox(label, names, key=f"{key}_{place}", help=said)
+    return out
+
+
+def _tables(both: Any, names: tuple[str, str], key: str) -> None:
+    for side, table in zip(st.columns(2), (charts.REAL, charts.SYNTHETIC), strict=True):
+        side.altair_chart(charts.two_way(both, names, table), key=f"{key}_{table}")
+    row, column, share = both.charts()[_(GAP)].strongest()
+    st.caption(
+        _("Farthest apart at {row}, {column}: {share:+.1f} % of rows.").format(
+            row=frame.escape(row), column=frame.escape(column), share=100 * share
+        )
+    )
+
+
+def _picked() -> None:
+    _show("pairs")
+
+
+def _picked_gap() -> None:
+    _show("association_gap")
+
+
+def _show(key: str) -> None:
+    cells = st.session_state[key]["selection"].get(charts.CELL) or []
+    if cells and cells[0]["row"] != cells[0]["column"]:
+        show_pair(cells[0]["row"], cells[0]["column"])
+
 
 MARK = "For the steward only, not for release"
 PATIENCE = 600.0  # seconds that a comparison may take
@@ -30,7 +392,7 @@ def section(job: jobs.Job, release: Path) -> None:
     st.header(_("Compare with the real table"), anchor=False)
     with st.container(border=True):
         st.warning(_(BANNER), icon=":material/lock_person:")
-        if not real.there(job):
+        if not database.real_there(job):
             st.info(
                 _(
                     "The real table is no longer stored here, so there is nothing to compare with. The result "
@@ -40,13 +402,13 @@ def section(job: jobs.Job, release: Path) -> None:
             return
         st.caption(_(WHY))
         _outside(job)
-        comparison = _compared(job, release)
+        comparison = _comparison_compared(job, release)
         if comparison is not None:
             said = st.session_state.get("verdicts", {}).get(str(job.path))
             if said is not None:
-                verdict.section(said[0], said[1])
+                verdict(said[0], said[1])
             parts(comparison, said and said[0])
-            standing.rare(st.session_state.get("rare", {}).get(str(job.path)), release)
+            export.standing_rare(st.session_state.get("rare", {}).get(str(job.path)), release)
         whole.section(job, release)
 
 
@@ -59,12 +421,12 @@ def make(job: jobs.Job, release: Path) -> Any:
     """Compares a run with the real rows, beside the server, and notes that somebody looked. Errors: InputError."""
     who = access.allow("compare", job.request().get("owner"))
     try:
-        with real.table(job, release) as table:
+        with database.real_table(job, release) as table:
             app_api.note_look(
                 release
             )  # beside the ledger, as the command line does: what it cannot note it does not show
             result, said, leaving = worker.ask("compared", str(table), str(release), seconds=PATIENCE)
-            standing.counted(release)
+            export.standing_counted(release)
             rare = worker.ask("standing", str(release), str(table), seconds=PATIENCE, keep=False)
     except TooLongError:
         raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
@@ -75,7 +437,7 @@ def make(job: jobs.Job, release: Path) -> Any:
     return result
 
 
-def _compared(job: jobs.Job, release: Path) -> Any:
+def _comparison_compared(job: jobs.Job, release: Path) -> Any:
     """The comparison, kept in this session alone; None until it is asked for."""
     result = held(job)
     if result is None and not worker.there:  # its libraries take seconds to load, and somebody reads meanwhile
@@ -120,13 +482,13 @@ def parts(result: Any, said: Any = None) -> None:
     )
     st.caption(_("Uses {used}, drawn with a fixed seed where not all are used.").format(used=used))
     _weighted(result)
-    tabs = st.tabs(verdict.parts() if result.scorable else verdict.parts()[:-1], key="compared_part", on_change="rerun")
+    tabs = st.tabs(part_names() if result.scorable else part_names()[:-1], key="compared_part", on_change="rerun")
     shows = (
-        lambda: columns.section(result),
-        lambda: together.pairs(result),
-        lambda: together.associations(result),
-        lambda: together.three(result),
-        lambda: groups.section(result, said),
+        lambda: columns(result),
+        lambda: pairs(result),
+        lambda: associations(result),
+        lambda: three(result),
+        lambda: groups(result, said),
         lambda: _scores(result),
     )
     for tab, show in zip(tabs, shows, strict=False):
@@ -194,3 +556,204 @@ def _scores(result: Any) -> None:
         {_("Column"): [n for n, _other in worst], _("Score"): [f"{100 * s:.1f} %" for _other, s in worst]},
         hide_index=True,
     )
+
+
+PAIRS_SHOWN = 8  # pairs that are listed of one kind, the farthest first
+
+
+def section_across(job: jobs.Job, release: Path) -> None:
+    """What tables say of each other, and each alone, when the steward asks and the real ones are still there."""
+    st.header(_("Compare with the real tables"), anchor=False)
+    with st.container(border=True):
+        st.warning(_(BANNER), icon=":material/lock_person:")
+        if not database.real_there(job):
+            st.info(
+                _(
+                    "The real tables are no longer stored here, so there is nothing to compare with. The result "
+                    "above is complete without them."
+                )
+            )
+            return
+        st.caption(_(WHY))
+        result = _across_compared(job, release)
+        if result is not None:
+            _across(result)
+            _alone(job, release)
+        whole.section(job, release)
+
+
+def held_across(job: jobs.Job) -> Any:
+    """The run's comparison across tables where this session has made it, else None."""
+    return st.session_state.get("across", {}).get(str(job.path))
+
+
+def make_across(job: jobs.Job, release: Path) -> None:
+    """Compares a run across tables, beside the server, and notes that somebody looked. Errors: InputError."""
+    result = _ask(job, release, "compared_across", str(release / "schema.json"))
+    st.session_state.setdefault("across", {})[str(job.path)] = result
+
+
+def _across_compared(job: jobs.Job, release: Path) -> Any:
+    """The comparison across tables, kept in this session alone; None until it is asked for."""
+    if held_across(job) is None and st.button(
+        _("Show the comparison"),
+        key="compare",
+        icon=":material/compare:",
+        help=_("Reads the real rows again, for your eyes; spends nothing."),
+    ):
+        with st.spinner(_("Comparing the tables")):
+            make_across(job, release)
+        st.rerun()
+    return held_across(job)
+
+
+def _ask(job: jobs.Job, release: Path, task: str, *arguments: str) -> Any:
+    """A comparison with the real tables, beside the server; it is noted first that somebody looked."""
+    who = access.allow("compare", job.request().get("owner"))
+    stored.allow_table("use_table", Path(str(job.request()["table"])), job.request().get("source"))
+    try:
+        app_api.note_look(release)
+        with database.real_tables(job, release) as folder:
+            result = worker.ask(task, str(folder), str(release), *arguments, seconds=PATIENCE)
+    except TooLongError:
+        raise synth.InputError(_("the comparison takes too long here; use `synth report`")) from None
+    jobs.looks.look(job, by=who.name)
+    return result
+
+
+def _across(result: Any) -> None:
+    verdict_uses(result.verdict)
+    st.subheader(_("Across tables"), anchor=False)
+    st.table(
+        {
+            _("Table"): [frame.escape(t) for t in result.rows],
+            _("Real rows"): [f"{r:,}" for r, _other in result.rows.values()],
+            _("Synthetic"): [f"{s:,}" for _other, s in result.rows.values()],
+        },
+        hide_index=True,
+    )
+    st.caption(_("Real rows are those that a run keeps: with a parent, and no more of one parent than its key says."))
+    boxes = st.columns(2) if len(result.numbers) > 1 else [st.container()]
+    for i, one in enumerate(result.numbers):
+        with boxes[i % 2]:
+            st.markdown(
+                _(
+                    "**Rows of {child} of one row of {parent}**: {distance:.1f} % of the parents have another "
+                    "number (a second real sample: {by_chance:.1f} %)"
+                ).format(
+                    child=frame.escape(one.child),
+                    parent=frame.escape(one.parent),
+                    distance=100 * one.distance,
+                    by_chance=100 * one.by_chance,
+                )
+            )
+            st.altair_chart(_numbers(one), key=f"numbers_{i}")
+    st.markdown(
+        _(
+            "**How columns relate to each other:** the share of rows in the wrong place. A second real sample "
+            "would be as far off by chance, and independent columns as far off as the relation is strong."
+        )
+    )
+    st.table(_means(result), hide_index=True)
+    kinds = list(result.pairs)
+    if kinds:
+        about = st.selectbox(
+            _("Pairs of columns, the farthest first"),
+            kinds,
+            key="across_about",
+            help=_("Each pair beside a second real sample and beside independent columns."),
+        )
+        st.table(_pairs(result.pairs[about]), hide_index=True)
+    if result.quality is not None:
+        _scored(result.quality)
+
+
+def _scored(quality: Any) -> None:
+    """SDMetrics' scores of related tables, by table and by relation."""
+    st.markdown(
+        _("**SDMetrics' report of related tables**, 100 % is best: {score:.1f} % in all.").format(
+            score=100 * quality.score
+        )
+    )
+    relations = {_("{child} of {parent}").format(child=c, parent=p): s for (c, p), s in quality.relations.items()}
+    lines = [
+        (frame.escape(name), *(r"\-" if s is None else f"{100 * s:.1f} %" for s in both))
+        for name, both in {**quality.tables, **relations}.items()
+    ]
+    heads = (_("Table, or relation"), _("Shapes, or numbers of rows"), _("Pairs within, or across"))
+    st.table(pd.DataFrame(lines, columns=list(heads)), hide_index=True)
+
+
+def _numbers(one: Any) -> alt.Chart:
+    """How many rows of the child a parent has, in both tables."""
+    bars = [
+        {"rows": str(i), "share": float(share), "table": table}
+        for table, shares in ((charts.REAL, one.real), (charts.SYNTHETIC, one.synthetic))
+        for i, share in enumerate(shares)
+    ]
+    said = _(
+        "Share of rows of {parent} by their number of rows of {child}, in the real and the synthetic tables. "
+        "{distance:.1f} % differ. {mark}."
+    ).format(parent=one.parent, child=one.child, distance=100 * one.distance, mark=charts.MARK)
+    title = alt.TitleParams(
+        text=_("Rows of {child}").format(child=one.child),
+        subtitle=_(charts.MARK),
+        anchor="start",
+        subtitleColor="#c4601e",
+    )
+    return (
+        alt.Chart(pd.DataFrame(bars), title=title)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "rows:N",
+                sort=None,
+                title=_("of one row of {parent}").format(parent=one.parent),
+                axis=alt.Axis(labelAngle=0),
+            ),
+            xOffset=alt.XOffset("table:N", sort=[charts.REAL, charts.SYNTHETIC]),
+            y=alt.Y("share:Q", title=_("share"), axis=alt.Axis(format="%")),
+            color=alt.Color("table:N", scale=charts.COLOURS, legend=charts.LEGEND),
+            tooltip=["rows:N", "table:N", alt.Tooltip("share:Q", format=".2%")],
+        )
+        .properties(height=charts.HEAD + 130, description=said)
+    )
+
+
+def _means(result: Any) -> pd.DataFrame:
+    return _listed((about, result.mean(about)) for about in result.pairs)
+
+
+def _pairs(pairs: list[Any]) -> pd.DataFrame:
+    worst = sorted(pairs, key=lambda p: -p.distance)[:PAIRS_SHOWN]
+    return _listed(
+        (_("{first} and {second}").format(first=p.first, second=p.second), (p.distance, p.by_chance, p.independent))
+        for p in worst
+    )
+
+
+def _listed(lines: Iterable[tuple[str, tuple[float, float, float]]]) -> pd.DataFrame:
+    """A line each: what it is about, and its three distances."""
+    reported = [(frame.escape(about), *(f"{100 * d:.1f} %" for d in distances)) for about, distances in lines]
+    return pd.DataFrame(
+        reported, columns=[_("About"), _("This release"), _("A second real sample"), _("Independent columns")]
+    )
+
+
+def _alone(job: jobs.Job, release: Path) -> None:
+    """One table as if it stood alone: the comparison of single tables, all rows of the real file."""
+    st.subheader(_("One table at a time"), anchor=False)
+    names = list(app_api.load_related(release / "schema.json").tables)
+    name = st.selectbox(
+        _("Table"), names, key="across_table", help=_("All rows of the real file, as for one table alone.")
+    )
+    made = st.session_state.setdefault("across_alone", {})
+    if (str(job.path), name) not in made:
+        if not st.button(_("Compare {name}").format(name=name), key="compare_table", icon=":material/compare:"):
+            return
+        with st.spinner(_("Comparing {name}").format(name=name)):
+            made[str(job.path), name] = _ask(job, release, "compared_alone", name)
+        st.rerun()
+    result, said = made[str(job.path), name]
+    verdict(said)
+    parts(result, said)

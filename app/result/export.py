@@ -13,12 +13,75 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import deciding, papers, releasing, standing
+from app.result import papers, releasing
 from app.run import background, recent, runs
 from app.session import access, frame, words
-from app.table import work
+from app.session.aside import worker
+from app.table import stored
+from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, as_now, current, ngettext, phrase
+
+PATIENCE = 120.0  # seconds that counting may take
+
+
+def standing(release: Path) -> None:
+    """How many such values there are, by column; follows from the release alone."""
+    limits(release)
+    there = standing_counted(release)
+    if not there:
+        st.caption(_("This result contains no list of values that somebody vouched for."))
+        return
+    message = ", ".join(f"{frame.escape(n)} {k:,}" for n, k in sorted(there.items(), key=lambda pair: -pair[1]))
+    st.info(
+        _(
+            "**Word for word, because somebody vouched for them:** {sum:,} values are in this result ({reported}). "
+            "Is each of them public knowledge?"
+        ).format(sum=sum(there.values()), reported=message),
+        icon=":material/visibility:",
+    )
+
+
+def limits(release: Path) -> None:
+    """The bounds of numbers and dates in the description; from the release alone."""
+    result = app_api.standing_bounds(release)
+    if result:
+        listed = "; ".join(f"{frame.escape(n)} {frame.escape(b)}" for n, b in result.items())
+        st.info(
+            _(
+                "**Bounds in the description, because somebody vouched for them:** {listed}. A bound that is no "
+                "round number may be one person's value."
+            ).format(listed=listed),
+            icon=":material/straighten:",
+        )
+
+
+def standing_rare(few: dict[str, int] | None, release: Path) -> None:
+    """How many of them fewer than 10 real rows have; an exact count, for the steward alone."""
+    if few is None:
+        return
+    there = standing_counted(release)
+    named = ", ".join(
+        _("{n} {k} of {get}").format(n=frame.escape(n), k=k, get=there.get(n, k)) for n, k in few.items() if k
+    )
+    st.markdown(
+        _("**Values that somebody vouched for and that occur in fewer than 10 real rows:** {named}.").format(
+            named=named or _("none")
+        )
+    )
+
+
+def standing_counted(release: Path) -> dict[str, int]:
+    """Vouched-for values in the result, by column; counted once for each state of the table."""
+    return dict(standing_begun(release).result())
+
+
+def standing_begun(release: Path) -> Future[dict[str, int]]:
+    """The count of ``counted``, beside the page. It depends on the release alone."""
+    card = release / "card.json"  # which names the tables' bytes
+    key = ("standing", str(card), card.stat().st_mtime_ns)
+    return background.once(key, lambda: worker.ask("standing", str(release), seconds=PATIENCE))
+
 
 _ALL, _LOCKS = threading.Lock(), dict[str, threading.Lock]()
 PDF = "release.pdf"
@@ -61,7 +124,7 @@ def _chosen(job: jobs.Job, reason: str) -> None:
             releasing.state_choice(job, how)
             st.rerun()
     _all(job)
-    deciding.section(job, looks.rivals(job))
+    releasing.deciding(job, looks.rivals(job))
 
 
 def _all(job: jobs.Job) -> None:
@@ -149,7 +212,7 @@ def _packed_once(job: jobs.Job, place: Path, *more: str) -> Path:
     how, more = looks.how(job), (*more, *(() if current() == "en" else ("--language", current())))
     out = job.path / f"bundle-{how or 'unstated'}{''.join(more)}.zip"
     if not out.exists() or out.stat().st_mtime < _newest(job, place, how):
-        work.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")
+        stored.answer("bundle", str(place), "--out", str(out), *_said(job, how), *papers.options(job), *more, "--json")
     return out
 
 
@@ -168,7 +231,7 @@ def _said(job: jobs.Job, how: str | None) -> list[str]:
         named = (looks.choice(job) or {}).get("among", ())
         among = [jobs.Job(job.path.parent / n) for n in named if n != job.path.name]
     reported = ["--choice", str(how), *(x for one in among for x in ("--with", str(runs.release(one))))]
-    return [*reported, "--paid", str(deciding.counts(job, among))] if how == "private" else reported
+    return [*reported, "--paid", str(releasing.counts(job, among))] if how == "private" else reported
 
 
 def claimed(job: jobs.Job, place: Path) -> dict[str, Any]:
@@ -300,7 +363,7 @@ def shown(job: jobs.Job) -> None:
     """What a reviewer decides on: the card, without any figure about the real rows."""
     with st.expander(_("The card")):
         card(claimed(job, runs.release(job)))
-        standing.section(runs.release(job))
+        standing(runs.release(job))
     with st.expander(_("The answers in its papers")):
         st.json(papers.read(job)[0])
     if (said := looks.choice(job)) is not None:

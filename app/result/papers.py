@@ -13,7 +13,7 @@ import streamlit as st
 import synth
 from app.run import background
 from app.session import access, frame
-from app.table import work
+from app.table import stored
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.languages import _, ngettext
@@ -85,7 +85,7 @@ def begun(job: jobs.Job, place: Path) -> Future[Any]:
     """Each paper with what it waits for, worked out beside the page."""
     key = ("papers", str(job.path), changed(job))
     return background.once(
-        key, lambda: json.loads(work.answer("card", "papers", str(place), *options(job)[:2], "--json"))["papers"]
+        key, lambda: json.loads(stored.answer("card", "papers", str(place), *options(job)[:2], "--json"))["papers"]
     )
 
 

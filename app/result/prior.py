@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.run import background
-from app.session import frame, multiples
+from app.session import charts, frame
 from app.session.aside import worker
 from app.session.charts import LABEL
 from synth.app_api import jobs
@@ -150,7 +150,7 @@ def pair(one: Any) -> Any:
         }
     )
     most = max(float(np.abs(gap).max()), 1e-6)
-    scale = alt.Scale(domain=[-most, 0, most], range=[multiples.COLD, multiples.ZERO, multiples.WARM])
+    scale = alt.Scale(domain=[-most, 0, most], range=[charts.COLD, charts.ZERO, charts.WARM])
     legend = alt.Legend(orient="top", format="+.1%", gradientLength=160, direction="horizontal")
     labels = {
         "gap": _("answer minus known"),

@@ -9,10 +9,10 @@ import streamlit as st
 
 import synth
 from app.run import runs
-from app.run.follow import follow
+from app.run.runs import follow
 from app.session import access, frame
 from app.session.state import TABLES, wizard
-from app.table import intake, owning, work
+from app.table import intake, stored
 from synth import app_api
 from synth.app_api import jobs
 from synth.languages import _, current
@@ -93,7 +93,7 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = Non
     """
     request = job.request()
     who = access.allow("compare", request.get("owner"))
-    owning.allow("use_table", Path(str(request["table"])), request.get("source"))
+    stored.allow_table("use_table", Path(str(request["table"])), request.get("source"))
     asked = app_api.ReportRequest(
         reports=job.path.name,
         release=str(release),
@@ -103,12 +103,12 @@ def start(job: jobs.Job, release: Path, *, shadow_runs: int = 0, test: Any = Non
         owner=who.name,
         shadow_runs=shadow_runs,
         language=current(),
-        test="" if test is None else HELD_OUT + work.safe_name(test.name),
+        test="" if test is None else HELD_OUT + stored.safe_name(test.name),
     )
     report = jobs.create(asked.stored())
     if test is not None:
         try:
-            work.keep(test, asked.test, report.path)
+            stored.keep(test, asked.test, report.path)
         except synth.InputError:
             report.cancel()
             raise

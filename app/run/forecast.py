@@ -1,17 +1,20 @@
-"""What a run would cost and give, before anything is spent; remembered for equal requests."""
+"""What a run would cost and give, before anything is spent: noise, time, what is reached, what each use gets."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
-from functools import cache
-from math import sqrt
+from functools import cache, lru_cache
+from math import exp, log, sqrt
 from typing import Any
+
+import streamlit as st
 
 import synth
 from app.run import background
-from app.session import access, words
+from app.session import access, charts, frame, words
 from app.session.aside import planner
-from app.session.state import Wizard, dataset, joined_method, together
-from app.session.state import facts as facts_of
-from synth.languages import _
+from app.session.state import JOINED, Wizard, dataset, facts_of, joined_method, linked, together, wizard
+from synth import app_api
+from synth.languages import Texts, _, phrase
 
 PATIENCE = 60.0  # seconds that a forecast may take
 CURVE = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
@@ -34,7 +37,7 @@ def begun(w: Wizard, *, drawn: bool = False) -> list[Future[Any]]:
     return [_forecast(w), *([_curve(w)] if drawn else [])]
 
 
-def forecast(w: Wizard, *, method: str | None = None) -> Any:
+def planned(w: Wizard, *, method: str | None = None) -> Any:
     """The plan of the run that the wizard describes; None where the method's forecast takes too long.
 
     Public facts only. Errors: UsageError, InputError.
@@ -130,3 +133,253 @@ def delta_note(w: Wizard) -> str:
         "Delta {delta} is not below 1 divided by the number of rows ({rows:,}): publishing one whole row at "
         "random would keep such a promise. Choose a smaller delta."
     ).format(delta=words.small(w.delta), rows=w.rows)
+
+
+FEW = 10_000  # units below which relations between tables are mostly noise
+JOINED_METHODS = Texts(
+    {
+        "mixture": "mixture: relations within and between rows as well",
+        "independent": "independent: each column and numbers of rows alone, the baseline",
+    }
+)
+COVERED = 0.5  # an expected error from which on noise covers what is asked
+
+
+def joined_head(w: Wizard) -> None:
+    """How several tables, or one whose persons keep their rows, are made."""
+    w.method = st.radio(
+        _("Method"),
+        JOINED,
+        index=JOINED.index(joined_method(w)),
+        key="joined_method",
+        format_func=lambda n: _(JOINED_METHODS[n]),
+        help=_("Both for the same price. Relations that noise hides are none in either."),
+    )
+    if joined_method(w) != JOINED[0]:
+        st.subheader(_("What to expect"), anchor=False)
+        return
+    if linked(w):
+        st.markdown(
+            _(
+                "**mixture** counts single columns, pairs of them, numbers of rows of one person and rows of one "
+                "person with each other, and fits one model to all."
+            )
+        )
+        st.subheader(_("What to expect"), anchor=False)
+        return
+    st.markdown(
+        _(
+            "**mixture** counts single columns, pairs within and across tables, numbers of children and rows of one "
+            "parent with each other, and fits one model to all."
+        )
+    )
+    st.subheader(_("What to expect"), anchor=False)
+
+
+def joined_shown(w: Wizard) -> None:
+    """What to expect, once it is known. Errors: UsageError, InputError."""
+    plan = planned(w)
+    if plan is None:
+        st.info(
+            _("The forecast takes too long here. The run can be made all the same; nothing was spent."),
+            icon=":material/hourglass_empty:",
+        )
+        return
+    st.table(_errors(plan), hide_index=True)
+    st.caption(
+        _(
+            "Share of rows that noise alone puts into the wrong place, at most; the fitted model averages much of it "
+            "out. “Noise covers it”: {covered:.0f} % and more."
+        ).format(covered=100 * COVERED),
+        help=_(
+            "Computed on made-up tables of the size you gave; yours are not read. Where noise covers a relation, "
+            "little of it will show, whatever the method."
+        ),
+    )
+    if w.rows < FEW:
+        root = _("persons") if linked(w) else frame.escape(facts_of(w)[0].root)
+        st.warning(
+            _(
+                "With about {rows:,} rows of {root}, expect single columns and numbers of children to come out "
+                "well, but hardly any relation between rows or tables."
+            ).format(rows=w.rows, root=root),
+            icon=":material/info:",
+        )
+
+
+def _errors(plan: Any) -> dict[str, list[str]]:
+    """A line for each table and what is asked of it, the root first."""
+    order = list(dict.fromkeys(a.table for a in plan.asked))
+    lines = sorted(plan.asked, key=lambda a: order.index(a.table))
+    return {
+        _("Table"): [frame.escape(a.table) for a in lines],
+        _("Asked"): [frame.escape(a.about) for a in lines],
+        _("Error"): [_("noise covers it") if a.error >= COVERED else words.at_most(a.error) for a in lines],
+    }
+
+
+def joined_stages(plan: Any) -> dict[str, list[str]]:
+    """What the spend asks for, a line for each table and kind."""
+    return {
+        _("Asks for"): [frame.escape(f"{a.table}: {a.about}") for a in plan.asked],
+        _("Tables"): [f"{a.tables:,}" for a in plan.asked],
+        _("Cells"): [f"{a.cells:,}" for a in plan.asked],
+        _("Noise"): [_span(words.count(a.sigma_least), words.count(a.sigma_most)) for a in plan.asked],
+    }
+
+
+def _span(least: str, most: str) -> str:
+    return least if least == most else _("{least} to {most}").format(least=least, most=most)
+
+
+STOPS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+
+
+ORIGIN = (
+    "On each of them at least 9 of 10 runs lay in the range that the other tables gave. Only the number of rows you "
+    "stated, the columns and their values enter; your table is not read."
+)
+
+
+def reach(w: Wizard) -> Callable[[], None]:
+    """Figures and advice, at once: they rest on public facts and constants of public tables alone. Returns what draws
+    the curve below them, which the way on need not wait for."""
+    access.allow("forecast")
+    facts, problem = facts_of(w)
+    if facts is None:
+        raise synth.InputError(problem)
+    asked: dict[str, Any] = {"rows": w.rows, "delta": w.delta, "relation": w.relation}
+    result = app_api.expected(facts, epsilons=sorted({*STOPS, w.epsilon}), **asked)
+    here = next(f for f in result if f.epsilon == w.epsilon)
+    _figures(here)
+    st.info(
+        frame.escape(phrase(app_api.expected_advice(facts, epsilon=w.epsilon, **asked))), icon=":material/lightbulb:"
+    )
+    place = st.container()
+
+    def draw() -> None:
+        place.vega_lite_chart(_reach_curve(tuple(result), here), key="curve")
+        place.caption(_origin(here, changed=bool(w.options)), help=_(ORIGIN))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def _reach_curve(result: tuple[Any, ...], here: Any) -> dict[str, Any]:
+    """The curve as it is sent: making it takes longer than the rest of the page."""
+    return dict(charts.reach(list(result), here).to_dict())
+
+
+def _figures(here: Any) -> None:
+    ranges = [(_("Single columns"), here.columns), (_("Pairs of columns"), here.pairs)]
+    with st.container(horizontal=True):
+        for label, reported in ranges:
+            if reported is not None:
+                st.metric(
+                    label,
+                    f"{words.share(reported.likely)}",
+                    border=True,
+                    width=250,
+                    delta=phrase(reported.in_words),
+                    delta_color="off",
+                    delta_arrow="off",
+                    help=_(
+                        "Of 100 rows, how many would have to change for the synthetic table to match the real "
+                        "one, on average over the tables. Small print: where 9 of 10 runs lie. It is what the "
+                        "page Review will show."
+                    ),
+                )
+
+
+def _origin(here: Any, *, changed: bool) -> str:
+    about = app_api.expected_from()
+    said = _("Measured, not promised: {runs} runs on {number} public tables.").format(
+        runs=about["runs"], number=len(about["tables"])
+    )
+    if here.beyond:
+        said += _(" Your run lies outside them: it has {beyond}.").format(beyond=here.beyond)
+    if changed:
+        said += _(" It is that of the usual options; you changed some.")
+    return said
+
+
+WANTED = 5.0  # percent of the rows in the wrong place
+
+
+def uses_later(place: Any) -> None:
+    """What needs a forecast, at a place above: drawn last, since it takes seconds."""
+    w = wizard()
+    known = facts_of(w)[0]
+    if known is None or not known.uses or not w.rows:
+        return
+    try:
+        wanted = begun(w, drawn=True)
+    except synth.SynthError as error:
+        with place:
+            frame.tell(error)
+        return
+    background.then(wanted, place, lambda: _uses_shown(w), about=_("Working out what each use gets"))
+
+
+def _uses_shown(w: Wizard) -> None:
+    plan = planned(w)
+    if plan is None or not plan.uses:
+        st.info(_("The forecast takes too long here. The run can be made all the same."), icon=":material/info:")
+        return
+    st.subheader(_("What the named uses get"), anchor=False)
+    for use in plan.uses:
+        st.markdown(f"- {frame.escape(use_in_words(use))}")
+    most = st.number_input(
+        _("Rows in the wrong place at most (percent)"),
+        min_value=0.1,
+        max_value=90.0,
+        value=WANTED,
+        key="wanted_error",
+        help=_(
+            "Of each use it says at about which epsilon noise does no more. More epsilon also counts in finer tables."
+        ),
+    )
+    plans = curve(w, plan)
+    for i, use in enumerate(plan.uses):
+        least = least_epsilon([(p.epsilon, p.uses[i].error) for p in plans], most / 100)
+        if least is None:
+            st.caption(_("{use}: no epsilon up to 10 is enough").format(use=frame.escape(use.use)))
+            continue
+        cells = next((p.uses[i].cells for p in plans if p.epsilon >= least), use.cells)
+        st.caption(
+            _("{use}: epsilon {least:.2g} is enough, for tables of about {cells:,.0f} cells").format(
+                use=frame.escape(use.use), least=least, cells=cells
+            )
+        )
+
+
+def use_in_words(use: Any) -> str:
+    """A use's forecast as a sentence."""
+    if use.faint:
+        return _(
+            "{use}: not counted, since noise leaves nothing of one of its columns; choose a larger epsilon"
+        ).format(use=use.use)
+    if use.error is None:
+        return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
+    return _(
+        "{use}: up to {error:.2g} % of the rows in the wrong place by noise; a second real sample {second:.2g} %"
+    ).format(use=use.use, error=100 * use.error, second=100 * use.second)
+
+
+def least_epsilon(points: list[tuple[float, float | None]], error: float) -> float | None:
+    """The least epsilon at which an error is reached, between the points by logarithms; None where none does.
+
+    >>> least_epsilon([(0.1, 0.4), (1.0, 0.04), (10.0, 0.004)], 0.04)
+    1.0
+    >>> least_epsilon([(0.1, None), (1.0, 0.2)], 0.04) is None
+    True
+    """
+    known = sorted((e, v) for e, v in points if v)
+    enough = next((i for i, (_e, v) in enumerate(known) if v <= error), None)
+    if enough is None:
+        return None
+    if enough == 0:
+        return known[0][0]
+    (a, u), (b, v) = known[enough - 1], known[enough]
+    part = (log(u) - log(error)) / (log(u) - log(v))
+    return round(exp(log(a) + part * (log(b) - log(a))), 6)

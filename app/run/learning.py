@@ -1,4 +1,4 @@
-"""Facts learnt from the rows with budget, where nobody can vouch for them."""
+"""Facts learnt from the rows with budget; before any charge, whether the same rows were charged before."""
 
 import json
 from typing import Any
@@ -6,14 +6,133 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import caps, runs, same
-from app.run.follow import follow
+from app.run import caps, runs
 from app.run.forecast import budget
-from app.session import frame, words
-from app.session.state import Wizard, answered, dataset, effective, several, start, tables, wizard
-from app.table import facts, keys, lists, unit
+from app.run.runs import follow
+from app.session import access, frame, words
+from app.session.aside import TooLongError, worker
+from app.session.state import Wizard, answered, dataset, effective, facts_of, linked, several, start, tables, wizard
+from app.table import facts, keys, lists, stored, unit
 from synth.app_api import jobs
 from synth.languages import _
+
+COMPARING = 1800.0  # seconds that a pass over the rows may take; at most 2,097,152 rows are compared
+TOO_LONG = (
+    "checking whether these rows were charged under another name took more than half an hour, so nothing was "
+    "started or charged; try again when this computer is less busy, or start the run with `synth run`, which waits"
+)
+
+
+def charged_elsewhere(w: Wizard) -> bool:
+    """Whether rows that this visitor may see were charged under another name, and nothing was said of it.
+
+    Errors: InputError where no answer came: a run that could not be compared is not started.
+    """
+    known, _other = facts_of(w)
+    if w.separate == dataset(w) or known is None or w.table is None:
+        return False
+    if not {t.dataset for t in synth.Ledger().summary()} - {dataset(w)}:
+        return False
+    asked = {"dataset": dataset(w), "source": w.source}
+    with st.spinner(_("Checking whether these rows were charged before")):
+        try:
+            w.twins = worker.ask(
+                "charged_before",
+                None if several(w) and w.source else str(w.table),
+                known.to_json(),
+                access.me().name,
+                seconds=COMPARING,
+                keep=False,
+                **asked,
+            )
+        except TooLongError:
+            raise synth.InputError(_(TOO_LONG)) from None
+    return bool(w.twins)
+
+
+def same_choice(w: Wizard) -> bool:
+    """The choice, where one is open; returns whether it is."""
+    if not w.twins or w.separate == dataset(w):
+        return False
+    names = " and ".join(w.twins)
+    st.warning(
+        _(
+            "**These rows, or nearly all of them, were charged to {names} before.** What is learnt about the "
+            "same people adds up, so they should have one budget. Nothing is charged yet."
+        ).format(names=frame.escape(names)),
+        icon=":material/content_copy:",
+    )
+    with st.container(horizontal=True):
+        for i, name in enumerate(w.twins):
+            if st.button(
+                _("Charge {name} instead").format(name=name),
+                key=f"same_{i}",
+                type="primary",
+                icon=":material/merge:",
+                help=_("Both tables then share one budget and one cap."),
+            ):
+                w.plain["dataset"], w.twins = name, []
+                st.rerun()
+        if st.button(
+            _("No person is in both"),
+            key="separate",
+            icon=":material/call_split:",
+            help=_("State this only if you know it. It is recorded with the charge."),
+        ):
+            w.separate, w.twins = dataset(w), []
+            st.rerun()
+    return True
+
+
+COUNTING = 600.0  # seconds that the counting may take
+HELP = "For the forecast and the check of delta only: a public figure or a guess. It is not taken from the table."
+PUBLIC = (
+    "Only where the number of rows is no secret, for instance because a report states it. It is then taken from the "
+    "table, to two digits. Where the number must stay secret, type a guess."
+)
+
+
+def size(w: Wizard) -> None:
+    """The question, and the table's own size for whoever says that it is public."""
+    st.session_state.setdefault("rows", w.rows or None)
+    root = facts_of(w)[0] if several(w) else None
+    about = (
+        _("About how many persons are there?")
+        if linked(w)
+        else _("About how many rows are there?")
+        if root is None
+        else _("About how many rows has {root}?").format(root=root.root)
+    )
+    typed = st.number_input(
+        about, min_value=1, value=None, step=1000, key="rows", placeholder=_("for instance 40000"), help=_(HELP)
+    )
+    w.rows = int(typed or 0)
+    if not w.rows:
+        st.button(
+            _("The number is public: take it from the table"),
+            key="rows_of_file",
+            type="tertiary",
+            help=_(PUBLIC),
+            icon=":material/table_rows:",
+            on_click=_count,
+            args=(w,),
+        )
+
+
+def _count(w: Wizard) -> None:
+    assert w.table is not None
+    try:
+        stored.allow_table("use_table", w.table, w.source)
+        known, problem = facts_of(w)
+        if known is None:
+            raise synth.InputError(problem)
+        result = worker.ask("rough_rows", str(w.table), known.to_json(), w.source, seconds=COUNTING, keep=False)
+        w.rows = st.session_state["rows"] = max(result, 1)
+    except TooLongError:
+        w.notice = _("Counting takes too long here; type about how many rows there are.")
+    except synth.SynthError as error:
+        frame.tell(error)
+
 
 USUAL = 0.1
 Plain = dict[str, Any]
@@ -25,7 +144,7 @@ def section() -> None:
     if w.learning is not None:
         follow(str(w.learning), _taken, about=_("Learns facts of the description, for the epsilon that was chosen."))
         return
-    if same.choice(w):
+    if same_choice(w):
         return
     described = {t: effective(w)["tables"][t] if t else effective(w) for t in tables(w)}
     names = [
@@ -101,7 +220,7 @@ def _ask(w: Wizard, names: list[str], learnt: list[str], *, answers: bool) -> No
         icon=":material/school:",
     ):
         unit.take(w)
-        if same.asks(w):
+        if charged_elsewhere(w):
             st.rerun()
         try:
             if first:

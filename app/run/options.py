@@ -1,10 +1,11 @@
-"""A method's options as controls, whatever the method."""
+"""A method's options as controls, whatever the method, and how the synthetic table is written."""
 
 from typing import Any
 
 import streamlit as st
 
-from app.session import labels
+from app.session import words
+from app.session.state import Wizard, effective
 from synth.languages import Texts, _
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -111,7 +112,7 @@ def ask(defaults: dict[str, Any], chosen: dict[str, Any], *, key: str) -> dict[s
 
 
 def _one(name: str, default: Any, value: Any, key: str) -> Any:
-    label = labels.of_option(name)
+    label = words.of_option(name)
     said = SAYS.get(name, _("The method's page in docs/ explains it."))
     said = _("{said} Usual: {default}.").format(said=said, default=default)
     if isinstance(default, bool):
@@ -124,3 +125,39 @@ def _one(name: str, default: Any, value: Any, key: str) -> Any:
         known = CHOICES[name]
         return st.selectbox(label, known, index=known.index(value) if value in known else 0, key=key, help=said)
     return st.text_input(label, value=str(value), key=key, help=said).strip() or default
+
+
+WAYS_TO_WRITE = Texts(
+    {"same": "Like the private table, beside a plain one", "plain": "Plain only: UTF-8, commas, points, ISO dates"}
+)
+
+
+def own_way(w: Wizard) -> bool:
+    """Whether the description tells of a dialect, or of formats, that a second table would be written in."""
+    facts = effective(w)
+    return bool(facts.get("dialect")) or any(c.get("format") for c in facts["columns"].values())
+
+
+def written_choice(w: Wizard) -> None:
+    """The switch, where there is something to choose; kept in the wizard."""
+    if not own_way(w):
+        w.written = "same"
+        return
+    ways = list(WAYS_TO_WRITE)
+    w.written = st.radio(
+        _("How the CSV is written"),
+        ways,
+        index=ways.index(w.written),
+        horizontal=True,
+        key="written",
+        format_func=WAYS_TO_WRITE.__getitem__,
+        help=_(
+            "The rows are the same. Choose plain where the table's own encoding has no room for a value of the "
+            "description."
+        ),
+    )
+
+
+def written_as(w: Wizard) -> str:
+    """What the run is told of it."""
+    return w.written if own_way(w) else "same"

@@ -1,16 +1,244 @@
-"""Describe's question whether something public is like the table: what is named, and what a run takes of it."""
+"""Prior knowledge of a table: public files and earlier releases, what they cover, and what they are worth."""
 
+import json
+import shutil
+import zipfile
 from collections.abc import Callable
+from concurrent.futures import Future
+from math import exp, log
+from pathlib import Path
 from typing import Any
 
+import altair as alt
+import pandas as pd
 import streamlit as st
 
 import synth
-from app.run import background, known
+from app.run import background
 from app.session import access, frame
-from app.session.state import Wizard, together, wizard
-from app.table import checklist, intake, work
+from app.session.aside import TooLongError, worker
+from app.session.state import Wizard, dataset, facts_of, together, view, wizard
+from app.table import checklist, intake, stored
+from synth.app_api import jobs
 from synth.languages import Texts, _, ngettext, phrase
+
+PATIENCE = 600.0  # seconds that a rehearsal or preview may take
+LARGEST = 4 << 30  # bytes of an earlier release's files, unpacked
+CARD = "card.json"
+STOPS = (0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons at which the worth of priors is rehearsed; between them it is read off
+PREVIEW = "preview"  # folder of the preview, beside the note of the table
+Known = dict[str, str]  # path; name, as the page shows it; why it is public; who vouches
+
+
+def reasons(w: Wizard) -> tuple[str, ...]:
+    """Of each prior why it is public, and who vouches, as it stands on the card."""
+    return tuple(f"{k['why']}; vouched for by {k['who']}" if k["who"] else k["why"] for k in w.priors)
+
+
+def asked(w: Wizard) -> dict[str, Any]:
+    """The options of a request about priors; nothing without any. Errors: UsageError for another's."""
+    if together(w) or not w.priors:
+        return {}
+    for one in w.priors:
+        if not _open_to_visitor(w, Path(one["path"])):
+            raise synth.UsageError(_("{name}: it is somebody else's, or gone; take it out").format(name=one["name"]))
+    return {"prior": tuple(one["path"] for one in w.priors), "prior_reason": reasons(w)}
+
+
+def barred(w: Wizard) -> str:
+    """Why the chosen method cannot take the priors, empty where it can."""
+    if not w.priors or together(w) or w.method == "mixture":
+        return ""
+    return _(
+        "{method} takes no prior knowledge. Choose mixture on the page Method, or take it out on Describe."
+    ).format(method=w.method)
+
+
+def add_file(w: Wizard, upload: Any, *, why: str, who: str) -> None:
+    """An uploaded public table, or a release as zip. Errors: UsageError, InputError; then nothing is kept."""
+    access.allow("add_prior")
+    place = _room(w)
+    try:
+        retained = stored.keep(upload, upload.name, place)
+        if retained.suffix == ".zip":
+            _unpacked(retained, place)
+            _take(w, place, upload.name, why="", who="")
+        else:
+            _take(w, retained, upload.name, why=why, who=who)
+    except synth.SynthError:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def add_run(w: Wizard, path: str) -> None:
+    """A release that was made here, of one's own. Errors: UsageError, InputError."""
+    access.allow("add_prior")
+    job = access.job("watch", path)
+    _take(w, release_place(job), release_named(job), why="", who="")
+
+
+def add_place(w: Wizard, path: str, *, why: str, who: str) -> None:
+    """A file or a release's folder on this computer, which stays where it is. Errors: UsageError."""
+    access.allow("add_prior")
+    chosen = Path(path).expanduser().absolute()
+    if chosen not in stored.mounted():
+        access.allow("read_path")
+    if not chosen.exists():
+        raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=chosen.name))
+    released = (chosen / CARD).is_file()
+    _take(w, chosen, chosen.name, why="" if released else why, who="" if released else who)
+
+
+def drop(w: Wizard, at: int) -> None:
+    """Takes one out; an uploaded copy is removed."""
+    access.allow("add_prior")
+    gone = Path(w.priors[at]["path"])
+    w.priors = [one for i, one in enumerate(w.priors) if i != at]
+    room = gone if gone.is_dir() else gone.parent
+    if w.place is not None and room.parent == w.place / "priors":
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def own_releases(w: Wizard) -> list[jobs.Job]:
+    """Releases of one table that the visitor made here, those of the same dataset first, the newest before others."""
+    results = []
+    for job in jobs.listing():
+        try:
+            made = job.status().state == "done" and jobs.looks.makes_rows(job) and access.mine(job)
+            if made and not isinstance(job.result().get("num_rows"), dict) and release_place(job).is_dir():
+                results.append(job)
+        except synth.SynthError:
+            continue
+    return sorted(results, key=lambda job: job.request().get("dataset") != dataset(w))
+
+
+def release_named(job: jobs.Job) -> str:
+    """A release made here, as one knows it."""
+    card = json.loads((release_place(job) / CARD).read_text(encoding="utf-8"))
+    return _("release of {dataset}, {day}, epsilon {epsilon:g}").format(
+        dataset=card.get("dataset") or "?", day=str(card["created"])[:10], epsilon=card["epsilon"]
+    )
+
+
+def looked(w: Wizard) -> Future[Any] | None:
+    """What each prior covers and lacks, under way or known; None while the description is not complete."""
+    result, _problem = facts_of(w)
+    if result is None or not w.priors or together(w):
+        return None
+    about, text = asked(w), result.to_json()
+    paths, why = list(about["prior"]), list(about["prior_reason"])
+    key = ("prior_look", access.me().name, text, *paths, *why)
+    return background.once(key, lambda: worker.ask("prior_look", text, paths, seconds=PATIENCE, prior_reason=why))
+
+
+def worth_of(w: Wizard) -> Future[Any] | None:
+    """What the priors are worth around the chosen epsilon, under way or known; None where there is nothing to say."""
+    result, _problem = facts_of(w)
+    if result is None or not w.priors or together(w) or not w.rows or barred(w):
+        return None
+    who, about, stops = access.allow("forecast").name, asked(w), _around(w.epsilon)
+    asked_for = {**about, "rows": w.rows, "delta": w.delta, "relation": w.relation, "epsilons": stops}
+    key = ("prior_worth", who, result.to_json(), json.dumps(asked_for))
+
+    def work_out() -> Any:
+        try:
+            return worker.ask("prior_worth", result.to_json(), seconds=PATIENCE, keep=False, **asked_for)
+        except TooLongError:
+            return None
+
+    return background.once(key, work_out)
+
+
+def preview(w: Wizard) -> Future[Any]:
+    """The whole way on public rows, begun or done: the comparison, and the folder. Errors: UsageError, InputError."""
+    who, (results, problem) = access.allow("preview").name, facts_of(w)
+    if results is None:
+        raise synth.InputError(problem)
+    assert w.place is not None
+    out = w.place / PREVIEW
+    asked_for = {
+        **asked(w),
+        "rows": w.rows,
+        "epsilon": w.epsilon,
+        "delta": w.delta,
+        "relation": w.relation,
+        "method": w.method,
+        "options": w.options,
+    }
+    key = ("preview", who, results.to_json(), json.dumps(asked_for))
+
+    def make() -> Any:
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            return worker.ask("previewed", results.to_json(), str(out), seconds=PATIENCE, keep=False, **asked_for)
+        except TooLongError:
+            raise synth.InputError(_("the preview takes too long here; use `synth preview`")) from None
+
+    return background.once(key, make)
+
+
+def _around(epsilon: float) -> list[float]:
+    """The stops next to an epsilon; one where it stands on it, or beyond an end."""
+    below, above = [s for s in STOPS if s <= epsilon], [s for s in STOPS if s >= epsilon]
+    return sorted({below[-1] if below else above[0], above[0] if above else below[-1]})
+
+
+def _take(w: Wizard, path: Path, name: str, *, why: str, who: str) -> None:
+    if any(one["path"] == str(path) for one in w.priors):
+        raise synth.UsageError(_("{name}: it is among them already").format(name=name))
+    w.priors = [*w.priors, {"path": str(path), "name": name, "why": why.strip(), "who": who.strip()}]
+
+
+def _room(w: Wizard) -> Path:
+    """A folder of its own for one upload, beside the note of the table."""
+    if w.place is None:
+        raise synth.UsageError(_("choose a table first"))
+    number = 1 + max([int(p.name) for p in (w.place / "priors").glob("[0-9]*")], default=0)
+    place = w.place / "priors" / str(number)
+    try:
+        place.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        reason = error.strerror or ""
+        raise synth.InputError(_("it could not be stored ({reason}); free some space").format(reason=reason)) from None
+    return place
+
+
+def _unpacked(archive: Path, place: Path) -> None:
+    """The files of a release's zip, by name alone. Errors: InputError for anything else."""
+    try:
+        with zipfile.ZipFile(archive) as held:
+            parts = [i for i in held.infolist() if "/" not in i.filename and "\\" not in i.filename]
+            if CARD not in {i.filename for i in parts} or sum(i.file_size for i in parts) > LARGEST:
+                raise ValueError
+            for part in parts:
+                with held.open(part) as source, open(place / stored.safe_name(part.filename), "xb") as out:
+                    shutil.copyfileobj(source, out, stored.CHUNK)
+    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile):
+        raise synth.InputError(
+            _("{name}: no release of this program; choose the zip that a release was handed over as").format(
+                name=archive.name
+            )
+        ) from None
+    archive.unlink()
+
+
+def release_place(job: jobs.Job) -> Path:
+    """The folder of a finished run's files."""
+    return Path(str(job.result().get("paths", {}).get("card", ""))).parent
+
+
+def _open_to_visitor(w: Wizard, path: Path) -> bool:
+    """Whether the visitor may still read it: his upload, his run, what is offered to him; of the only user all."""
+    who = access.me()
+    if who.alone or path in stored.mounted():
+        return True
+    if w.place is not None and w.place / "priors" in path.parents:
+        return stored.owner(w.place) == who.name
+    try:
+        return access.mine(jobs.Job(path.parent)) and release_place(jobs.Job(path.parent)) == path
+    except synth.SynthError:
+        return False
+
 
 KINDS = Texts({"file": "A file of mine", "run": "A release made here", "place": "A file or folder on this computer"})
 FILES = ["csv", "gz", "parquet", "pq", "xlsx", "zip"]
@@ -44,10 +272,10 @@ def _named(w: Wizard) -> None:
             said = _("{why}; vouched for by {who}").format(**one) if one["who"] else _("an earlier release")
             left.markdown(f"**{frame.escape(one['name'])}**: {frame.escape(said)}")
             if right.button(_("Take out"), key=f"drop_prior_{i}", help=_("The run then does not use it.")):
-                known.drop(w, i)
+                drop(w, i)
                 st.rerun()
             boxes.append(st.container())
-    if reason := known.barred(w):
+    if reason := barred(w):
         st.warning(frame.escape(reason), icon=":material/block:")
     st.caption(
         _(
@@ -56,7 +284,7 @@ def _named(w: Wizard) -> None:
         )
     )
     try:
-        looks = known.looked(w)
+        looks = looked(w)
     except synth.SynthError as error:
         frame.tell(error)
         return
@@ -118,7 +346,7 @@ def _names(names: Any) -> str:
 
 def _form(w: Wizard) -> None:
     """Which, why it is public, and who vouches for that."""
-    runs, places = known.own_releases(w), work.mounted()
+    runs, places = own_releases(w), stored.mounted()
     alone = access.me().alone
     kinds = ["file", *(["run"] if runs else []), *(["place"] if places or alone else [])]
     kind = st.radio(
@@ -163,7 +391,7 @@ def _file(w: Wizard) -> Callable[[], None] | None:
 
 def _stored(w: Wizard, given: Any, why: str, who: str) -> None:
     try:
-        known.add_file(w, given, why=why, who=who)
+        add_file(w, given, why=why, who=who)
     finally:
         intake.forget(given)
 
@@ -173,10 +401,10 @@ def _run(w: Wizard, runs: list[Any]) -> Callable[[], None] | None:
         _("Which release"),
         range(len(runs)),
         key="prior_run",
-        format_func=lambda i: known.named(runs[i]),
+        format_func=lambda i: release_named(runs[i]),
         help=_("Of the same dataset first. Whoever is in both tables has both epsilons; the ledger adds them up."),
     )
-    return None if chosen is None else lambda: known.add_run(w, str(runs[chosen].path))
+    return None if chosen is None else lambda: add_run(w, str(runs[chosen].path))
 
 
 def _place(w: Wizard, places: list[Any]) -> Callable[[], None] | None:
@@ -202,7 +430,7 @@ def _place(w: Wizard, places: list[Any]) -> Callable[[], None] | None:
         chosen = typed.strip() or chosen
     why, who = _vouched(w)
     ready = bool(chosen and why.strip() and who.strip())
-    return (lambda: known.add_place(w, chosen, why=why, who=who)) if ready else None
+    return (lambda: add_place(w, chosen, why=why, who=who)) if ready else None
 
 
 def _vouched(w: Wizard) -> tuple[str, str]:
@@ -225,3 +453,96 @@ def _vouched(w: Wizard) -> tuple[str, str]:
 def line(w: Wizard) -> str:
     """The names, for the page Run; empty without any."""
     return "" if together(w) else ", ".join(frame.escape(one["name"]) for one in w.priors)
+
+
+ORDER = ("without", "beside", "alone")
+
+
+def worth() -> None:
+    """The errors with and without, once they are worked out; and the way to a preview."""
+    w = wizard()
+    if together(w) or not w.priors:
+        return
+    st.subheader(_("What is publicly known already"), anchor=False)
+    if reason := barred(w):
+        st.warning(frame.escape(reason), icon=":material/block:")
+        return
+    if not w.rows:
+        st.caption(_("State roughly how many rows there are to see what it is worth."))
+        return
+    if st.button(
+        _("Preview on public rows"),
+        key="to_preview",
+        icon=":material/preview:",
+        help=_("The whole way, to the finished pages, on the public table in place of yours. Nothing is spent."),
+    ):
+        st.switch_page(view("preview"))
+
+
+def worth_later(place: Any) -> None:
+    """What needs a rehearsal, at a place above: drawn last, since it takes seconds."""
+    w = wizard()
+    try:
+        wanted = worth_of(w)
+    except synth.SynthError as error:
+        with place:
+            frame.tell(error)
+        return
+    if wanted is None:
+        return
+    background.then(
+        [wanted], place, lambda: _shown(w, wanted.result()), about=_("Rehearsing on the public table what it is worth")
+    )
+
+
+def _shown(w: Wizard, result: Any) -> None:
+    if not result:
+        st.info(_("The rehearsal takes too long here. The run can be made all the same."), icon=":material/info:")
+        return
+    errors, like = {n: between(result, n, w.epsilon) for n in ORDER}, result[0].like
+    what = _("tables of two columns") if result[0].without.pairs is not None else _("single columns")
+    st.markdown(
+        _(
+            "Of {what}, about **{beside:.2g} %** of the rows will be in the wrong place, not **{without:.2g} %**, "
+            "if your table is like {like}. The public table alone: {alone:.2g} %."
+        ).format(what=what, like=frame.escape(like), **{n: 100 * e for n, e in errors.items()})
+    )
+    st.altair_chart(worth_chart(errors, what), key="prior_worth")
+    st.caption(
+        _(
+            "Rehearsed on rows drawn from it, with and without it, at a smaller effort than the run's; your table is "
+            "not read. If your table is not like it, the noisy answers show that, and it counts for less, down to "
+            "nothing."
+        )
+    )
+
+
+def between(result: Any, name: str, epsilon: float) -> float:
+    """The error at an epsilon between two that were rehearsed, on logarithmic scales; at an end that end's."""
+    first, last = result[0], result[-1]
+    low, high = (max(getattr(f, name).last, 1e-9) for f in (first, last))
+    if first.epsilon == last.epsilon:
+        return low
+    part = (log(epsilon) - log(first.epsilon)) / (log(last.epsilon) - log(first.epsilon))
+    return exp(log(low) + min(1.0, max(0.0, part)) * (log(high) - log(low)))
+
+
+def worth_chart(errors: dict[str, float], what: str) -> Any:
+    """Three bars: without, with, and the public table alone."""
+    labels = {"without": _("without it"), "beside": _("with it"), "alone": _("public table alone")}
+    rows = pd.DataFrame({"run": [labels[n] for n in ORDER], "error": [errors[n] for n in ORDER]})
+    colours = alt.Scale(domain=list(rows["run"]), range=["#8793a6", "#2a9d8f", "#e0b12f"])
+    message = "; ".join(f"{r} {100 * e:.2g} %" for r, e in zip(rows["run"], rows["error"], strict=True))
+    return (
+        alt.Chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X("error:Q", title=_("rows in the wrong place"), axis=alt.Axis(format="~%", tickCount=5)),
+            y=alt.Y("run:N", title=None, sort=list(rows["run"]), axis=alt.Axis(labelLimit=180)),
+            color=alt.Color("run:N", scale=colours, legend=None),
+            tooltip=[alt.Tooltip("run:N", title=_("run")), alt.Tooltip("error:Q", title=_("error"), format=".2%")],
+        )
+        .properties(
+            height=190, description=_("Expected error of {what}: {figures}.").format(what=what, figures=message)
+        )
+    )

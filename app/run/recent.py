@@ -73,7 +73,7 @@ def come_back() -> None:
     w, name = wizard(), urlsplit(st.context.url or "").path.strip("/")
     if w.page or w.table is not None or w.job is not None or name not in STEPS[1:]:
         return
-    retained = stored.tables()
+    retained = stored.stored_tables()
     if not retained:
         return
     place, table, reported = retained[0]

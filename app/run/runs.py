@@ -1,17 +1,20 @@
-"""Runs, from the request to what may leave: each is a job that stands in line."""
+"""Runs, from the request to what may leave: each is a job that stands in line and is followed."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
+
 import synth
-from app.run import caps, known, written
-from app.session import access, frame, labels
+from app.run import caps, options, prior
+from app.session import access, frame, words
 from app.session.state import Wizard, dataset, effective, joined_method, several, together
-from app.table import owning
+from app.table import stored
 from synth import app_api
 from synth.app_api import Visitor, jobs, looks
-from synth.languages import _
+from synth.languages import _, phrase
 
 ABOUT = ("table", "source", "label", "dataset", "epsilon", "delta", "relation", "owner")  # of a run, on its refits
 HELD = "held.json"  # arguments of a run that was held before its request told all of them
@@ -25,7 +28,7 @@ def start(w: Wizard) -> jobs.Job:
     """
     assert w.table is not None
     rules = access.rules()
-    may_spend(owning.allow("spend", w.table, w.source), dataset(w))
+    may_spend(stored.allow_table("spend", w.table, w.source), dataset(w))
     rules.put_down(synth.Ledger(), dataset(w))
     caps.first(dataset(w))
     job = jobs.create(_request(w).stored())
@@ -51,8 +54,8 @@ def _request(w: Wizard) -> app_api.RunRequest:
         owner=access.me().name,
         separate=_apart(w),
         **({"method": joined_method(w)} if together(w) else {"method": w.method, "options": w.options}),
-        **({} if several(w) else {"dialect": written.chosen(w)}),
-        **known.asked(w),
+        **({} if several(w) else {"dialect": options.written_as(w)}),
+        **prior.asked(w),
     )
 
 
@@ -105,7 +108,7 @@ def refit(
 def learn(w: Wizard, columns: list[str], *, epsilon: float, delta: float) -> jobs.Job:
     """Puts the private learning of these columns' values or bounds in line; it is charged to the dataset."""
     assert w.table is not None
-    _may_spend_beside(owning.allow("learn", w.table, w.source), dataset(w), epsilon)
+    _may_spend_beside(stored.allow_table("learn", w.table, w.source), dataset(w), epsilon)
     request = app_api.LearningRequest(
         table=None if several(w) and w.source else str(w.table),
         source=w.source,
@@ -176,7 +179,7 @@ def decide(job: jobs.Job, candidates: list[jobs.Job], asked: list[str], *, epsil
     who, request = access.allow("decide", job.request().get("owner")), job.request()
     for one in candidates:
         access.allow("decide", one.request().get("owner"))
-    owning.allow("use_table", Path(str(request["table"])), request.get("source"))
+    stored.allow_table("use_table", Path(str(request["table"])), request.get("source"))
     name = str(request["dataset"])
     others = [c for c in candidates if c.path != job.path]
     if looks.decided(job, others) or any(_decides(one, candidates) for one in jobs.listing()):
@@ -261,11 +264,11 @@ def why(job: jobs.Job) -> str:
     """Why a job failed, for whoever may open its table; one sentence for everybody else, whatever the reason is."""
     about, status = job.request(), job.status()
     table, who = about.get("table"), access.me()
-    if not who.may("watch", about.get("owner")) or not owning.open_to(who, Path(str(table)), about.get("source")):
+    if not who.may("watch", about.get("owner")) or not stored.open_to(who, Path(str(table)), about.get("source")):
         return _("It did not succeed. Whoever may open its table is told why") if status.state == "failed" else ""
     said = job.why() if status.state == "failed" else status.message
     label = str(about.get("label") or _("the table"))
-    return frame.sentence(labels.plain(said if table is None else said.replace(str(table), label)))
+    return frame.sentence(words.plain(said if table is None else said.replace(str(table), label)))
 
 
 def warnings(job: jobs.Job) -> list[str]:
@@ -323,3 +326,43 @@ def charged_line(job: jobs.Job) -> Any:
     if job.run is None:
         raise synth.InputError(_("this run was made before runs had ids; look for its charge on the page Ledger"))
     return synth.Ledger().charge(job.run)
+
+
+@st.fragment(run_every=1.0)
+def follow(path: str, ended: Callable[[jobs.Job, jobs.Status], None], *, about: str) -> None:
+    """Says how it stands and lets it be cancelled; ``ended`` takes the outcome. ``about``: what it does."""
+    try:
+        job = access.job("watch", path)
+        status = job.status()
+        if status.final:
+            ended(job, status)
+            st.rerun()
+        st.progress(status.fraction, text=in_progress(job, status))
+        st.caption(about)
+        if st.button(
+            _("Cancel"),
+            key="cancel_beside",
+            disabled=job.cancel_asked,
+            icon=":material/stop_circle:",
+            help=_("Nothing is spent before the charge is written; later it is not given back."),
+        ):
+            cancel(job)
+            st.rerun(scope="fragment")
+    except synth.SynthError as error:
+        frame.tell(error)
+
+
+def in_progress(job: jobs.Job, status: jobs.Status) -> str:
+    """The stage, how far it is, and about how long it will take; in line, how many are before it."""
+    if job.cancel_asked:
+        return _("**Stopping at the next safe point**")
+    if status.state == "held":
+        return _("**Waiting for a reviewer to approve it**")
+    if status.state == "queued" and (before := jobs.ahead(job)):
+        return _("**Waiting for {runs} before it**").format(runs=words.runs(before))
+    left = (
+        ""
+        if status.seconds_left is None
+        else _(", {about_seconds} left").format(about_seconds=words.about_seconds(status.seconds_left))
+    )
+    return f"**{phrase(jobs.stage_in_words(status.stage))}**, {100 * status.fraction:.0f} %{left}"

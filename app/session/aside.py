@@ -297,6 +297,6 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    from app.session import aside  # so that both sides name the same classes
+    # so that both sides name the same classes
 
-    aside.serve()
+    serve()

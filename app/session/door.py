@@ -5,14 +5,19 @@ strangers, and answers pages of every program on this computer. A proxy in front
 
 Where nobody signs in, every account of this computer can reach the port. So whoever comes must know the token in the
 address that the start prints: it becomes a cookie, and without it nothing is answered but that the server is healthy.
+
+Uploads lie in memory until a page has written them to disk once: there is a limit for a session and for all, and an end
+for what is forgotten.
 """
 
 import hmac
 import json
 import os
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -26,8 +31,78 @@ from streamlit.web.server.starlette import starlette_websocket as signing
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 import synth
-from app.session import access, uploads
+from app.session import access
 from synth.app_api import roles
+
+RETAINED = 900.0  # seconds for which an upload is held in memory
+EVERY = 30.0  # seconds between looks
+MIB = 1 << 20
+
+
+def limits() -> tuple[int, int]:
+    """Bytes that one session, and all together, may have in memory: two and eight of the largest files allowed."""
+    largest = int(config.get_option("server.maxUploadSize")) * MIB
+    return 2 * largest, 8 * largest
+
+
+@contextmanager
+def room_for(session: str, size: int | None) -> Iterator[bool]:
+    """Whether a session may send so many bytes, which are kept free until they came; not without saying how many."""
+    if size is None or not _fits(session, size):
+        yield False
+        return
+    coming.append((session, size))
+    try:
+        yield True
+    finally:
+        coming.remove((session, size))
+
+
+coming: list[tuple[str, int]] = []  # what was admitted and is under way; only the server's own thread changes it
+
+
+def _fits(session: str, size: int) -> bool:
+    one, every = limits()
+    known = [(s, len(f.data)) for s, files in _held().items() for f in files.values()] + coming
+    own = sum(n for s, n in known if s == session)
+    return own + size <= one and sum(n for _other, n in known) + size <= every
+
+
+def forget(seen: dict[tuple[str, str], float], now: float) -> None:
+    """Frees what has been held for long. ``seen``: when each file was first met; it is brought up to date."""
+    there = {(s, f) for s, files in _held().items() for f in files}
+    for gone in set(seen) - there:
+        del seen[gone]
+    for key in there:
+        if now - seen.setdefault(key, now) > RETAINED:
+            _manager().remove_file(*key)
+
+
+def watch() -> None:
+    """Frees forgotten uploads from now on, beside the server."""
+
+    def look() -> None:
+        seen: dict[tuple[str, str], float] = {}
+        for _other in _ticks():
+            forget(seen, time.monotonic())
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def _ticks() -> Iterator[None]:
+    while True:
+        time.sleep(EVERY)
+        yield
+
+
+def _manager() -> Any:
+    return get_instance().uploaded_file_mgr
+
+
+def _held() -> dict[str, dict[str, Any]]:
+    """By session its files; a copy, since other threads add to it."""
+    return {s: dict(files) for s, files in list(_manager().file_storage.items())}
+
 
 HEADERS = {
     "X-Frame-Options": "SAMEORIGIN",
@@ -83,7 +158,7 @@ def _room(scope: Scope, headers: Mapping[str, str]) -> AbstractContextManager[bo
     if scope["type"] != "http" or scope["method"] != "PUT" or not below.startswith(UPLOAD):
         return nullcontext(True)
     size = "" if "transfer-encoding" in headers else headers.get("content-length", "")
-    return uploads.room(below.removeprefix(UPLOAD).partition("/")[0], int(size) if size.isdecimal() else None)
+    return room_for(below.removeprefix(UPLOAD).partition("/")[0], int(size) if size.isdecimal() else None)
 
 
 def _unsaid(query: bytes) -> bytes:

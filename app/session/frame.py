@@ -1,15 +1,178 @@
-"""What every page shares: its head with the steps, its way on, and how faults are told."""
+"""What every page shares: its head, help, language and tour, its way on, and how faults are told."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app.session import access, glossary, labels, tour
+from app.session import access, words
 from app.session.state import STEPS, TITLES, ready, view, wizard
+from synth import languages as language
 from synth.app_api import roles
-from synth.languages import _, phrase
+from synth.languages import Texts, _, phrase
+
+TEN_WORDS = Texts(
+    {
+        "Synthetic table": "Made-up rows, drawn from a model of the real table. No row describes a person.",
+        "Epsilon": "How much the result may depend on any one person. Small protects better and is less exact.",
+        "Delta": "A tiny probability with which the promise of epsilon does not hold.",
+        "Noise": "Random numbers that are added to every answer of the real table, so that no single person can be "
+        "recognised.",
+        "Budget": "The epsilon that all runs on the same people may spend together. What is spent does not come back.",
+        "Ledger": "The record of all that was spent, line by line. An altered line is always detected.",
+        "Description": "What anyone may know of the table without seeing its rows: columns, kinds, possible values.",
+        "To vouch": "To say that a fact is public knowledge and does not come from the rows.",
+        "Release": "What may leave: noisy answers and everything made from them. It can be shared freely.",
+        "Steward only": "Compared with the real rows without noise. It stays with whoever may see those rows.",
+    }
+)
+WHY = Texts(
+    {
+        "data": {
+            "Which table": "The rows stay on this machine. Nothing about them leaves before you release it.",
+        },
+        "describe": {
+            "Who vouches": "A fact taken from the rows can identify somebody: a largest age of 103 says that "
+            "somebody is "
+            "103. What you vouch for is published without noise.",
+            "More than one row a person": "If every row counts as a person, each row is protected, but a person with "
+            "many rows is not.",
+            "Names and numbers of persons": "An identifier is never learnt: made-up keys stand in their place.",
+            "The name of the dataset": "Tables about the same people share one budget. Under two names each person is "
+            "exposed twice, and the ledger cannot see it.",
+        },
+        "budget": {
+            "Epsilon": "It is the most that anybody can learn about one person, whatever else they know. Doubling "
+            "epsilon squares the odds that an attacker can gain.",
+            "What is hidden": "“One row in or out” hides even that somebody is in the table; the others hide only what "
+            "their row says.",
+            "Number of rows": "How many there are can be a secret, for instance of patients with a rare "
+            "illness. So it is "
+            "asked, not read.",
+            "The cap": "Every further run adds to what can be learnt about the same people. The cap limits that sum, "
+            "also for whoever comes after you.",
+        },
+        "method": {
+            "Method": "The promise to the people is the same for all. Methods differ in what the result keeps: with "
+            "columns counted alone, relations are lost, and conclusions from them would be wrong.",
+        },
+        "run": {
+            "Spend": "From here on people's privacy is used up for good: a run that failed, or that you disliked, is "
+            "charged too.",
+            "Closing": "The run goes on without this window, and without this server; this page shows it again.",
+        },
+        "review": {
+            "Looking": "What you see here is exact. Passed on, it reveals facts about real people without any noise.",
+            "Choosing": "Taking the best of several results by these figures is a question to the real rows "
+            "that nobody "
+            "paid for. Release all of them, or choose by published figures.",
+        },
+        "release": {
+            "Release": "Once it is out it cannot be taken back. The promise holds for ever, whatever is learnt "
+            "elsewhere "
+            "later; a wrong description also stays wrong for ever.",
+        },
+        "ledger": {
+            "Totals": "What was spent on the same people adds up, whoever spent it. The total is what an "
+            "attacker who has "
+            "all results may learn.",
+        },
+        "approve": {
+            "Approve": "You answer for the people in the table: look at the sum of epsilon, not at this run alone.",
+        },
+    }
+)
+
+
+def help_here(name: str) -> None:
+    """Why the decisions of this page matter, and the ten words; on every page, in the same place."""
+    with st.container(horizontal=True, gap="small"):
+        if name in WHY:
+            with st.popover(
+                _("Why?"), icon=":material/help:", type="tertiary", help=_("What it means for the people.")
+            ):
+                st.markdown(_paragraphs(WHY[name]))
+        with st.popover(_("Ten words"), icon=":material/menu_book:", type="tertiary", help=_("What the words mean.")):
+            st.markdown(_paragraphs(TEN_WORDS))
+            st.caption(_("F1 in a field shows its help."))
+
+
+def _paragraphs(words: Mapping[str, str]) -> str:
+    """A paragraph for each; one text, since every element is a message of its own on every page."""
+    return "\n\n".join(f"**{_(word)}.** {said}" for word, said in words.items())
+
+
+APP = Path(__file__).resolve().parents[1]
+DATA = next(
+    (p for p in (APP.parent / "data", APP / "sample") if (p / "town_survey.schema.json").exists()), APP / "sample"
+)
+SAMPLE, SAMPLE_SCHEMA, SAMPLE_ROWS = DATA / "town_survey.csv.gz", DATA / "town_survey.schema.json", 20_000
+HINTS = Texts(
+    {
+        "describe": "What anyone may know without looking at the rows. The sample comes with its description, so you "
+        "need not do anything. Press **Next: Budget**.",
+        "budget": "Move the slider and read the odds. Press **Next: Method**.",
+        "method": "The recommended method, and the error to expect. Press **Next: Run**.",
+        "run": "One click spends. It takes some seconds, and you may close the window meanwhile. Then press **Next: "
+        "Review**.",
+        "review": "For your eyes alone: **Show the comparison** puts the synthetic table beside the real one. "
+        "Then press "
+        "**Next: Release**.",
+        "release": "**Everything (.zip)** is what may be shared. The page Ledger holds a line for what was charged.",
+    }
+)
+
+
+def hint(name: str) -> None:
+    """What to do here, for whoever tries the sample table."""
+    w = wizard()
+    if name not in HINTS or not w.touring or w.table != SAMPLE:
+        return
+    with st.container(border=True):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(
+            _(":material/explore: **Tour, {index} of {number}.** {hints}").format(
+                index=STEPS.index(name), number=len(HINTS), hints=HINTS[name]
+            )
+        )
+        if right.button(_("End the tour"), key="end_tour", type="tertiary", help=_("The hints go; the table stays.")):
+            w.touring = False
+            st.rerun()
+
+
+LANGUAGE = "language"
+
+
+def language_here() -> str:
+    """The language of whoever looks at this page; English outside of any page."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return "en"
+    return str(st.session_state.get(LANGUAGE) or language.nearest(st.context.locale or "en"))
+
+
+def language_choice() -> None:
+    """The menu of languages, where there is more than English."""
+    there = language.available()
+    if len(there) > 1:
+        now = language_here()
+        codes = sorted(there, key=lambda code: code != now)
+        picked = st.selectbox(
+            "Language · Sprache",
+            codes,
+            format_func=there.__getitem__,
+            key="language_menu",
+            help=_("The language of these pages."),
+        )
+        if picked != now:
+            st.session_state[LANGUAGE] = picked
+            st.rerun()
+
+
+language.readers(language_here)
+
 
 PATH = re.compile(r"(?<![\w:/.])/(?:[^/\s:;,'\"()]+/)+")  # the folders of a server's file
 
@@ -22,8 +185,8 @@ def head(name: str, lead: str) -> None:
     access.allow(f"open_{name}")
     st.title(TITLES[name], anchor=False)
     st.markdown(lead)
-    glossary.help_here(name)
-    tour.hint(name)
+    help_here(name)
+    hint(name)
     w = wizard()
     if w.notice:
         if w.failed:
@@ -96,7 +259,7 @@ def message_of(error: Exception) -> str:
             "Internal error ({name}). Nothing you entered is lost; go back one step and try again, and "
             "report it if it stays."
         ).format(name=type(error).__name__)
-    w, message = wizard(), labels.plain(str(error))
+    w, message = wizard(), words.plain(str(error))
     if w.table is not None:
         message = message.replace(str(w.table), w.label)
     return sentence(message)

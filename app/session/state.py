@@ -1,17 +1,46 @@
 """What the wizard remembers, apart from the widgets: a widget's value is gone once its page is left."""
 
+import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 import synth
-from app.session import checked
 from synth import app_api
 from synth.languages import Texts, _
+
+NAME = "description"
+RETAINED = 16  # descriptions; one may list many values
+
+
+def parsed(plain: dict[str, Any], *, complete: bool = True) -> tuple[Any, str]:
+    """The checked description of one table, or of tables that belong together, or None and what is wrong with it."""
+    return _parsed(json.dumps(plain), complete)
+
+
+def alone_in(plain: dict[str, Any]) -> dict[str, str]:
+    """``app_api.alone`` of one table's description; nothing where it is not sound."""
+    return dict(_alone(json.dumps(plain)))
+
+
+@lru_cache(maxsize=RETAINED)
+def _parsed(text: str, complete: bool) -> tuple[Any, str]:
+    try:
+        return app_api.parse_schema(json.loads(text), name=NAME, complete=complete), ""
+    except synth.InputError as error:
+        return None, str(error)
+
+
+@lru_cache(maxsize=RETAINED)
+def _alone(text: str) -> dict[str, str]:
+    facts, _other = _parsed(text, False)
+    return {} if facts is None else app_api.alone(facts)
+
 
 STEPS = ("data", "describe", "budget", "method", "run", "review", "release")
 RESUMED = ("describe", "budget", "method", "run")  # pages at which one may go on at a later visit
@@ -58,7 +87,7 @@ class Wizard:
     method: str = "mixture"
     options: dict[str, Any] = field(default_factory=dict)  # of the method, where they differ from its defaults
     written: str = "same"  # how the CSV of a table with its own dialect is written: same or plain
-    priors: list[dict[str, str]] = field(default_factory=list)  # what is public and like the table (app/run/known.py)
+    priors: list[dict[str, str]] = field(default_factory=list)  # what is public and like the table (app/run/prior.py)
     rows: int = 0  # about how many, as the steward says; 0 before
     twins: list[str] = field(default_factory=list)  # datasets to which rows like these were charged
     separate: str = ""  # the dataset of which was said that its persons are in no other
@@ -226,7 +255,7 @@ def named(rule: dict[str, Any]) -> set[str]:
     return {str(x) for x in [*texts, *lists] if x}
 
 
-def facts(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
+def facts_of(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
     """The checked description, of one table or of several, or None and what is wrong with it.
 
     What a draft of several left open counts until the tables and keys are sound: each such line is about a rule that
@@ -234,12 +263,12 @@ def facts(w: Wizard, *, complete: bool = True) -> tuple[Any, str]:
     """
     if w.table is None and not several(w):
         return None, _("there is no table yet")
-    return checked.parsed({n: v for n, v in effective(w).items() if n != "open"}, complete=complete)
+    return parsed({n: v for n, v in effective(w).items() if n != "open"}, complete=complete)
 
 
 def confirmed(w: Wizard) -> bool:
     """Whether the description is sound and somebody vouches for every fact."""
-    result, _other = facts(w)
+    result, _other = facts_of(w)
     vouched = result is not None and not result.unconfirmed() and not apart(w)
     return vouched and answered(w) and is_read(w)
 
@@ -256,13 +285,13 @@ def answered(w: Wizard) -> bool:
 
 def alone(w: Wizard) -> dict[str, str]:
     """The columns of the table whose list of values must be vouched for alone, each with why."""
-    return checked.alone(effective_own(w))
+    return alone_in(effective_own(w))
 
 
 def apart(w: Wizard) -> list[str]:
     """As ``alone``, of all tables: of several as TABLE.COLUMN."""
     retained = {t: _retained(s, own_left_out(w, t)) for t, s in tables(w).items()}
-    return [start(t) + n for t, plain in retained.items() for n in checked.alone(plain)]
+    return [start(t) + n for t, plain in retained.items() for n in alone_in(plain)]
 
 
 def dataset(w: Wizard) -> str:

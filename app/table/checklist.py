@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.session import frame
-from app.session.state import Wizard, answered, apart, dataset, effective, facts, is_read, several
-from app.table import codes, joining, keys
+from app.session.state import Wizard, answered, apart, dataset, effective, facts_of, is_read, several
+from app.table import facts, keys
 from synth.languages import _
 
 
@@ -39,7 +39,7 @@ def _of_one(w: Wizard) -> list[Point]:
         Point(
             "codes",
             _("numbers or codes"),
-            not codes.asked(w),
+            not facts.codes_asked(w),
             _("First say which columns hold numbers, and which codes."),
         ),
         Point("lists", _("lists that may tell of persons"), not lists, _lists(lists)),
@@ -64,7 +64,7 @@ def _of_tables(w: Wizard) -> list[Point]:
 
 def tied(w: Wizard) -> bool:
     """Whether keys hold several tables together, each below one other but for the first."""
-    return len(joining.orphans(w)) == 1 and not keys.undecided(w)
+    return len(keys.orphans(w)) == 1 and not keys.undecided(w)
 
 
 def _lists(names: list[str]) -> str:
@@ -98,7 +98,7 @@ def blocked(w: Wizard) -> str:
     left = [p for p in points(w) if not p.done]
     if several(w) and any(p.place == "joined" for p in left):
         return next(p.first for p in left if p.place == "joined")
-    if facts(w)[0] is None:
+    if facts_of(w)[0] is None:
         return _("First correct what the red box says.")
     return " ".join(dict.fromkeys(p.first for p in left))
 

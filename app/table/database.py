@@ -1,8 +1,11 @@
-"""A table in a database: chosen by name, read where it is; passwords are never typed, shown or kept here."""
+"""A table in a database: read where it is, or copied for the moment; passwords are never typed or shown here."""
 
-from __future__ import annotations  # naming what ``synth.databases`` has would load what reads databases
+from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -11,11 +14,12 @@ import synth
 from app.session import access, frame
 from app.session.aside import TooLongError, worker
 from app.session.state import view
-from app.table import intake, owning, related
+from app.table import intake, reading, stored
 from synth import app_api
+from synth.app_api import jobs
 from synth.languages import _
 
-PATIENCE = 60.0  # seconds that a database may take to list its tables
+LISTING = 60.0  # seconds that a database may take to list its tables
 HELP = (
     "Without a password: it is taken from ~/.pgpass, from PGPASSWORD, or from the file of databases that SYNTH_SOURCES "
     "names when the application is started."
@@ -79,9 +83,9 @@ def _source(databases: list[app_api.databases.Database], *, alone: bool) -> str:
 
 def _list(source: str) -> None:
     try:
-        owning.database("list_database", source)
+        stored.allow_database("list_database", source)
         with st.spinner(_("Asking the database")):
-            st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=PATIENCE, keep=False))
+            st.session_state["source_tables"] = (source, worker.ask("listed", source, seconds=LISTING, keep=False))
     except TooLongError:
         frame.tell(synth.InputError(_("the database does not answer; check its address and that it can be reached")))
     except synth.SynthError as error:
@@ -127,8 +131,62 @@ def _all(source: str, given: Any, books: list[Any]) -> None:
         if books:
             raise synth.UsageError(_(intake.NO_BOOKS))
         with st.spinner(_("Reading the tables")):
-            related.from_database(source, given)
+            reading.all_from_database(source, given)
     except synth.SynthError as error:
         frame.tell(error)
         return
     st.switch_page(view("describe"))
+
+
+PATIENCE = 600.0  # seconds that a copy may take
+GONE = "the real table is no longer stored here, so there is nothing to compare with"
+
+
+def real_there(job: jobs.Job) -> bool:
+    """Whether the real table can still be had, as far as one sees without asking a database."""
+    request = job.request()
+    table = Path(str(request.get("table", "")))
+    if not stored.open_to(access.me(), table, request.get("source")):
+        return False
+    return bool(request.get("source")) or table.is_file() or table.is_dir()
+
+
+@contextmanager
+def real_tables(job: jobs.Job, release: Path) -> Iterator[Path]:
+    """The real tables of a run as a folder: itself, or copies that are removed at the end. Errors: InputError."""
+    request = job.request()
+    if not request.get("source"):
+        yield Path(str(request["table"]))
+        return
+    place = stored.new_place(access.me().name)
+    folder = place / "copies"
+    folder.mkdir(mode=0o700)
+    try:
+        asked = (request["source"], "", str(folder), str(release / "schema.json"))
+        worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
+        yield folder
+    except TooLongError:
+        raise synth.InputError(_("copying the table from its database takes too long here")) from None
+    finally:
+        stored.discard(place)
+
+
+@contextmanager
+def real_table(job: jobs.Job, release: Path) -> Iterator[Path]:
+    """The real table as a file: itself, or a copy that is removed at the end. Errors: InputError."""
+    request = job.request()
+    if not real_there(job):
+        raise synth.InputError(_(GONE))
+    if not request.get("source") and Path(str(request["table"])).is_file():
+        yield Path(str(request["table"]))
+        return
+    place = stored.new_place(access.me().name)  # with what else a copy needs meanwhile, so that all of it goes
+    copy = place / "copy.parquet"
+    asked = (request.get("source"), request["table"], str(copy), str(release / "schema.json"))
+    try:
+        worker.ask("fetched", *asked, seconds=PATIENCE, keep=False)
+        yield copy
+    except TooLongError:
+        raise synth.InputError(_("copying the table from its database takes too long here")) from None
+    finally:
+        stored.discard(place)

@@ -1,9 +1,9 @@
-"""The description of a table as an editable grid, and edits of the grid back to the description.
+"""The description of a table as a grid to edit, and edits of the grid back to the description.
 
 Only what the steward changed is read back: every other fact keeps the form it had.
 """
 
-from __future__ import annotations  # naming a frame would load its library, which the first page can do without
+from __future__ import annotations
 
 import csv
 import io
@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+import pandas as pd
+import streamlit as st
+
+from app.session import words
+from app.session.state import Wizard, leave_out, opened, own, own_left_out, several, wizard
+from synth.languages import _
 
 Plain = dict[str, Any]
 GRID = ("column", "use", "kind", "source", "min", "max", "step", "values", "empty", "missing", "description")
@@ -236,3 +242,148 @@ def with_values(plain: Plain, name: str, text: str) -> Plain:
     lines = [line.strip() for line in text.splitlines()]
     column = {**plain["columns"][name], "categories": [line for line in lines if line]}
     return {**plain, "columns": {**plain["columns"], name: column}}
+
+
+HEIGHT = 35
+
+
+def grid_section() -> None:
+    """The editor works on a fixed copy; what it returns is the description from now on."""
+    w = wizard()
+    held, edition = st.session_state.get("grid_base"), f"{w.edition}_{opened(w)}" if several(w) else str(w.edition)
+    if held is None or held[0] != edition:
+        held = (edition, dict(own(w)), grid(own(w), own_left_out(w)))
+        st.session_state["grid_base"] = held
+    _other, plain, base = held
+    st.caption(_("Click a cell to change it. Point at a heading to see what it means."))
+    edited = st.data_editor(
+        base,
+        column_config=_config(base),
+        hide_index=True,
+        key=f"grid_{edition}",
+        height=min(620, HEIGHT * (len(base) + 1) + 3),
+        placeholder="",
+    )
+    result, left_out = apply(plain, base, edited)
+    leave_out(w, left_out)
+    stated = own(w)["columns"]  # whose a column is, is said above the grid
+    own(w)["columns"] = {n: of_unit(c, own=stated.get(n, {}).get("of") == "unit") for n, c in result["columns"].items()}
+
+
+def _config(base: pd.DataFrame) -> dict[str, Any]:
+    """The grid's columns; nobody can say that a fact was learnt with budget where it was not."""
+    sources = [s for s in words.SOURCES if s != "private" or (base["source"] == "private").any()]
+    return {**_columns(), "source": _source(sources)}
+
+
+def _columns() -> dict[str, Any]:
+    return {
+        "use": st.column_config.CheckboxColumn(
+            _("Use"), help=_("Untick a column to leave it out of the result."), width=62
+        ),
+        "column": st.column_config.TextColumn(_("Column"), disabled=True, pinned=True),
+        "kind": st.column_config.SelectboxColumn(
+            _("Kind"),
+            width=140,
+            options=list(words.KINDS),
+            format_func=lambda k: words.KINDS[str(k)],
+            required=True,
+            help=_(
+                "What the cells are. Codes such as 1, 2, 9 are categories, not numbers. An identifier (name, number) "
+                "is never learnt: the result counts from 1."
+            ),
+        ),
+        "min": st.column_config.TextColumn(
+            _("Smallest"), width=80, help=_("The smallest value possible, not the smallest in the table.")
+        ),
+        "max": st.column_config.TextColumn(
+            _("Largest"), width=80, help=_("The largest value possible. Larger ones count as this one.")
+        ),
+        "step": st.column_config.TextColumn(
+            _("Step"),
+            width=72,
+            help=_("Distance between neighbouring values: 1, 10 or 0.1; for dates second, minute, hour or day."),
+        ),
+        "values": st.column_config.TextColumn(
+            _("Values"), width=60, disabled=True, help=_("How many categories; edit them below.")
+        ),
+        "empty": st.column_config.CheckboxColumn(_("Empty"), width=60, help=_("Whether an empty cell means missing.")),
+        "missing": st.column_config.TextColumn(
+            _("Missing"), width=84, help=_("Other texts that mean a missing value, with commas between: N, ?, -9.")
+        ),
+        "description": st.column_config.TextColumn(_("Note"), width=60, help=_("For readers of the result. Optional.")),
+    }
+
+
+def _source(options: list[str]) -> Any:
+    return st.column_config.SelectboxColumn(
+        _("Who vouches"),
+        width=112,
+        options=options,
+        required=True,
+        format_func=lambda s: words.SOURCES[str(s)],
+        help=_("Somebody must answer for each column's facts being public knowledge."),
+    )
+
+
+FEW = ": few distinct whole numbers"  # how the draft begins to say so, after the columns
+
+
+def codes_section() -> None:
+    """The question where the draft leaves it open; what stands is taken with the columns that are vouched for."""
+    w = wizard()
+    names = codes_asked(w)
+    if not names:
+        return
+    with st.container(border=True):
+        st.markdown(
+            _(
+                "These columns hold few different whole numbers. If 1 and 2 mean yes and no, or regions, they "
+                "are codes: each value is then a group of its own. What is chosen here is taken with what you vouch "
+                "for below."
+            )
+        )
+        w.codes = st.multiselect(
+            _("Columns of codes"),
+            names,
+            default=_standing(w, names),
+            key=f"codes_{w.edition}",
+            placeholder=_("None: all are numbers"),
+            help=_(
+                "Take out those that count or measure: ages, years, visits. All numbers between the smallest and the "
+                "largest are possible values of a code; change its list below where some are not."
+            ),
+        )
+
+
+def _standing(w: Wizard, names: list[str]) -> list[str]:
+    """The answer that stands: the steward's, else what the ranges suggest."""
+    if w.codes is not None:
+        return [n for n in w.codes if n in names]
+    return [n for n in names if not _counts_things(own(w)["columns"][n])]
+
+
+def _counts_things(column: dict) -> bool:
+    """Whether its whole numbers begin at 0 and go beyond 1, as counts do; codes mostly begin at 1."""
+    return column.get("min") == 0 and (column.get("max") or 0) > 1
+
+
+def codes_asked(w: Wizard) -> list[str]:
+    """The columns about which the question is open. Whoever vouches for one as a number has answered."""
+    columns = own(w)["columns"]
+    return [n for n in doubted(w) if columns[n].get("source") == "unconfirmed"]
+
+
+def doubted(w: Wizard) -> list[str]:
+    """The columns that the draft asks about and that are whole numbers still, of a range that can be listed; several
+    tables are not asked."""
+    said = [line.partition(FEW)[0].split(",") for line in w.suggestions if FEW in line and not several(w)]
+    columns = own(w)["columns"]
+    return [n for names in said for n in names if n in columns and listable(columns[n])]
+
+
+def codes_taken(w: Wizard) -> dict:
+    """The description with the answer that stands, on the steward's word."""
+    names = codes_asked(w)
+    w.suggestions = [line for line in w.suggestions if FEW not in line]
+    return as_codes(own(w), _standing(w, names))

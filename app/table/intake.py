@@ -8,10 +8,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import synth
-from app.session import access, garbage, tour
+from app.session import access, frame, garbage
 from app.session.state import Wizard, take_table, with_own, wizard
-from app.table import owning, stored, work
-from app.table.work import Plain
+from app.table import stored
+from app.table.stored import Plain
 from synth import app_api
 from synth.languages import _
 
@@ -23,27 +23,27 @@ NEITHER = "neither a description saved here nor SDV metadata; upload one of thes
 def sample() -> None:
     """The sample table, of which nothing is copied. Errors: InputError, UsageError."""
     who = access.allow("take_sample")
-    facts = json.loads(synth.Schema.load(tour.SAMPLE_SCHEMA).to_json())
+    facts = json.loads(synth.Schema.load(frame.SAMPLE_SCHEMA).to_json())
     take_table(
         wizard(),
-        tour.SAMPLE,
+        frame.SAMPLE,
         label=_("Town survey (sample)"),
         plain=facts,
-        place=work.sample_place(who.name),
-        rows=tour.SAMPLE_ROWS,
+        place=stored.sample_place(who.name),
+        rows=frame.SAMPLE_ROWS,
         suggestions=[],
     )
 
 
 def uploaded(table: Any, given: Any, books: list[Any]) -> None:
     """An uploaded table. Errors: InputError, UsageError; then nothing is kept."""
-    place = work.new_place(access.allow("upload").name)
+    place = stored.new_place(access.allow("upload").name)
     try:
-        path = work.keep(table, table.name, place)
+        path = stored.keep(table, table.name, place)
         drop(table)  # before a second process reads the copy, so that the two do not add up
         _describe(path, place, given, books, label=table.name)
     except synth.SynthError as error:
-        work.discard(place)
+        stored.discard(place)
         raise synth.InputError(_without(error, place, table.name)) from None
     finally:
         forget(table, given, *books)
@@ -52,14 +52,14 @@ def uploaded(table: Any, given: Any, books: list[Any]) -> None:
 def from_server(path: str | Path, given: Any, books: list[Any]) -> None:
     """A table that stays where it is. Errors: InputError, UsageError; then nothing is kept."""
     path = Path(path).expanduser().absolute()
-    who = access.allow("read_offered" if path in work.mounted() else "read_path")
-    place = work.new_place(who.name)
+    who = access.allow("read_offered" if path in stored.mounted() else "read_path")
+    place = stored.new_place(who.name)
     try:
-        if not path.is_file() and not work.is_parts(path):
+        if not path.is_file() and not stored.is_parts(path):
             raise synth.InputError(_("{name}: no such file on this computer; check the path").format(name=path.name))
         _describe(path, place, given, books, label=path.name)
     except synth.SynthError as error:
-        work.discard(place)
+        stored.discard(place)
         raise synth.InputError(_without(error, place, path.name)) from None
     finally:
         forget(given, *books)
@@ -70,12 +70,12 @@ def from_database(source: str, table: str, given: Any, books: list[Any]) -> None
 
     Errors: InputError, UsageError; then nothing is kept.
     """
-    who = owning.database("read_database", source)
-    place = work.new_place(who.name)
+    who = stored.allow_database("read_database", source)
+    place = stored.new_place(who.name)
     try:
         _describe(Path(table), place, given, books, label=table, source=source)
     except synth.SynthError as error:
-        work.discard(place)
+        stored.discard(place)
         raise synth.InputError(_without(error, place, table)) from None
     finally:
         forget(given, *books)
@@ -83,7 +83,7 @@ def from_database(source: str, table: str, given: Any, books: list[Any]) -> None
 
 def _without(error: Exception, place: Path, name: str) -> str:
     """A message without our own folders."""
-    text = str(error).replace(str(place / work.safe_name(name)), name)
+    text = str(error).replace(str(place / stored.safe_name(name)), name)
     return text.replace(f"{place}/", "")
 
 
@@ -98,7 +98,7 @@ def _name(path: Path, label: str, source: str | None) -> str:
     """What the budget is kept under: as the command line names the same file."""
     if source is not None:
         return label.split(".")[0]
-    ours = path.parent.parent == work.folder()  # an upload's copy, whose own name was made safe
+    ours = path.parent.parent == stored.folder()  # an upload's copy, whose own name was made safe
     return app_api.dataset_of(label if ours else path, book=synth.Ledger())
 
 
@@ -112,17 +112,17 @@ def description(
     files = {Path(b.name).stem: _file(b, place) for b in books}
     result = read_json(given)
     if result is None:
-        return work.draft(path, place, hints={}, books=files, source=source)
+        return stored.draft(path, place, hints={}, books=files, source=source)
     if is_sdv(result):
         metadata = place / "metadata.json"
         app_api.jobs.write_file(metadata, json.dumps(result))
-        return work.imported(metadata, path, place, books=files, source=source)
+        return stored.imported(metadata, path, place, books=files, source=source)
     plain: Plain = json.loads(synth.Schema.parse(result, name=given.name).to_json())
     notes: list[str] = []
     for column, book in files.items():
-        plain, more = work.booked(plain, column, book, place)
+        plain, more = stored.booked(plain, column, book, place)
         notes += more
-    work.check(path, plain, place, source=source)
+    stored.check(path, plain, place, source=source)
     return plain, notes
 
 
@@ -130,11 +130,11 @@ def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
     """A new draft from the table that the wizard holds, and what to look at. Errors: InputError, UsageError."""
     assert w.table is not None
     assert w.place is not None
-    owning.allow("draft", w.table, w.source)
+    stored.allow_table("draft", w.table, w.source)
     before = w.plain.get("dialect") or {}
     retained = {f: [before[f]] for f in ("encoding", "delimiter", "decimal", "thousands") if before.get(f)}
     formats = [f"{n}={c['format']}" for n, c in w.plain["columns"].items() if c.get("format")]
-    plain, notes = work.draft(
+    plain, notes = stored.draft(
         w.table, w.place, hints={**retained, "format": formats, **hints}, books={}, source=w.source
     )
     if {**plain.get("dialect", {}), "source": before.get("source")} == before:
@@ -143,7 +143,7 @@ def redraft(w: Wizard, hints: dict[str, list[str]]) -> tuple[Plain, list[str]]:
 
 
 def _file(upload: Any, place: Path) -> Path:
-    return work.keep(upload, f"codes-{Path(upload.name).stem}.csv", place)
+    return stored.keep(upload, f"codes-{Path(upload.name).stem}.csv", place)
 
 
 def read_json(given: Any) -> Plain | None:
@@ -219,7 +219,7 @@ def replace_own(plain: Plain, notice: str) -> None:
 def replace(plain: Plain, notice: str) -> None:
     """Another description of all that was chosen, from now on; the page is drawn again. Errors: UsageError."""
     w = wizard()
-    owning.allow("use_table", w.table, w.source)
+    stored.allow_table("use_table", w.table, w.source)
     access.allow("describe")
     w.plain, w.notice = plain, notice
     w.edition += 1

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.session import frame, labels
+from app.session import frame, words
 from app.session.state import Wizard, alone, opened, own, several, start, tables, with_own, wizard
 from app.table import facts, intake, keys
 from synth import app_api
@@ -214,7 +214,7 @@ def _listed(w: Wizard, name: str) -> tuple[dict, str] | None:
     try:
         result = app_api.listed(own(w)["columns"][name], values.splitlines(), other, reason)
     except ValueError as error:
-        st.error(f"{frame.sentence(labels.plain(str(error)))}.", icon=":material/error:")
+        st.error(f"{frame.sentence(words.plain(str(error)))}.", icon=":material/error:")
         return None
     plain = {**own(w), "columns": {**own(w)["columns"], name: result}}
     retained = len(result["categories"]) - 1

@@ -1,17 +1,336 @@
-"""Uploaded tables that lie on this computer, and the descriptions made for them: found again after a reload."""
+"""Tables on disk: taken in once, each in a folder of its own, whose they are, and found again after a reload.
+
+A folder has a note of who made it, for whom, and in which process. It becomes a stored table when its description
+stands beside it; until then it is of use only to the process that made it.
+"""
 
 import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import streamlit as st
 
-from app.session import access, frame
+import synth
+from app.session import access, aside, frame
+from app.session.copies import Ended, copyable
 from app.session.state import STEPS, Wizard, ready, take_table, view, wizard
-from app.table import owning, work
-from app.table.stowing import NOTE
+from synth import app_api
 from synth.app_api import Visitor, jobs
 from synth.languages import _
+
+NOTE = "wizard.json"  # the description and choices of a stored table
+MAKER = "maker.json"
+
+
+def folder() -> Path:
+    """Where uploaded tables lie, readable by this user alone."""
+    place = jobs.home().parent / "uploads"
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return place
+
+
+def new_place(owner: str = "") -> Path:
+    """A private folder for one table's copy and description. Errors: InputError when there is no room."""
+    place = folder() / secrets.token_hex(8)
+    try:
+        place.mkdir(mode=0o700)
+        maker = {"owner": owner, "pid": os.getpid(), "pid_started": jobs.identity()}
+        jobs.write_file(place / MAKER, json.dumps(maker))
+    except OSError as error:
+        shutil.rmtree(place, ignore_errors=True)
+        raise synth.InputError(
+            _("the table's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
+        ) from None
+    return place
+
+
+def discard(place: Path) -> None:
+    """Removes an uploaded table's folder; anything else is left alone."""
+    if place.parent == folder():
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def owner(place: Path) -> str | None:
+    """Whose table the folder holds, None where nobody can tell: then it is nobody's."""
+    for name in (NOTE, MAKER):
+        reported = _noted(place / name)
+        if isinstance(reported.get("owner"), str):
+            return str(reported["owner"])
+    return None
+
+
+def sweep() -> int:
+    """Removes what no stored table needs and no living process uses; how many things. For a server's start.
+
+    A process killed in the middle leaves an upload without a description, or a copy for a comparison.
+    """
+    left = [place for place in folder().iterdir() if not _is_stored(place) and not _in_use(place)]
+    for place in left:
+        if place.is_dir() and not place.is_symlink():
+            gone = place.with_name(f".gone-{secrets.token_hex(8)}")  # a worker that outlived its server finds nothing
+            place.rename(gone)
+            shutil.rmtree(gone)
+        else:
+            place.unlink(missing_ok=True)
+    return len(left)
+
+
+def _is_stored(place: Path) -> bool:
+    return place.name.startswith("sample-") or "plain" in _noted(place / NOTE)
+
+
+def _in_use(place: Path) -> bool:
+    maker = _noted(place / MAKER)
+    return isinstance(maker.get("pid"), int) and jobs.alive(maker["pid"], maker.get("pid_started"))
+
+
+def _noted(file: Path) -> dict[str, Any]:
+    try:
+        parsed = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+CHUNK = 1 << 20
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".xlsx")
+PARTS = (".parquet", ".pq")
+MOST_LISTED = 500
+MOST_TOGETHER = 20  # files of a folder that may be tables that belong together
+PATIENCE = 86_400.0  # seconds; a command on a large table takes what it takes
+Plain = dict[str, Any]
+__all__ = ["discard", "folder", "new_place", "owner"]
+
+
+def safe_name(name: str) -> str:
+    """A file name without surprises.
+
+    >>> safe_name("../My table (1).csv"), safe_name(".csv")
+    ('My_table_1_.csv', 'csv')
+    """
+    return re.sub(r"[^\w.-]+", "_", Path(name).name).lstrip(".") or "table.csv"
+
+
+def sample_place(visitor: str) -> Path:
+    """The folder of a visitor's note on the sample table, of which nothing is copied. Errors: InputError."""
+    place = folder() / f"sample-{sha256(visitor.encode()).hexdigest()[:16]}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise synth.InputError(
+            _("the sample's folder cannot be made ({strerror}); free some space").format(strerror=error.strerror)
+        ) from None
+    return place
+
+
+def keep(source: BinaryIO, name: str, place: Path) -> Path:
+    """Writes an upload to disk, once. Errors: InputError when there is no room."""
+    table = place / safe_name(name)
+    try:
+        with open(os.open(table, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            shutil.copyfileobj(source, out, CHUNK)
+    except OSError as error:
+        discard(place)
+        reason = error.strerror or _("the disk refused it")
+        raise synth.InputError(
+            _("{name}: it could not be stored ({reason}); free some space and try again").format(
+                name=name, reason=reason
+            )
+        ) from None
+    return table
+
+
+def mounted() -> list[Path]:
+    """Tables in the folders that ``$SYNTH_TABLES`` names, two levels deep, at most ``MOST_LISTED``.
+
+    A folder below them that holds several Parquet files is one table too, and listed as itself, as is every folder
+    that holds a few files: they may be tables that belong together.
+    """
+    result: set[Path] = set()
+    for top in filter(None, os.environ.get("SYNTH_TABLES", "").split(os.pathsep)):
+        root = Path(top).expanduser().absolute()
+        for pattern in ("*", "*/*", "*/*/*"):
+            here = [p for p in root.glob(pattern) if p.name.lower().endswith(SUFFIXES) and p.is_file()]
+            folders = {p.parent for p in here}
+            result |= {*here, *(f for f in folders - {root} if is_parts(f)), *(f for f in folders if holds_tables(f))}
+    return sorted(result)[:MOST_LISTED]
+
+
+def holds_tables(folder: Path) -> bool:
+    """Whether a folder holds several files that may be tables; which they are is asked when it is chosen."""
+    return folder.is_dir() and 1 < sum(p.name.lower().endswith(SUFFIXES) for p in folder.iterdir()) <= MOST_TOGETHER
+
+
+def is_parts(folder: Path) -> bool:
+    """Whether a folder holds the parts of one table: at least two Parquet files."""
+    return folder.is_dir() and sum(p.name.lower().endswith(PARTS) for p in folder.iterdir()) > 1
+
+
+def draft(
+    table: Path, place: Path, *, hints: dict[str, list[str]], books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """A description drafted in another process, so that its memory is given back; and what to look at.
+
+    ``books``: code books by column; ``source``: the database that holds the table. Errors: InputError with the reason.
+    """
+    joined = {n: ",".join(texts) for n, texts in hints.items() if texts and n != "format"}
+    options = [x for name, text in joined.items() for x in (f"--{name}", text)]
+    options += [x for text in hints.get("format", ()) for x in ("--format", text)]
+    return _made(place, "schema", "init", str(table), *options, *_codes(books), *_at(source))
+
+
+def draft_related(
+    folder: Path, place: Path, *, hints: dict[str, list[str]] | None = None, source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """As ``draft``, of the tables in a folder, or of all in a database. Errors: InputError with the reason."""
+    reported = hints or {}
+    options = [x for name in ("root", "key") for text in reported.get(name, ()) for x in (f"--{name}", text)]
+    options += [x for text in reported.get("public", ()) for x in ("--public", text)]
+    lists = {n: ",".join(reported[n]) for n in ("categorical", "missing") if reported.get(n)}
+    options += [x for name, text in lists.items() for x in (f"--{name}", text)]
+    return _made(place, "schema", "init", *([str(folder)] if source is None else _at(source)), *options)
+
+
+def imported(
+    metadata: Path, table: Path, place: Path, *, books: dict[str, Path], source: str | None = None
+) -> tuple[Plain, list[str]]:
+    """A description from SDV metadata, what they do not say drafted from the rows. Errors: InputError."""
+    return _made(place, "schema", "import", str(metadata), "--table", str(table), *_codes(books), *_at(source))
+
+
+def booked(plain: Plain, column: str, book: Path, place: Path) -> tuple[Plain, list[str]]:
+    """The description with a column's values and labels from its code book. Errors: InputError."""
+    beside = place / "given.schema.json"
+    app_api.jobs.write_file(beside, json.dumps(plain))
+    return _made(place, "schema", "codes", str(beside), column, str(book))
+
+
+def _at(source: str | None) -> list[str]:
+    return ["--source", source] if source else []
+
+
+def _codes(books: dict[str, Path]) -> list[str]:
+    return [x for column, file in books.items() for x in ("--codes", f"{column}={file}")]
+
+
+ASKED_BY_PAGE = ("every fact is unconfirmed", "unconfirmed:", "unconfirmed facts", "to be decided:")
+
+
+def _made(place: Path, *arguments: str) -> tuple[Plain, list[str]]:
+    out = place / "draft.schema.json"
+    done = _synth(*arguments, "--out", str(out))
+    lines = [line for line in done.splitlines() if not line.startswith(ASKED_BY_PAGE)]
+    return json.loads(out.read_text(encoding="utf-8")), lines
+
+
+def check(table: Path, plain: Plain, place: Path, *, source: str | None = None) -> None:
+    """Whether the table is in order and has the described columns. Errors: InputError with the reason."""
+    beside = place / "given.schema.json"
+    app_api.jobs.write_file(beside, json.dumps(plain))
+    there = [] if source is not None and "tables" in plain else ["--table", str(table)]
+    _synth("schema", "check", str(beside), *there, *_at(source))
+
+
+def _synth(*arguments: str) -> str:
+    """Runs the command line; returns what it said besides its answer."""
+    return _ran(arguments)[2]
+
+
+def answer(*arguments: str) -> str:
+    """Runs the command line; returns its answer. Errors: InputError with the reason."""
+    return _ran(arguments)[1]
+
+
+def _ran(arguments: tuple[str, ...]) -> Ended:
+    done = _copied(arguments) or _started(arguments)
+    if done[0]:
+        last = (done[2].strip().splitlines() or [_("the worker ended without a word")])[-1]
+        raise synth.InputError(last.removeprefix("synth: "))
+    return done
+
+
+def _copied(arguments: tuple[str, ...]) -> Ended | None:
+    """In a copy of the runner; None where that is at work or cannot be copied."""
+    if aside.runner.busy or not copyable(arguments):
+        return None
+    try:
+        return aside.runner.ask("commanded", arguments, _environment(), os.getcwd(), seconds=PATIENCE)
+    except (synth.SynthError, RuntimeError, aside.TooLongError):
+        return None
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and that messages shall be as labels.py reads them."""
+    return {**os.environ, "SYNTH_MESSAGES": "python"}
+
+
+def _started(arguments: tuple[str, ...]) -> Ended:
+    command = [sys.executable, "-m", "synth", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+    return done.returncode, done.stdout, done.stderr
+
+
+def open_to(who: Visitor, table: Path, source: str | None) -> bool:
+    """Whether the visitor may read this table. No database is asked. Errors: InputError for a faulty file of them."""
+    if who.alone:
+        return True
+    if source is not None:
+        return any(f"@{d.name}" == source and d.open_to(who.name) for d in app_api.databases.databases())
+    if table == frame.SAMPLE:
+        return True
+    if table.parent.parent == folder():
+        return owner(table.parent) == who.name
+    return table in mounted()
+
+
+def allow_table(action: str, table: Path | None, source: str | None) -> Visitor:
+    """The visitor, where he may do it to this table. Errors: UsageError."""
+    who = access.visitor()
+    owned = who is not None and table is not None and open_to(who, table, source)
+    return access.allow(action, who.name if who is not None and owned else None)
+
+
+def allow_database(action: str, source: str) -> Visitor:
+    """The visitor, where he may do it at this database: one that is offered to him, or any for the only user.
+
+    Errors: UsageError, InputError.
+    """
+    who = access.allow(action if source.startswith("@") else "read_address")
+    if not open_to(who, Path(), source):
+        raise synth.UsageError(
+            _("{source}: no database of this name is open to you; choose one that is offered").format(source=source)
+        )
+    return who
+
+
+def allow_place(action: str, stored: Path) -> Visitor:
+    """The visitor, where he may do it to a stored table's folder. Errors: UsageError."""
+    return access.allow(action, owner(stored) if stored.parent == folder() else None)
+
+
+def forget_others(w: Wizard) -> None:
+    """A session that holds a table or run of somebody else's, however it came there, lets go of it."""
+    who = access.me()
+    if w.table is not None and not open_to(who, w.table, w.source):
+        w.__dict__.update(Wizard(uploads=w.uploads + 1, edition=w.edition + 1, page=w.page).__dict__)
+    w.job = w.job if w.job is None or _mine(w.job) else None
+    w.learning = w.learning if w.learning is None or _mine(w.learning) else None
+    w.refit = w.refit if w.refit is None or _mine(w.refit) else None
+
+
+def _mine(path: Path) -> bool:
+    try:
+        return access.mine(jobs.Job(path))
+    except synth.SynthError:
+        return access.me().alone  # a run that is gone; the only user is told so by the page
+
 
 CHOICES = ("epsilon", "delta", "relation", "method", "options", "rows", "left_out", "left_at", "priors")  # of all pages
 
@@ -37,7 +356,7 @@ def remember(w: Wizard) -> None:
 
 def resume(w: Wizard, place: Path, table: Path, reported: dict[str, Any]) -> str:
     """Goes on with a stored table where it was left; returns the page to open. Errors: UsageError."""
-    owning.place("resume_table", place)
+    allow_place("resume_table", place)
     take_table(
         w,
         table,
@@ -55,13 +374,13 @@ def resume(w: Wizard, place: Path, table: Path, reported: dict[str, Any]) -> str
     return w.left_at if ready(w).get(w.left_at) else "describe"
 
 
-def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
+def stored_tables() -> list[tuple[Path, Path, dict[str, Any]]]:
     """Stored descriptions of this visitor: folder, table and note, newest first; damaged ones are left out."""
     results, who = [], access.me()
-    for note in sorted(work.folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
+    for note in sorted(folder().glob(f"*/{NOTE}"), key=lambda p: -p.stat().st_mtime):
         try:
             parsed = json.loads(note.read_text(encoding="utf-8"))
-            own = note.parent / (parsed.get("file") or work.safe_name(parsed["label"]))
+            own = note.parent / (parsed.get("file") or safe_name(parsed["label"]))
             table = Path(parsed["table"]) if parsed.get("table") else own
         except (OSError, ValueError, KeyError, TypeError):
             continue
@@ -72,7 +391,7 @@ def tables() -> list[tuple[Path, Path, dict[str, Any]]]:
 
 def _there(table: Path, source: str | None, who: Visitor) -> bool:
     """Whether the table can still be had. A database is not asked, only whether the visitor may use it."""
-    return owning.open_to(who, table, source) and (source is not None or table.is_file() or table.is_dir())
+    return open_to(who, table, source) and (source is not None or table.is_file() or table.is_dir())
 
 
 def _size(plain: dict[str, Any]) -> str:
@@ -85,14 +404,14 @@ def _size(plain: dict[str, Any]) -> str:
 
 def remove(place: Path) -> None:
     """Removes a stored table with its description. Errors: UsageError for somebody else's."""
-    owning.place("remove_table", place)
-    work.discard(place)
+    allow_place("remove_table", place)
+    discard(place)
 
 
 def offer() -> None:
     """Stored tables of earlier visits: to go on with, or to remove."""
     w = wizard()
-    results = [f for f in tables() if f[0] != w.place]
+    results = [f for f in stored_tables() if f[0] != w.place]
     if not results:
         return
     with st.expander(_("Tables of earlier visits ({number})").format(number=len(results))):

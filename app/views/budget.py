@@ -4,10 +4,10 @@ from math import exp, log
 
 import streamlit as st
 
-from app.run import caps, named, size, worth
+from app.run import caps, forecast, learning, prior
 from app.run.forecast import budget, delta_note, short_by
 from app.session import access, frame, words
-from app.session.state import dataset, facts, several, wizard
+from app.session.state import dataset, facts_of, several, wizard
 from app.table import unit
 from synth import app_api
 from synth.languages import _, phrase
@@ -39,11 +39,11 @@ def page() -> None:
     _details()
     place = st.container()
     with place:
-        worth.section()
+        prior.worth()
     uses = st.container()
     _onward(_left() or _blocked())
-    worth.later(place)
-    named.later(uses)
+    prior.worth_later(place)
+    forecast.uses_later(uses)
 
 
 def _blocked() -> str:
@@ -130,7 +130,7 @@ def _details() -> None:
         format_func=lambda r: words.RELATIONS.get(r, r),
         help=_(words.RELATION_HELP),
     )
-    tables = facts(w)[0] if several(w) else None
+    tables = facts_of(w)[0] if several(w) else None
     left.caption(
         words.RELATION_NOTES.get(w.relation, "")
         + (
@@ -145,7 +145,7 @@ def _details() -> None:
         )
     )
     with right:
-        size.ask(w)
+        learning.size(w)
     with right:
         _delta()
 

@@ -7,9 +7,9 @@ import streamlit as st
 
 import synth
 from app.run import recent
-from app.session import access, frame, tour
+from app.session import access, frame
 from app.session.state import is_read, several, view, wizard
-from app.table import database, intake, keys, reading, related, stored, work
+from app.table import database, intake, keys, reading, stored
 from synth.languages import _
 
 
@@ -47,7 +47,7 @@ def _chosen() -> None:
         at = _(" at {source}").format(source=frame.escape(w.source)) if w.source else ""
         st.markdown(
             _("**Chosen:** {label}{at}, {summary}").format(
-                label=frame.escape(w.label), at=at, summary=related.summary(w)
+                label=frame.escape(w.label), at=at, summary=reading.summary(w)
             )
         )
         if several(w):
@@ -72,7 +72,7 @@ def _sample() -> None:
             "wrong. Hints lead through all steps in two minutes."
         )
     )
-    if not tour.SAMPLE.exists():
+    if not frame.SAMPLE.exists():
         st.info(_("The sample table is not installed here. Upload a table below."))
     elif st.button(
         _("Use the sample table"),
@@ -112,16 +112,16 @@ def _load(tables: list[Any], given: Any, books: list[Any]) -> None:
         intake.uploaded(tables[0], given, books)
         return
     _no_books(books)
-    related.uploaded(tables, given)
+    reading.tables_uploaded(tables, given)
 
 
 def _take(chosen: Any, given: Any, books: list[Any]) -> None:
     folder = Path(chosen).expanduser().absolute()
-    if not related.is_folder(folder):
+    if not reading.is_folder(folder):
         intake.from_server(chosen, given, books)
         return
     _no_books(books)
-    related.from_server(folder, given)
+    reading.folder_from_server(folder, given)
 
 
 def _no_books(books: list[Any]) -> None:
@@ -161,7 +161,7 @@ def _description(key: str) -> tuple[Any, list[Any]]:
 
 def _server() -> None:
     """Files that already lie on the server: any size, nothing is copied."""
-    files, alone = work.mounted(), access.me().alone
+    files, alone = stored.mounted(), access.me().alone
     if not files and not alone:
         return
     with st.expander(_("Or a file or folder that is already on this computer (any size, nothing is copied)")):

@@ -6,7 +6,7 @@ import streamlit as st
 
 import synth
 from app.run import learning, prior
-from app.session import frame, labels, tour, words
+from app.session import frame, words
 from app.session.state import (
     Wizard,
     alone,
@@ -14,30 +14,13 @@ from app.session.state import (
     dataset,
     effective,
     effective_own,
+    facts_of,
     is_read,
     own,
     several,
     wizard,
 )
-from app.session.state import facts as checked
-from app.table import (
-    areas,
-    checklist,
-    codes,
-    constraints,
-    facts,
-    grid,
-    intake,
-    joining,
-    keys,
-    lists,
-    redraft,
-    related,
-    rules_across,
-    totals,
-    unit,
-    uses,
-)
+from app.table import checklist, facts, intake, keys, lists, reading, statements, unit
 from synth import app_api
 from synth.languages import _
 
@@ -86,12 +69,12 @@ def _alone() -> None:
             _weight(choices)
     checklist.here("person", _("Rows of one person"))
     unit.section()
-    if codes.asked(w):
+    if facts.codes_asked(w):
         checklist.here("codes", _("Numbers, or codes?"))
-        codes.section()
+        facts.codes_section()
     checklist.here("columns", _("Columns"))
-    redraft.notes()
-    grid.section()
+    reading.notes()
+    facts.grid_section()
     _problems()
     if alone(w):
         checklist.here("lists", _("Lists that may tell of persons"))
@@ -100,14 +83,14 @@ def _alone() -> None:
     _vouch()
     _vouchers()
     _values()
-    constraints.section()
-    areas.section()
-    uses.section()
-    totals.section()
+    statements.rules()
+    statements.areas()
+    statements.uses()
+    statements.totals()
     prior.section()
-    if w.place is not None and w.table != tour.SAMPLE:
-        redraft.code_book()
-        redraft.draft_again()
+    if w.place is not None and w.table != frame.SAMPLE:
+        reading.code_book()
+        reading.draft_again()
 
 
 def _belonging() -> None:
@@ -115,19 +98,19 @@ def _belonging() -> None:
     w = wizard()
     _name()
     checklist.here("joined", _("How the tables belong together"))
-    joining.section()
+    keys.join_section()
     checklist.here("keys", _("Keys and their bounds"))
     keys.section()
     if not checklist.tied(w):
         if w.place is not None:
-            related.draft_again()
+            reading.draft_tables_again()
         return
-    rules_across.section()
+    statements.rules_across()
     _problems()
     checklist.here("columns", _("Columns, one table at a time"))
-    related.choice()
-    related.reading()
-    grid.section()
+    reading.table_choice()
+    reading.table_reading()
+    facts.grid_section()
     if apart(w):
         checklist.here("lists", _("Lists that may tell of persons"))
     lists.section()
@@ -135,11 +118,11 @@ def _belonging() -> None:
     _vouch()
     _vouchers()
     _values()
-    constraints.section()
-    areas.section()
-    uses.section()
+    statements.rules()
+    statements.areas()
+    statements.uses()
     if w.place is not None:
-        related.draft_again()
+        reading.draft_tables_again()
 
 
 def _name() -> None:
@@ -222,9 +205,9 @@ def _vouchers() -> None:
 
 
 def _problems() -> None:
-    result, problem = checked(wizard())
+    result, problem = facts_of(wizard())
     if result is None:
-        st.error(frame.escape(labels.plain(problem)), icon=":material/error:")
+        st.error(frame.escape(words.plain(problem)), icon=":material/error:")
 
 
 def _vouch() -> None:
@@ -265,7 +248,7 @@ def _vouch() -> None:
 
 def _besides(w: Wizard) -> list[str]:
     """The answers that are taken along with the columns' facts."""
-    person, coded = unit.proposed(w), not several(w) and bool(codes.asked(w))
+    person, coded = unit.proposed(w), not several(w) and bool(facts.codes_asked(w))
     return [_("The answer on rows of one person is taken as it stands.")] * person + [
         _("The choice of numbers and codes is taken as it stands.")
     ] * coded
@@ -275,7 +258,7 @@ def _confirmed(w: Wizard, waiting: dict[str, list[str]]) -> dict:
     """The description with what waits on somebody's word: columns; of several tables keys and reading as well."""
     if not several(w):
         unit.take(w)
-        return facts.confirm(codes.taken(w), waiting.get("", []))
+        return facts.confirm(facts.codes_taken(w), waiting.get("", []))
     tables, shown = {}, w.at
     for table, plain in w.plain["tables"].items():
         w.at = table
@@ -334,7 +317,7 @@ def _form(name: str, column: dict) -> None:
     )
     if text.strip() != (column.get("pattern") or ""):
         if wrong := text.strip() and app_api.key_problem(text.strip()):
-            st.error(frame.escape(frame.sentence(labels.plain(wrong))), icon=":material/error:")
+            st.error(frame.escape(frame.sentence(words.plain(wrong))), icon=":material/error:")
         elif st.button(_("Keep this form"), key="keep_form"):
             changed = _("The made-up keys of {name} have a form now.").format(name=frame.escape(name))
             intake.replace_own(facts.with_pattern(own(wizard()), name, text), changed)

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.run import caps, composition, datasets
-from app.session import access, frame, labels, words
+from app.run import caps
+from app.session import access, frame, words
 from synth import app_api
 from synth.languages import Texts, _
 
@@ -38,7 +38,7 @@ def page() -> None:
     )
     book = synth.Ledger()
     totals = book.summary()
-    names = datasets.seen([t.dataset for t in totals])
+    names = caps.datasets_seen([t.dataset for t in totals])
     totals = [t for t in totals if t.dataset in names]
     if not totals:
         st.info(_("Nothing has been spent yet. The first run writes the first line."), icon=":material/info:")
@@ -46,7 +46,7 @@ def page() -> None:
     for total in totals:
         _total(total)
     _cap(names)
-    composition.section(names)
+    caps.composition(names)
     _lines(book, names)
     _verify(book)
 
@@ -220,7 +220,7 @@ def _details(entry: Any) -> str:
             max_epsilon=reported["max_epsilon"], max_delta=words.small(reported["max_delta"]), by=by
         )
     if entry.kind == "refusal":
-        return labels.plain(str(reported.get("reason", "")))
+        return words.plain(str(reported.get("reason", "")))
     if entry.kind == "fingerprint":
         return _("an encrypted fingerprint that warns of the same rows elsewhere")
     return str(reported.get("state", ""))

@@ -6,12 +6,11 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.run import background, expected, reach
-from app.run.forecast import begun, curve, forecast, methods, pairs_alike, seconds, timed
+from app.run import background, forecast
+from app.run.forecast import begun, curve, methods, pairs_alike, planned, seconds, timed
 from app.run.options import ask
 from app.session import charts, frame, words
-from app.session.state import Wizard, lacks, together, wizard
-from app.session.state import facts as facts_of
+from app.session.state import Wizard, facts_of, lacks, together, wizard
 from synth import app_api
 from synth.languages import _, phrase
 
@@ -38,7 +37,7 @@ def page() -> None:
         background.then(
             begun(w, drawn=drawn),
             place,
-            lambda: expected.shown(w) if joined else _costs(w, not drawn),
+            lambda: forecast.joined_shown(w) if joined else _costs(w, not drawn),
             about=_("Noise, time and memory are being worked out"),
         )
 
@@ -176,10 +175,10 @@ def _expected(w: Wizard) -> tuple[str, Callable[[], None]]:
     """What a run will reach; returns why there is no way on, and what draws the rest."""
     known, draw = w.method == words.RECOMMENDED, _nothing
     reaches = _("Rows in the wrong place, as expected") if known else _("What to expect")
-    expected.head(w) if together(w) else st.subheader(reaches, anchor=False)
+    forecast.joined_head(w) if together(w) else st.subheader(reaches, anchor=False)
     try:
         if known and not together(w):
-            draw = reach.section(w)
+            draw = forecast.reach(w)
         begun(w, drawn=not known and not together(w))
     except synth.SynthError as error:
         frame.tell(error)
@@ -193,7 +192,7 @@ def _nothing() -> None:
 
 def _costs(w: Wizard, known: bool) -> None:
     """Noise, time and memory. Errors: UsageError, InputError."""
-    plan = forecast(w)
+    plan = planned(w)
     lines = curve(w, plan) if not known and plan is not None and plan.error_one_way > 0 else []
     if plan is None:
         st.info(

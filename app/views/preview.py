@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import columns, together
-from app.run import background, known
+from app.result import comparison
+from app.run import background, prior
 from app.session import access, charts, frame, state, words
 from app.session.state import lacks, ready, view, wizard
 from synth.languages import _
@@ -48,7 +48,7 @@ def page() -> None:
             names=frame.escape(", ".join(one["name"] for one in w.priors)),
         )
     )
-    if reason := known.barred(w):
+    if reason := prior.barred(w):
         st.error(frame.escape(reason), icon=":material/block:")
         return
     choices = f"{w.place} {w.edition} {w.epsilon} {w.delta} {w.relation} {w.method} {w.options} {w.rows}"
@@ -62,7 +62,7 @@ def page() -> None:
         help=_("It takes about as long as the run itself."),
     )
     if st.session_state.get("previewed") == choices:
-        wanted = known.preview(w)
+        wanted = prior.preview(w)
         background.then(
             [wanted], st.container(), lambda: _shown(*wanted.result()), about=_("Making the preview on public rows")
         )
@@ -88,10 +88,10 @@ def _shown(result: Any, out: str) -> None:
         first, second, third = st.tabs(names, key="previewed_part", on_change="rerun")
         with first:
             if first.open is not False:
-                columns.grid(result.worst_first(), "previewed")
+                comparison.grid(result.worst_first(), "previewed")
         with second:
             if second.open is not False:
-                together.pairs(result)
+                comparison.pairs(result)
         with third:
             if third.open is not False:
                 rows = Path(out) / "release" / "synthetic.csv"

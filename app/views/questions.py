@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.result import asking, question_form
+from app.result import asking
 from app.run import recent, runs
 from app.session import access, frame, words
 from synth import app_api
@@ -88,12 +88,12 @@ def _ask() -> None:
             format_func={"form": _("in a form"), "json": _("as JSON")}.__getitem__,
             help=_("A file of questions for the command line can be used as it is."),
         )
-        plain = question_form.form(place) if way == "form" else _written()
+        plain = asking.form(place) if way == "form" else _written()
         several = st.session_state.setdefault("q_several", [])
         if several:
             st.caption(_("Asked together, sharing one epsilon evenly:"))
             for one in several:
-                st.markdown(f"- {frame.escape(question_form.in_words(one))}")
+                st.markdown(f"- {frame.escape(asking.in_words(one))}")
         request = _together(several, plain)
         if way == "form" and st.button(
             _("Ask another one with it"), key="add_question", help=_("Questions of one request share its epsilon.")
@@ -232,7 +232,7 @@ def _about(a: asking.Asked) -> None:
         )
     )
     for one in _listed(a.questions):
-        st.markdown(f"- {frame.escape(question_form.in_words(one))}")
+        st.markdown(f"- {frame.escape(asking.in_words(one))}")
     if a.why:
         st.caption(_("Why: {why}").format(why=frame.escape(a.why)))
 

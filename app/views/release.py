@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import synth
-from app.result import again, export, more, outlet, papers, standing, tables
+from app.result import export, more, papers
 from app.run import background, recent, runs
 from app.session import access, frame, words
 from app.table import unit
@@ -33,21 +33,21 @@ def page() -> None:
             table=frame.escape(recent.label(job.path)), run=frame.escape(recent.named(job))
         )
     )
-    wanted: list[Future[Any]] = [*export.begun(job), standing.begun(place), papers.begun(job, place)]
+    wanted: list[Future[Any]] = [*export.begun(job), export.standing_begun(place), papers.begun(job, place)]
     claims, whole = st.empty(), background.over(wanted, patience=0.0)
     if not whole:
         with claims.container():
             _summary(job, export.own(place), alone=True)
-    again.section(job)
+    more.again(job)
     frame.fold(_("First rows of the synthetic table"), "first_rows", lambda: _preview(place, together))
     packed = st.container()
     free = export.may_leave(job)
     if free and together:
-        tables.more(job, place)
+        more.more_of_tables(job, place)
         st.caption(_("Putting synthetic tables into a database is there for single tables alone."))
     elif free:
-        more.section(job, place, synth.Schema.load(place / "schema.json"))
-        outlet.section(job, str(place / "model.json"))
+        more.more(job, place, synth.Schema.load(place / "schema.json"))
+        more.outlet(job, str(place / "model.json"))
     recent.table()
     frame.onward("release")
 
@@ -56,10 +56,10 @@ def page() -> None:
             card = export.claimed(job, place)
             _summary(job, card)
             export.counted(job, card)
-        standing.section(place)
+        export.standing(place)
         papers.section(job, place)
         if free:
-            tables.downloads(job, place) if together else _downloads(job, place)
+            more.downloads_of_tables(job, place) if together else _downloads(job, place)
             _pages(job, place)
 
     background.then(wanted, packed, leaves, about=_("The bundle is being checked and packed"))
@@ -126,7 +126,7 @@ def _preview(place: Path, together: bool) -> None:
     import pandas as pd
 
     if together:
-        tables.preview(place)
+        more.preview_tables(place)
         return
     rows = pd.read_csv(place / "synthetic.csv", dtype=str, keep_default_na=False, nrows=50)
     st.dataframe(rows, hide_index=True)
@@ -218,7 +218,7 @@ def _downloads(job: jobs.Job, place: Path) -> None:
             icon=":material/download:",
             help=_("Table, description, card, report, release, model, and a script that makes more of them."),
         )
-        tables.pdf(job, place)
+        more.pdf(job, place)
         for label, name, mime, key, help_text in offers:
             st.download_button(
                 label,

@@ -5,7 +5,7 @@ import json
 import streamlit as st
 
 import synth
-from app.result import across, comparison, prior, sidebyside, whatif
+from app.result import alternatives, comparison, prior
 from app.run import recent, runs
 from app.session import frame
 from synth.languages import _
@@ -35,15 +35,15 @@ def page() -> None:
     if frame.leaving():
         pass  # nobody will see what would be drawn; it takes a second
     elif runs.is_several(job):
-        across.section(job, place)
-        sidebyside.section(job)
-        whatif.section(job, card)
+        comparison.section_across(job, place)
+        alternatives.side_by_side(job)
+        alternatives.what_if(job, card)
     else:
         prior.section(job, place, card)
         comparison.section(job, place)
-        sidebyside.section(job)
+        alternatives.side_by_side(job)
         schema = None if runs.is_joined(job) else synth.Schema.load(place / "schema.json")
-        whatif.section(job, card, schema)
+        alternatives.what_if(job, card, schema)
     recent.table()
     frame.onward("review")
 

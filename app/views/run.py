@@ -6,15 +6,15 @@ import streamlit as st
 
 import synth
 from app.result import export
-from app.run import background, caps, expected, known, prior, recent, runs, same, written
-from app.run.follow import now
-from app.run.forecast import begun, budget, forecast, seconds, short_by, timed
-from app.session import access, charts, frame, labels, words
+from app.run import background, caps, forecast, learning, options, prior, recent, runs
+from app.run.forecast import begun, budget, planned, seconds, short_by, timed
+from app.run.runs import in_progress
+from app.session import access, charts, frame, words
 from app.session.aside import planner, runner
 from app.session.state import (
     Wizard,
     dataset,
-    facts,
+    facts_of,
     joined_method,
     lacks,
     linked,
@@ -82,7 +82,7 @@ def _confirm() -> bool:
     w = wizard()
     try:
         waits = not background.over(begun(w), patience=0.0)
-        plan = None if waits else forecast(w)
+        plan = None if waits else planned(w)
     except synth.SynthError as error:
         frame.tell(error)
         st.caption(_("Nothing was read or spent. Change it on the pages Budget and Method."))
@@ -109,7 +109,7 @@ def _confirm() -> bool:
         if known_names := prior.line(w):
             st.markdown(_("**Prior knowledge:** {names}").format(names=known_names))
         if plan is not None:
-            steps = expected.stages(plan) if together(w) else _stages(plan)
+            steps = forecast.joined_stages(plan) if together(w) else _stages(plan)
             with st.expander(_("Stages of the spend ({number})").format(number=len(next(iter(steps.values()))))):
                 st.table(steps, hide_index=True)
         st.markdown(
@@ -127,15 +127,15 @@ def _confirm() -> bool:
     if not several(w):
         if unit.person(w) and (most := w.plain.get("max_rows") or 1) > 1:
             st.caption(unit.joined(most) if linked(w) else unit.alone(most))
-        written.choice(w)
-    if same.choice(w):
+        options.written_choice(w)
+    if learning.same_choice(w):
         return waits
-    if reason := short_by(w) or _barred() or _uncapped() or known.barred(w):
+    if reason := short_by(w) or _barred() or _uncapped() or prior.barred(w):
         st.error(frame.escape(reason), icon=":material/block:")
     elif st.button(
         _label(), key="spend", type="primary" if w.job is None else "secondary", icon=":material/play_arrow:"
     ):
-        if not same.asks(w):
+        if not learning.charged_elsewhere(w):
             w.job = runs.start(w).path
             planner.rest()
             runner.rest()
@@ -147,7 +147,7 @@ def _hidden(w: Wizard) -> str:
     """What nobody can tell: of a person with several rows all that are kept, of several tables a whole unit."""
     short = words.RELATIONS_SHORT.get(w.relation, w.relation)
     if several(w):
-        result, _other = facts(w)
+        result, _other = facts_of(w)
         return short if result is None else short.replace(_("one row"), frame.escape(phrase(result.unit_in_words)))
     if not unit.person(w):
         return short
@@ -247,7 +247,7 @@ def _progress(path: str) -> None:
 
 def _bar(job: jobs.Job, status: jobs.Status) -> None:
     asked, free = job.cancel_asked, bool(job.request().get("free"))
-    st.progress(status.fraction, text=now(job, status))
+    st.progress(status.fraction, text=in_progress(job, status))
     st.caption(_("You may close this window: the run goes on, and this page finds it again."))
     paid = status.state == "running" and status.stage not in ("", "check") and not free
     st.caption(
@@ -300,7 +300,7 @@ def _spent(job: jobs.Job, status: jobs.Status) -> str:
         line = runs.charged_line(job)
     except synth.InputError as error:
         return _("Whether it was charged is not known here: {plain}.").format(
-            plain=frame.escape(labels.plain(str(error)))
+            plain=frame.escape(words.plain(str(error)))
         )
     if line is None:
         return _("Nothing was spent: the ledger holds no charge by this run.")

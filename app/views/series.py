@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import synth
-from app.run import known
+from app.run import prior
 from app.session import access, frame, words
 from app.session.state import dataset, ready, view, wizard
 from synth import app_api
@@ -75,7 +75,7 @@ def _waves() -> list[Any]:
     st.subheader(_("Releases so far"), anchor=False)
     w = wizard()
     by_name: dict[str, list[Any]] = {}
-    for job in known.own_releases(w):
+    for job in prior.own_releases(w):
         by_name.setdefault(str(job.request()["dataset"]), []).append(job)
     if not by_name:
         st.info(_("There is no release yet. A run makes one."), icon=":material/info:")
@@ -113,7 +113,7 @@ def _take_all(w: Any, waves: list[Any]) -> None:
     All of them, for a release's rows carry the errors of its model on; its noisy answers err each by itself.
     """
     taken = {one["path"] for one in w.priors}
-    left = [job for job in reversed(waves) if str(known.place(job)) not in taken]
+    left = [job for job in reversed(waves) if str(prior.release_place(job)) not in taken]
     if not left:
         st.caption(
             ngettext(
@@ -131,12 +131,12 @@ def _take_all(w: Any, waves: list[Any]) -> None:
         help=_("Of the run that is being prepared: every wave so far, which tells most. Nothing is spent."),
     ):
         for job in left:
-            known.add_run(w, str(job.path))
+            prior.add_run(w, str(job.path))
         st.rerun()
 
 
 def _card(job: Any) -> dict[str, Any]:
-    return dict(json.loads((known.place(job) / known.CARD).read_text(encoding="utf-8")))
+    return dict(json.loads((prior.release_place(job) / prior.CARD).read_text(encoding="utf-8")))
 
 
 def _taken(card: dict[str, Any]) -> str:
@@ -162,7 +162,7 @@ def _changes(waves: list[Any]) -> None:
         places,
         index=len(waves) - 2,
         key="wave_before",
-        format_func=lambda i: known.named(waves[i]),
+        format_func=lambda i: prior.release_named(waves[i]),
         help=_("The earlier release."),
     )
     after = right.selectbox(
@@ -170,7 +170,7 @@ def _changes(waves: list[Any]) -> None:
         places,
         index=len(waves) - 1,
         key="wave_after",
-        format_func=lambda i: known.named(waves[i]),
+        format_func=lambda i: prior.release_named(waves[i]),
         help=_("The later release."),
     )
     access.allow("watch", waves[before].request().get("owner"))
@@ -179,7 +179,7 @@ def _changes(waves: list[Any]) -> None:
         st.info(_("Choose two different releases."), icon=":material/info:")
         return
     try:
-        result = app_api.series_changes(known.place(waves[before]), known.place(waves[after]))
+        result = app_api.series_changes(prior.release_place(waves[before]), prior.release_place(waves[after]))
     except synth.SynthError as error:
         frame.tell(error)
         return

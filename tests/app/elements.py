@@ -28,8 +28,8 @@ def said(at) -> str:
         e.value for kind in ("markdown", "caption", "info", "success", "warning", "error") for e in getattr(at, kind)
     ]
     text = "\n".join(parts).replace("\\", "")
-    assert not OPTION.search(text), "a page writes options as its fields (app/session/labels.py)"
-    assert not FUNCTION.search(text), "a page writes functions as pages (app/session/labels.py)"
+    assert not OPTION.search(text), "a page writes options as its fields (app/session/words.py)"
+    assert not FUNCTION.search(text), "a page writes functions as pages (app/session/words.py)"
     return text
 
 

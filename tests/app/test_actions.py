@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import across, asking, comparison, deciding, export, more, outlet, papers, releasing, whole
-from app.run import caps, datasets, forecast, known, runs
+from app.result import asking, comparison, export, more, papers, releasing, whole
+from app.run import caps, forecast, prior, runs
 from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
-from app.table import database, intake, owning, related, stored, work
+from app.table import database, intake, reading, stored
 from synth import jobs
 from synth.jobs import looks, role_actions
 from synth.jobs.role_actions import ACTIONS, ANY, OTHERS, OWN, ROLES
@@ -48,7 +48,7 @@ def signed(home, monkeypatch):
 
 def table_of(owner: str) -> Wizard:
     """A stored upload of somebody's, described, as his session holds it."""
-    place = work.new_place(owner)
+    place = stored.new_place(owner)
     (place / "people.csv").write_text("age,team,city\n20,a,Rome\n21,b,Oslo\n")
     plain = json.loads(synth.Schema.parse(SCHEMA).to_json())
     (place / "wizard.json").write_text(
@@ -116,30 +116,32 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "upload": lambda: intake.uploaded(Upload(), None, []),
         "read_offered": lambda: intake.from_server(Path(os.environ["SYNTH_TABLES"]) / "offered.csv", None, []),
         "read_path": lambda: intake.from_server("/etc/passwd", None, []),
-        "list_database": lambda: owning.database("list_database", "@census"),
+        "list_database": lambda: stored.allow_database("list_database", "@census"),
         "read_database": lambda: each(
             lambda: intake.from_database("@census", "people", None, []),
-            lambda: related.from_database("@census", None),
+            lambda: reading.all_from_database("@census", None),
         ),
         "read_address": lambda: intake.from_database("duckdb:///etc/passwd", "people", None, []),
         "resume_table": lambda: stored.resume(Wizard(), w.place, w.table, reported(w)),
         "remove_table": lambda: stored.remove(w.place),
-        "use_table": lambda: owning.allow("use_table", w.table, None),
+        "use_table": lambda: stored.allow_table("use_table", w.table, None),
         "describe": partial(access.allow, "describe"),
         "draft": lambda: intake.redraft(w, {}),
         "add_prior": lambda: each(
-            lambda: known.add_place(w, "/etc/hosts", why="x", who="x"),
-            lambda: known.add_file(w, Upload(), why="", who=""),
+            lambda: prior.add_place(w, "/etc/hosts", why="x", who="x"),
+            lambda: prior.add_file(w, Upload(), why="", who=""),
         ),
-        "preview": lambda: known.preview(w),
+        "preview": lambda: prior.preview(w),
         "learn": lambda: runs.learn(w, ["age"], epsilon=0.1, delta=1e-6),
-        "forecast": lambda: forecast.forecast(w),
+        "forecast": lambda: forecast.planned(w),
         "set_cap": lambda: caps.put("club", 9.0),
         "spend": lambda: runs.start(w),
         "watch": lambda: access.job("watch", path),
         "cancel": lambda: runs.cancel(job),
         "compare": lambda: each(
-            partial(comparison.make, job, place), partial(whole.start, job, place), partial(across.make, job, place)
+            partial(comparison.make, job, place),
+            partial(whole.start, job, place),
+            partial(comparison.make_across, job, place),
         ),
         "refit": lambda: runs.refit(job, method="mixture", options={}),
         "decide": lambda: runs.decide(job, [job], ["tables"], epsilon=0.1, delta=1e-6),
@@ -148,8 +150,8 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "release": lambda: releasing.release_all(job),
         "take_result": lambda: export.packed(job, place),
         "write_papers": lambda: papers._save(job),
-        "draw": lambda: more._draw(job, place, 5, {}),
-        "write_out": lambda: outlet.allow(job, "@census"),
+        "draw": lambda: more._more_draw(job, place, 5, {}),
+        "write_out": lambda: more.allow_outlet(job, "@census"),
         "approve_spend": lambda: runs.approve(job),
         "refuse_spend": lambda: runs.refuse(job),
         "take_released": lambda: export.packed(job, place, "take_released"),
@@ -159,7 +161,7 @@ def deeds(w: Wizard, job: jobs.Job) -> dict:
         "answer_question": lambda: asking.answer(question, epsilon=0.1),
         "decline_question": lambda: asking.decline(question, "x"),
         "set_reserve": lambda: asking.reserve("club", 0.1),
-        "read_ledger": lambda: datasets.seen(["club"]),
+        "read_ledger": lambda: caps.datasets_seen(["club"]),
         "read_any_dataset": partial(access.allow, "read_any_dataset"),
         "compose": partial(access.allow, "compose"),
         "verify_ledger": partial(access.allow, "verify_ledger"),
@@ -337,7 +339,7 @@ def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
         looks.look(job)
     signed(ann)
     at = start()
-    assert not deciding._latest(run)
+    assert not releasing._latest(run)
     code = f"""
 from app.result import export
 from synth import jobs; from synth.jobs import role_actions

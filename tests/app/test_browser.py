@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from app.session.tour import SAMPLE
+from app.session.frame import SAMPLE
 from synth.privacy.ledger.ledger import Ledger
 from tests.app.browser import (
     AXE,

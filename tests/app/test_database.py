@@ -8,7 +8,7 @@ import pytest
 import synth
 from app.session import access
 from app.session.state import view
-from app.table import work
+from app.table import stored
 from synth import jobs
 from tests.app.elements import FILE, charged, ended, keys, said
 
@@ -51,7 +51,7 @@ def test_a_table_goes_from_a_database_and_its_twin_back(start, club):
     at.button(key="compare").click().run()
     assert not at.error
     assert "SDMetrics" in said(at)
-    assert not list(work.folder().glob("copy-*")), "the copy for the comparison is gone"
+    assert not list(stored.folder().glob("copy-*")), "the copy for the comparison is gone"
     at.switch_page(view("release")).run()
     at.number_input(key="out_rows").set_value(77).run()
     at.button(key="out_write").click().run()
@@ -89,11 +89,11 @@ def test_a_folder_of_parquet_files_is_one_table(start, club, home, monkeypatch):
         synth.app_api.databases.fetch(f"duckdb://{club}", "club", parts / f"{i}.parquet", columns=["age", "team"])
     monkeypatch.setenv("SYNTH_TABLES", str(home / "mount"))
     at = start()
-    assert [p.name for p in work.mounted()] == ["parts", "0.parquet", "1.parquet"]
+    assert [p.name for p in stored.mounted()] == ["parts", "0.parquet", "1.parquet"]
     at.selectbox(key="server_file").set_value(parts).run()
     at.button(key="use_file").click().run()
     assert at.title[0].value == "Describe"
-    assert json.loads(next(work.folder().glob("*/wizard.json")).read_text())["label"] == "parts"
+    assert json.loads(next(stored.folder().glob("*/wizard.json")).read_text())["label"] == "parts"
 
 
 @pytest.fixture
@@ -138,5 +138,5 @@ def test_related_tables_of_a_database_go_to_a_release_and_are_compared(start):
     at.button(key="compare").click().run()
     assert not at.error
     assert "Across tables" in [s.value for s in at.subheader]
-    assert not list(work.folder().glob("*/copies")), "the copies for the comparison are gone"
+    assert not list(stored.folder().glob("*/copies")), "the copies for the comparison are gone"
     assert "hush" not in said(at)

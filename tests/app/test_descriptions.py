@@ -6,7 +6,7 @@ import json
 import pytest
 
 import synth
-from app.session import checked, garbage
+from app.session import garbage, state
 from app.session.state import STEPS, view
 from app.table import facts
 from tests.app.elements import keys, row_each, said, sample, upload
@@ -216,7 +216,7 @@ def test_steps_are_pages_of_their_own():
 
 def test_a_page_checks_each_description_once(start, monkeypatch):
     at, asked, parse = sample(start), [], synth.app_api.parse_schema
-    checked._parsed.cache_clear()
+    state._parsed.cache_clear()
     monkeypatch.setattr(
         synth.app_api,
         "parse_schema",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 from streamlit import config
 
-from app.session import door, uploads
+from app.session import door
 from synth.cli import serve_app
 from synth.errors import UsageError
 from tests.app.browser import TOKEN, cookie, environment, installation, server
@@ -69,22 +69,22 @@ class Manager:
 
 def test_a_session_and_all_of_them_have_a_limit(monkeypatch):
     held = Manager({"one": {"a": File(60)}, "other": {"b": File(30)}})
-    monkeypatch.setattr(uploads, "_manager", lambda: held)
-    monkeypatch.setattr(uploads, "limits", lambda: (100, 150))
+    monkeypatch.setattr(door, "_manager", lambda: held)
+    monkeypatch.setattr(door, "limits", lambda: (100, 150))
     for session, size, fits in (("one", 40, True), ("one", 41, False), ("new", 60, True), ("new", 61, False)):
-        with uploads.room(session, size) as given:
+        with door.room_for(session, size) as given:
             assert given is fits
-    with uploads.room("new", None) as given:
+    with door.room_for("new", None) as given:
         assert not given, "who does not say how much"
-    with uploads.room("new", 40) as first, uploads.room("new", 40) as second, uploads.room("new", 20) as third:
+    with door.room_for("new", 40) as first, door.room_for("new", 40) as second, door.room_for("new", 20) as third:
         assert (first, second, third) == (True, False, True), "what is under way counts"
-    assert uploads.coming == []
+    assert door.coming == []
 
 
 def test_what_says_no_length_is_not_taken(monkeypatch):
     scope = {"type": "http", "method": "PUT", "path": "/_stcore/upload_file/s/f"}
-    monkeypatch.setattr(uploads, "_manager", lambda: Manager({}))
-    monkeypatch.setattr(uploads, "limits", lambda: (100, 150))
+    monkeypatch.setattr(door, "_manager", lambda: Manager({}))
+    monkeypatch.setattr(door, "limits", lambda: (100, 150))
     sent = ({"content-length": "5"}, {"content-length": "5", "transfer-encoding": "chunked"}, {"content-length": "٥x"})
     for headers, fits in zip(sent, (True, False, False), strict=True):
         with door._room(scope, headers) as given:
@@ -93,13 +93,13 @@ def test_what_says_no_length_is_not_taken(monkeypatch):
 
 def test_what_is_forgotten_is_freed_by_the_clock(monkeypatch):
     held = Manager({"one": {"a": File(1)}})
-    monkeypatch.setattr(uploads, "_manager", lambda: held)
+    monkeypatch.setattr(door, "_manager", lambda: held)
     seen: dict = {}
-    uploads.forget(seen, 0.0)
-    uploads.forget(seen, uploads.RETAINED)
+    door.forget(seen, 0.0)
+    door.forget(seen, door.RETAINED)
     assert held.gone == []
     held.file_storage["one"]["b"] = File(1)
-    uploads.forget(seen, uploads.RETAINED + 1)
+    door.forget(seen, door.RETAINED + 1)
     assert held.gone == [("one", "a")]
 
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import synth
-from app.session import charts, labels, tour
+from app.session import charts, frame, words
 from app.table import facts
 
-SAMPLE = json.loads(tour.SAMPLE_SCHEMA.read_text()) if tour.SAMPLE_SCHEMA.exists() else {"columns": {}}
+SAMPLE = json.loads(frame.SAMPLE_SCHEMA.read_text()) if frame.SAMPLE_SCHEMA.exists() else {"columns": {}}
 PLAIN = {
     "dataset": "d",
     "positive": "x",
@@ -94,7 +94,7 @@ def test_confirming_touches_only_what_nobody_vouched_for():
 
 
 def test_no_name_of_an_option_reaches_the_reader():
-    reported = labels.plain("g: numbers besides a few words: if the words mean missing, name those with `missing=`")
+    reported = words.plain("g: numbers besides a few words: if the words mean missing, name those with `missing=`")
     assert "--" not in reported
     assert "Missing codes" in reported
 

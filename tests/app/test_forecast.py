@@ -10,7 +10,7 @@ import pytest
 import synth
 from app.run import background, forecast
 from app.run.forecast import ASKED_FIRST
-from app.session import charts, tour
+from app.session import charts, frame
 from app.session.aside import ROOT, Aside
 from tests.app.elements import SCHEMA
 
@@ -20,8 +20,8 @@ CURVE = forecast.CURVE[::2]  # each of its eight points is a plan worked out
 @pytest.fixture(scope="module")
 def lines():
     """Forecasts for the sample table over the curve's epsilons."""
-    schema = synth.Schema.load(tour.SAMPLE_SCHEMA)
-    return [synth.plan(schema, rows=tour.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
+    schema = synth.Schema.load(frame.SAMPLE_SCHEMA)
+    return [synth.plan(schema, rows=frame.SAMPLE_ROWS, epsilon=e, delta=1e-5) for e in CURVE]
 
 
 def test_the_errors_shown_fall_as_epsilon_grows(lines):
@@ -93,7 +93,7 @@ def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
     drawn = json.loads(charts.curve(lines, pairs, 1.0).to_json())["datasets"].values()
     reported = {(r["epsilon"], r["of"]): r["error"] for rows in drawn for r in rows if "of" in r}
     assert reported[(CURVE[-1], "pairs of columns")] == pytest.approx(pairs[-1])
-    lone = synth.plan(synth.Schema.load(tour.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
+    lone = synth.plan(synth.Schema.load(frame.SAMPLE_SCHEMA), rows=100, epsilon=1.0, delta=1e-5, method="independent")
     assert forecast.pairs_alike([lone]) is None
 
 

@@ -10,7 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import synth
 from app.session import garbage
-from app.table import intake, work
+from app.table import intake, stored
 from tests.app.elements import SCHEMA, charged, ended, keys, learnt, said, upload
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -35,14 +35,14 @@ def test_an_excel_workbook_is_taken(start, people):
 
 def test_an_upload_is_out_of_memory_before_a_second_process_reads_it(start, people, monkeypatch):
     """Also one that came while the server loaded its libraries, which the collector passes over from then on."""
-    real, held = work.draft, []
+    real, held = stored.draft, []
 
     def watched(*arguments, **named):
         gc.unfreeze()
         held.append([u.name for u in gc.get_objects() if type(u) is UploadedFile and not u.closed])
         return real(*arguments, **named)
 
-    monkeypatch.setattr(work, "draft", watched)
+    monkeypatch.setattr(stored, "draft", watched)
     monkeypatch.setattr(intake, "garbage", garbage)
     at = start()
     at.file_uploader[0].set_value(("people.csv", people, "text/csv")).run()

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from elements import ended, row_each, upload
 
-from app.session import tongue  # noqa: F401 - the entry script imports it, and must not set the language after us
 from synth import languages as language
 from synth import methods
 

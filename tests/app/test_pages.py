@@ -4,7 +4,7 @@ import pytest
 
 import synth
 from app.run import runs
-from app.session import ahead, glossary
+from app.session import ahead, frame
 from app.session.state import STEPS, view
 from synth import jobs
 from tests.app.elements import SCHEMA, all_helped, keys, said, sample, upload
@@ -34,9 +34,9 @@ def test_every_control_has_help_beside_it(start):
     for name in ("describe", "budget", "method", "data", "ledger"):
         at.switch_page(view(name)).run()
         all_helped(at)
-        assert all(f"**{word}.**" in said(at) for word in glossary.WORDS), name
-        assert all(f"**{what}.** {why}" in said(at) for what, why in glossary.WHY[name].items()), name
-    assert set(STEPS) <= set(glossary.WHY), "every step has its reasons"
+        assert all(f"**{word}.**" in said(at) for word in frame.TEN_WORDS), name
+        assert all(f"**{what}.** {why}" in said(at) for what, why in frame.WHY[name].items()), name
+    assert set(STEPS) <= set(frame.WHY), "every step has its reasons"
 
 
 def test_the_tour_says_what_to_do_on_the_sample_until_it_is_ended(start, people):

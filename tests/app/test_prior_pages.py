@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.run import known, runs
+from app.run import prior, runs
 from app.session.state import view
 from synth import jobs
 from synth.release.card.statements import PREVIEW
@@ -92,9 +92,9 @@ def test_its_worth_stands_beside_epsilon_and_a_preview_goes_the_whole_way_for_no
     assert not at.exception
     assert "Rows in the wrong place: single columns" in said(at)
     w = at.session_state["wizard"]
-    for page in known.PREVIEW, "comparison.html", "report.html", "card.html":
+    for page in prior.PREVIEW, "comparison.html", "report.html", "card.html":
         if page.endswith(".html"):
-            assert PREVIEW in (w.place / known.PREVIEW / page).read_text()
+            assert PREVIEW in (w.place / prior.PREVIEW / page).read_text()
     assert not synth.Ledger().entries()
     assert not jobs.listing(), "a preview is no run"
 

@@ -12,7 +12,7 @@ from app.result import asking
 from app.run import runs
 from app.session import access
 from app.session.state import view
-from app.table import work
+from app.table import stored
 from synth import app_api
 from synth.app_api import jobs, looks
 from synth.jobs.roles import Visitor
@@ -57,7 +57,7 @@ def run(signed):  # noqa: ARG001
 
 def made(owner, name="club"):
     rng = np.random.default_rng(1)
-    table = work.new_place(owner) / f"{name}.csv"
+    table = stored.new_place(owner) / f"{name}.csv"
     age = rng.integers(20, 60, 2000)
     pd.DataFrame({"age": np.append(age, int(SECRET)), "team": rng.choice(["a", "b"], 2001)}).to_csv(table, index=False)
     about = {"table": str(table), "label": "Anns rows", "dataset": name, "epsilon": 1.0, "delta": 1e-5}

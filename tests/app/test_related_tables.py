@@ -11,9 +11,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import synth
-from app.run import expected
-from app.session.state import facts, view
-from app.table import keys as held_together
+from app.run import forecast
+from app.session.state import facts_of, view
+from app.table import keys as keys_of_tables
 from app.table import stored
 from synth import app_api, jobs
 from tests.app.elements import all_helped, downloads, ended, keys, learnt, said
@@ -170,7 +170,7 @@ def _result_again(start, before) -> None:
     again.button(key="use_0").click().run()
     w = again.session_state["wizard"]
     assert w.plain == before.session_state["wizard"].plain
-    assert facts(w)[0] is not None
+    assert facts_of(w)[0] is not None
     assert sorted(p.name for p in w.table.iterdir()) == ["patients.csv", "stays.csv"]
 
 
@@ -190,12 +190,12 @@ def test_a_folder_with_several_parents_is_drawn_and_asked_about(start, clinic, h
     assert "stays refers to several tables" in said(at)
     assert not at.error, "it is asked, not told off"
     w = at.session_state["wizard"]
-    drawn = held_together.dot(w.plain)
+    drawn = keys_of_tables.dot(w.plain)
     assert all(f'"{p}" -> "stays"' in drawn for p in ("patients", "wards"))
     at.selectbox(key="hint_root").set_value("patients").run()
     at.multiselect(key="hint_public").set_value(["wards"]).run()
     at.button(key="draft_again").click().run()
-    result, problem = facts(at.session_state["wizard"], complete=False)
+    result, problem = facts_of(at.session_state["wizard"], complete=False)
     assert result is not None, problem
     assert (result.root, list(result.tables), list(result.public)) == ("patients", ["patients", "stays"], ["wards"])
     assert "wards is public" in said(at)
@@ -220,7 +220,7 @@ def test_what_waits_is_said_and_nothing_stored_is_lost(start, clinic):
     wrong.run().button(key="load").click().run()
     assert any("stays" in e.value for e in wrong.error)
     assert all(str(Path.home()) not in e.value for e in wrong.error)
-    assert len(stored.tables()) == 2, "the refused upload is gone"
+    assert len(stored.stored_tables()) == 2, "the refused upload is gone"
 
 
 def test_names_of_tables_are_no_markdown(start, clinic):
@@ -232,10 +232,8 @@ def test_names_of_tables_are_no_markdown(start, clinic):
     def page(plain):
         import streamlit as st
 
-        from app.table import keys
-
         st.session_state["wizard"].plain = plain
-        keys._keys(st.session_state["wizard"])
+        keys_of_tables._keys(st.session_state["wizard"])
 
     other = AppTest.from_function(page, kwargs={"plain": {**w.plain, "keys": keys_now, "tables": tables}})
     other.session_state["wizard"] = w
@@ -261,18 +259,18 @@ def test_rules_across_tables_are_added_and_a_forecast_says_what_noise_covers(sta
     assert not w.plain.get("constraints")
     _ruled(at, "count", "patients.times", "stays")
     assert "patients.times is the number of rows of stays." in said(at)
-    result, problem = facts(at.session_state["wizard"])
+    result, problem = facts_of(at.session_state["wizard"])
     assert result is not None, problem
     assert [r.kind for r in result.constraints] == ["count"]
     w = at.session_state["wizard"]
     w.left_out = ["patients.times"]
-    assert facts(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
+    assert facts_of(w)[0].constraints in (None, [], ()), "a rule about a column that is left out is left out too"
     w.left_out = []
     w.plain["dataset"], w.rows, w.epsilon = "clinic", 20, 0.1
     at.switch_page(view("method")).run()
     assert "noise covers it" in list(at.table[0].value["Error"])
     assert any("expect single columns" in x.value for x in at.warning)
-    w.rows = 2 * expected.FEW
+    w.rows = 2 * forecast.FEW
     assert not at.run().warning
 
 
@@ -318,7 +316,7 @@ def test_tables_of_which_names_do_not_tell_the_parent_are_joined_by_a_choice(sta
     else:
         at.selectbox(key="join_child").set_value("personas").run()
         at.button(key="join").click().run()
-    result, problem = facts(at.session_state["wizard"], complete=False)
+    result, problem = facts_of(at.session_state["wizard"], complete=False)
     assert result is not None, problem
     assert (result.root, result.keys[0].child) == ("viviendas", "personas")
     assert "personas belongs to viviendas by idhogar" in said(at)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.result import again, export, verdict, whatif, whole
+from app.result import alternatives, comparison, export, more, whole
 from app.run import runs
 from app.session.state import view
 from synth import jobs
@@ -102,12 +102,12 @@ def test_without_the_report_of_sdmetrics_its_tab_is_not_there(done, monkeypatch)
     """As after `make run WITHOUT=report`; its figures were made where it is installed, so that the tab was there."""
     at = done
     at.button(key="compare").click().run()
-    assert [t.label for t in at.tabs][-1] == verdict.parts()[-1] == "Scores"
+    assert [t.label for t in at.tabs][-1] == comparison.part_names()[-1] == "Scores"
     for name in [n for n in sys.modules if n.split(".")[0] in ("sdmetrics", "copulas")]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("sdmetrics", "copulas"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert [t.label for t in at.run().tabs] == verdict.parts()[:-1]
+    assert [t.label for t in at.run().tabs] == comparison.part_names()[:-1]
     assert not at.exception
 
 
@@ -149,7 +149,7 @@ def _report():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", whatif.FAMILIES, ids=lambda f: sorted(f)[0])
+@pytest.mark.parametrize("family", alternatives.FAMILIES, ids=lambda f: sorted(f)[0])
 def test_every_method_that_is_offered_fits_the_release(family, people, home):
     (home / "people.csv").write_bytes(people)
     for method in sorted(family):
@@ -161,7 +161,7 @@ def test_every_method_that_is_offered_fits_the_release(family, people, home):
             method=method,
             out=home / method,
         )
-        for other in whatif.fitting(made.card, synth.methods()):
+        for other in alternatives.fitting(made.card, synth.methods()):
             assert synth.app_api.refit(home / method, method=other, num_rows=50).num_rows == 50
 
 
@@ -303,11 +303,11 @@ def test_a_run_is_exported_as_the_command_line_and_the_notebook_that_make_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_bytes(people)
     shutil.copy(runs.release(job) / "schema.json", tmp_path / "schema.json")
-    line = again.command({**job.request(), "method": "independent", "epsilon": 0.5, "options": {}})
+    line = more.command({**job.request(), "method": "independent", "epsilon": 0.5, "options": {}})
     code, _, stderr = command(*shlex.split(line)[1:], "--ledger", tmp_path / "other.sqlite")
     assert code == 0, stderr
     assert synth.Ledger(tmp_path / "other.sqlite").summary("club")[0].epsilon == 0.5
-    stderr = again.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
+    stderr = more.notebook({**job.request(), "method": "independent", "epsilon": 0.25, "options": {}})
     known: dict = {}
     for cell in json.loads(stderr)["cells"]:
         if cell["cell_type"] == "code":

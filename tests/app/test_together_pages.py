@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import synth
-from app.result import again
+from app.result import more
 from app.session.state import view
-from app.table import work
+from app.table import stored
 from synth import jobs
 from synth.jobs import asked
 from tests.app.elements import all_helped, refitted, said
@@ -35,7 +35,7 @@ def rows(many=200):
 
 def made(plain, method="independent"):
     """A finished run, its table still there."""
-    place, tables = work.new_place(""), rows()
+    place, tables = stored.new_place(""), rows()
     if "tables" in plain:
         table = place
         for name, frame in tables.items():
@@ -88,8 +88,8 @@ def test_another_fit_is_free_and_stands_beside_the_first(start, plain, other):
         assert any("patients" in line for line in lines), "the verdict by table and relation, from the release"
         assert "real rows: relations: stays with tables above" in lines
         assert "SDMetrics' report of related tables" in said(at)
-        assert again.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
-        assert "load_related" in again.notebook(job.request(), several=True)
+        assert more.command(job.request(), several=True).startswith("synth run clinic --schema schema.json")
+        assert "load_related" in more.notebook(job.request(), several=True)
 
 
 def test_a_question_about_persons_is_priced_and_answered(start):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.run import written
+from app.run import options
 from app.session.state import Wizard
 from synth import jobs
 from tests.app.elements import SCHEMA, ended, keys, said, to_run, upload
@@ -32,7 +32,7 @@ def test_a_table_with_formats_of_its_own_can_be_written_plain(start, people):
 def test_a_plain_table_has_no_such_switch(start, people):
     at = to_run(upload(start(), people, SCHEMA))
     assert not [r for r in at.radio if r.key == "written"]
-    assert written.chosen(Wizard(plain=SCHEMA, written="plain")) == "same"
+    assert options.written_as(Wizard(plain=SCHEMA, written="plain")) == "same"
 
 
 def test_a_list_can_be_cut_down_to_a_public_one(start, people):

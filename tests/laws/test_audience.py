@@ -5,15 +5,17 @@ import json
 import pytest
 
 import synth
-from app.run import runs
-from app.session import access
-from app.table import work
+
+
 from synth.app_api import jobs
 from synth.errors import InputError
 from synth.jobs.roles import Visitor
 from synth.pipeline import charged_run
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
+from app.run import runs
+from app.session import access
+from app.table import stored
 
 ANN, BOB, DORA, EVE = (f"{n}@example.org" for n in ("ann", "bob", "dora", "eve"))
 ROLES = f"""[roles]
@@ -71,7 +73,7 @@ def table(tmp_path, monkeypatch):
     monkeypatch.setenv("SYNTH_HOME", str(tmp_path / "home"))
     (tmp_path / "roles.toml").write_text(ROLES)
     monkeypatch.setenv("SYNTH_ROLES", str(tmp_path / "roles.toml"))
-    made = work.new_place(ANN) / "people.csv"
+    made = stored.new_place(ANN) / "people.csv"
     small_frame(300).to_csv(made, index=False)
     return made
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import synth
-from app.session import labels
+
 from synth import errors
 from synth.cli import commands, spelling
 from synth.pipeline import prepare, request
 from tests.conftest import ROOT
+from app.session import words
 
 BUILT = {  # names that a message takes from a variable, by the variable and its file
     ("keyword", "draft_schema.py"): ("categorical", "ordinal", "identifier", "datetime_", "group", "target"),
@@ -123,14 +124,14 @@ def test_every_option_of_a_message_is_a_flag():
 
 def test_every_option_of_a_message_is_a_field_of_the_application_or_known_to_be_none():
     written = {t for p in (ROOT / "app").rglob("*.py") if p.name != "labels.py" for t in texts(p)}
-    assert options() - {"options"} == set(labels.LABELS) | NO_FIELD
-    assert not set(labels.LABELS) & NO_FIELD
-    for name, label in labels.LABELS.items():
+    assert options() - {"options"} == set(words.LABELS) | NO_FIELD
+    assert not set(words.LABELS) & NO_FIELD
+    for name, label in words.LABELS.items():
         assert any(text.startswith(label) for text in written), f"{name}: no field is labelled {label!r}"
 
 
 def test_every_function_of_a_message_is_there_in_each_face():
-    assert functions() == set(spelling.COMMANDS) == set(labels.PAGES) | NO_PAGE
+    assert functions() == set(spelling.COMMANDS) == set(words.PAGES) | NO_PAGE
     for name, command in spelling.COMMANDS.items():
         place = synth
         for part in name.split("."):
@@ -139,7 +140,7 @@ def test_every_function_of_a_message_is_there_in_each_face():
         for word in command.split():
             group = group if word.startswith("--") else group.commands[word]
         assert {w for w in command.split() if w.startswith("--")} <= set(spelling.flags(group)), command
-    quoted = [q for page in labels.PAGES.values() for q in re.findall("“([^”]+)”", page)]
+    quoted = [q for page in words.PAGES.values() for q in re.findall("“([^”]+)”", page)]
     written = [t for p in (ROOT / "app").rglob("*.py") if p.name != "labels.py" for t in texts(p)]
     assert all(any(t.startswith(q) for t in written) for q in quoted)
 
@@ -150,7 +151,7 @@ def test_every_function_of_a_message_is_there_in_each_face():
         ("`epsilon=0` is too small", "--epsilon 0 is too small", "“Privacy loss (epsilon) = 0” is too small"),
         ("`options.steps=x`: no", "--option steps=x: no", "“Steps = x”: no"),
         ("`where=age=5`: no", "--where age=5: no", "“Only rows with = age=5”: no"),
-        ("`table=` is missing", "TABLE is missing", f"table {labels.ELSEWHERE} is missing"),
+        ("`table=` is missing", "TABLE is missing", f"table {words.ELSEWHERE} is missing"),
         (
             "use `synth.Ledger.set_policy(dataset='my data', max_epsilon=E)`",
             "use `synth ledger policy --dataset 'my data' --max-epsilon E`",
@@ -162,7 +163,7 @@ def test_every_function_of_a_message_is_there_in_each_face():
 )
 def test_faces_write_the_same_message_in_their_own_way(given, shown, labelled):
     assert spelling.spelled(given) == shown
-    assert labels.plain(given) == labelled
+    assert words.plain(given) == labelled
 
 
 def test_a_command_that_a_program_runs_leaves_messages_as_they_are(monkeypatch):

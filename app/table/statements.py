@@ -1,0 +1,770 @@
+"""What is stated beside the columns, each as a list of sentences: rules, areas, uses, published totals."""
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import synth
+from app.session import frame, words
+from app.session.state import effective, effective_own, facts_of, opened, own, several, with_own, wizard
+from app.table import intake
+from app.table.facts import WORDED
+from synth import app_api
+from synth.languages import Texts, _, ngettext
+
+Plain = dict[str, Any]
+MOST_VALUES = 1000  # values offered in a menu
+
+
+def ask_conditions(columns: dict[str, Plain], *, key: str, label: str, help_text: str) -> dict[str, str]:
+    """A condition for each chosen column, in the library's spelling; columns without one yet are left out."""
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
+    chosen = st.multiselect(label, names, key=f"{key}_columns", help=help_text, placeholder=_("Choose columns"))
+    out = {}
+    for name in chosen:
+        result = _condition(name, columns[name], f"{key}_{name}")
+        if result:
+            out[name] = result
+    return out
+
+
+def _condition(name: str, column: Plain, key: str) -> str:
+    if column["type"] in WORDED and len(column.get("categories") or ()) <= MOST_VALUES:
+        values = st.multiselect(
+            _("{name} is one of").format(name=name),
+            column.get("categories") or [],
+            key=key,
+            help=_("Any of these values."),
+            placeholder=_("Choose values"),
+        )
+        return "|".join(values)
+    left, right = st.columns(2)
+    low = left.text_input(
+        _("{name} from").format(name=name),
+        key=f"{key}_low",
+        placeholder=str(column.get("min", "")),
+        help=_("The smallest value that is meant; empty for the smallest possible."),
+    )
+    high = right.text_input(
+        _("{name} to").format(name=name),
+        key=f"{key}_high",
+        placeholder=str(column.get("max", "")),
+        help=_("The largest value that is meant; empty for the largest possible."),
+    )
+    if not low.strip() and not high.strip():
+        return ""
+    return f"{low.strip() or column.get('min', '')}..{high.strip() or column.get('max', '')}"
+
+
+def in_words(when: dict[str, str]) -> str:
+    """Conditions as a reader says them.
+
+    >>> in_words({"age": "0..14", "state": "a|b"})
+    'age from 0 to 14 and state a or b'
+    """
+    return " and ".join(f"{name} {_said(text)}" for name, text in when.items())
+
+
+def _said(text: str) -> str:
+    low, dots, high = text.partition("..")
+    return _("from {low} to {high}").format(low=low, high=high) if dots else text.replace("|", " or ")
+
+
+RULES = Texts(
+    {
+        "impossible": "Never together",
+        "order": "Never above another",
+        "missing": "Empty when",
+        "fixed": "Only these combinations",
+        "function": "Follows from others",
+    }
+)
+ABOUT_RULES = Texts(
+    {
+        "impossible": "Values that cannot occur in one row, such as age 0 to 14 with married.",
+        "order": "A number or date that is at most another one, such as start and end.",
+        "missing": "A cell that is always empty under a condition, such as the wage of a child.",
+        "fixed": "Columns of which only some combinations exist, such as towns and their districts.",
+        "function": "A column that others decide, such as an age group. Where it is given for every row, no budget is "
+        "spent on it.",
+    }
+)
+
+
+def rules() -> None:
+    """The rules there are, and a form for one more."""
+    rules = list(own(wizard()).get("constraints") or [])
+    frame.fold(_("Rules across columns (optional)"), "rules", lambda: _rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(ngettext("{n} rule across columns.", "{n} rules across columns.", len(rules)))
+
+
+def _rules(rules: list[Plain]) -> None:
+    st.caption(
+        _(
+            "What cannot occur, whoever is in the table. Every synthetic row keeps these rules, and they cost "
+            "nothing, because they are facts that you vouch for."
+        )
+    )
+    for i, rule in enumerate(rules):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(rule_sentence(rule))}")
+        if right.button(_("Remove"), key=f"drop_rule_{i}", help=_("Takes this rule out of the description.")):
+            _constraints_keep([r for k, r in enumerate(rules) if k != i], _("The rule is removed."))
+    _constraints_form(rules)
+
+
+def _constraints_form(rules: list[Plain]) -> None:
+    kind = st.selectbox(
+        _("New rule"), list(RULES), format_func=lambda k: RULES[k], key="rule_kind", help=_("What kind of rule to add.")
+    )
+    st.caption(ABOUT_RULES[kind])
+    columns = effective_own(wizard())["columns"]
+    w = wizard()
+    table = f"{opened(w)}_".lstrip("_")
+    rule = FORMS[kind](columns, f"rule_{table}{len(rules)}_{kind}")
+    if rule is None:
+        st.caption(_("Fill in the fields above to see the rule as a sentence."))
+    else:
+        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(rule_sentence(rule))))
+    if st.button(_("Add this rule"), key="add_rule", disabled=rule is None, icon=":material/add:") and rule is not None:
+        try:
+            synth.Schema.parse(
+                {**effective_own(wizard()), "constraints": [*rules, rule]}, name="description", complete=False
+            )
+        except synth.InputError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        _constraints_keep([*rules, rule], _("The rule is added."))
+
+
+def _constraints_keep(rules: list[Plain], notice: str) -> None:
+    w = wizard()
+    intake.replace(with_own(w, {**own(w), "constraints": rules or None}), notice)
+
+
+def _impossible(columns: dict[str, Plain], key: str) -> Plain | None:
+    when = ask_conditions(
+        columns, key=key, label=_("Columns"), help_text=_("At least two columns, each with a condition.")
+    )
+    return {"kind": "impossible", "rows": when} if len(when) > 1 else None
+
+
+def _order(columns: dict[str, Plain], key: str) -> Plain | None:
+    names = [n for n, c in columns.items() if c["type"] in ("integer", "float", "datetime")]
+    left, right = st.columns(2)
+    low = left.selectbox(_("This column"), names, index=None, key=f"{key}_low", help=_("The smaller or earlier one."))
+    same = [
+        n
+        for n in names
+        if low and n != low and (columns[n]["type"] == "datetime") == (columns[low]["type"] == "datetime")
+    ]
+    high = right.selectbox(
+        _("is at most this one"), same, index=None, key=f"{key}_high", help=_("The larger or later one.")
+    )
+    return {"kind": "order", "low": low, "high": high} if low and high else None
+
+
+def _missing(columns: dict[str, Plain], key: str) -> Plain | None:
+    names = [
+        n
+        for n, c in columns.items()
+        if c["type"] not in ("identifier", "omitted") and (c.get("nullable") or c.get("missing"))
+    ]
+    if not names:
+        st.info(_("No column may be empty so far: tick “May be empty” in the table above first."))
+        return None
+    column = st.selectbox(
+        _("This column is empty"), names, index=None, key=f"{key}_what", help=_("A column that may be empty.")
+    )
+    others = {n: c for n, c in columns.items() if n != column}
+    when = ask_conditions(others, key=key, label=_("when"), help_text=_("All of these conditions together."))
+    only = st.checkbox(
+        _("and never otherwise"), key=f"{key}_only", help=_("Tick it if the cell is filled in every other row.")
+    )
+    return {"kind": "missing", "column": column, "when": when, "only": only} if column and when else None
+
+
+def _fixed(columns: dict[str, Plain], key: str) -> Plain | None:
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
+    chosen = st.multiselect(
+        _("Columns"), names, key=f"{key}_columns", help=_("Two or more columns."), placeholder=_("Choose columns")
+    )
+    if len(chosen) < 2:
+        return None
+    lines = _lines(chosen, columns, f"{key}_{'_'.join(chosen)}")
+    return {"kind": "fixed", "columns": chosen, "combinations": lines} if lines else None
+
+
+def _function(columns: dict[str, Plain], key: str) -> Plain | None:
+    names = [n for n, c in columns.items() if c["type"] not in ("identifier", "omitted")]
+    left, right = st.columns(2)
+    column = left.selectbox(_("This column"), names, index=None, key=f"{key}_what", help=_("The column that follows."))
+    of = right.multiselect(
+        _("follows from"),
+        [n for n in names if n != column],
+        key=f"{key}_of",
+        help=_("The columns that decide it."),
+        placeholder=_("Choose columns"),
+    )
+    if not column or not of:
+        return None
+    lines = _lines([*of, column], columns, f"{key}_{column}_{'_'.join(of)}")
+    offered = list(columns[column].get("categories") or ())
+    if offered:
+        other = st.selectbox(
+            _("In all other rows"),
+            [None, *offered],
+            key=f"{key}_other",
+            format_func=lambda v: _("the rule says nothing") if v is None else v,
+            help=_("With a value the column is given for every row and costs no budget."),
+        )
+    else:
+        other = (
+            st.text_input(
+                _("In all other rows"),
+                key=f"{key}_other",
+                placeholder=_("the rule says nothing"),
+                help=_("With a value here the column is given for every row."),
+            ).strip()
+            or None
+        )
+    if not lines:
+        return None
+    return {"kind": "function", "column": column, "of": of, "table": lines} | ({"otherwise": other} if other else {})
+
+
+def _lines(names: list[str], columns: dict[str, Plain], key: str) -> list[list[str]]:
+    """A table to fill in: a line for each combination, all of its cells filled."""
+    st.caption(_("One line for each combination. A cell holds a value, several as a|b, or a range as 0..14."))
+    config: dict[str, Any] = {
+        n: st.column_config.SelectboxColumn(n, options=list(columns[n].get("categories") or ()))
+        if columns[n]["type"] in WORDED and n == names[-1]
+        else st.column_config.TextColumn(n)
+        for n in names
+    }
+    empty = pd.DataFrame({n: pd.Series([None], dtype=object) for n in names})
+    result = st.data_editor(empty, num_rows="dynamic", hide_index=True, key=key, column_config=config)
+    lines = result.astype(object).where(result.notna(), "").astype(str).to_numpy().tolist()
+    return [[c.strip() for c in line] for line in lines if all(c.strip() for c in line)]
+
+
+FORMS = {"impossible": _impossible, "order": _order, "missing": _missing, "fixed": _fixed, "function": _function}
+
+
+def rule_sentence(rule: Plain) -> str:
+    """A rule in words.
+
+    >>> rule_sentence({"kind": "order", "low": "start", "high": "end"})
+    'start is at most end, unless one of them is missing.'
+    >>> rule_sentence({"kind": "impossible", "rows": {"age": "0..14", "married": "yes"}})
+    'Never together: age from 0 to 14 and married yes.'
+    """
+    kind = rule["kind"]
+    if kind == "impossible":
+        return _("Never together: {in_words}.").format(in_words=in_words(rule["rows"]))
+    if kind == "order":
+        return _("{low} is at most {high}, unless one of them is missing.").format(low=rule["low"], high=rule["high"])
+    if kind == "missing":
+        only = _(", and only then") if rule.get("only") else ""
+        return _("{column} is empty when {in_words}{only}.").format(
+            column=rule["column"], in_words=in_words(rule["when"]), only=only
+        )
+    if kind == "fixed":
+        names = ", ".join(rule["columns"])
+        return _("Of {names} only {number} combinations occur{first}.").format(
+            names=names, number=len(rule["combinations"]), first=_first(rule["combinations"])
+        )
+    other = _(", otherwise {otherwise}").format(otherwise=rule["otherwise"]) if rule.get("otherwise") else ""
+    return _("{column} follows from {of}{first}{other}.").format(
+        column=rule["column"], of=", ".join(rule["of"]), first=_first(rule["table"]), other=other
+    )
+
+
+def _first(lines: list[list[str]]) -> str:
+    shown = "; ".join(", ".join(line) for line in lines[:2])
+    return f" ({shown}{'; …' if len(lines) > 2 else ''})"
+
+
+NUMBERS = ("integer", "float")
+RULES_ACROSS = Texts(
+    {
+        "equal": "Repeats the column above",
+        "order": "Never above another",
+        "count": "Counts the rows below",
+        "total": "Adds up the rows below",
+    }
+)
+ABOUT_ACROSS = Texts(
+    {
+        "equal": "A column that holds what a table above holds already, such as the region of an order and its "
+        "account's.",
+        "order": "A number or date that is at most one of a table above or below, such as birth and admission.",
+        "count": "A column that is the number of rows below, such as the number of stays.",
+        "total": "A column that is the sum of a column of the rows below, such as the sum of orders.",
+    }
+)
+
+
+def rules_across() -> None:
+    """The rules there are, and a form for one more."""
+    rules = list(wizard().plain.get("constraints") or [])
+    frame.fold(_("Rules across tables (optional)"), "rules_across", lambda: _rules_across_rules(rules))
+    if rules:  # not in the panel's name: with another name it would close
+        st.caption(ngettext("{n} rule across tables.", "{n} rules across tables.", len(rules)))
+
+
+def _rules_across_rules(rules: list[Plain]) -> None:
+    st.caption(
+        _(
+            "What holds between a row and the rows above or below it, whoever is in the tables. Synthetic rows "
+            "are changed to keep these rules. They cost nothing: they are facts that you vouch for."
+        )
+    )
+    for i, rule in enumerate(rules):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(across_sentence(rule))}")
+        if right.button(_("Remove"), key=f"drop_across_{i}", help=_("Takes this rule out of the description.")):
+            _rules_across_keep([r for k, r in enumerate(rules) if k != i], _("The rule is removed."))
+    _rules_across_form(rules)
+
+
+def _rules_across_form(rules: list[Plain]) -> None:
+    kind = st.selectbox(
+        _("New rule across tables"),
+        list(RULES_ACROSS),
+        format_func=lambda k: RULES_ACROSS[k],
+        key="across_kind",
+        help=_("What kind of rule to add."),
+    )
+    st.caption(ABOUT_ACROSS[kind])
+    rule = _asked(kind, f"across_{len(rules)}_{kind}")
+    if rule is not None:
+        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(across_sentence(rule))))
+    if (
+        st.button(_("Add this rule"), key="add_across", disabled=rule is None, icon=":material/add:")
+        and rule is not None
+    ):
+        try:
+            reported = {**effective(wizard()), "constraints": [*rules, rule], "open": None}
+            app_api.parse_related(reported, name="description", complete=False)
+        except synth.InputError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        _rules_across_keep([*rules, rule], _("The rule is added."))
+
+
+def _rules_across_keep(rules: list[Plain], notice: str) -> None:
+    retained = {k: v for k, v in wizard().plain.items() if k != "constraints"}
+    intake.replace({**retained, "constraints": rules} if rules else retained, notice)
+
+
+def _asked(kind: str, key: str) -> Plain | None:
+    """The rule as far as it is filled in; which columns go together, the library says."""
+    plain = effective(wizard())
+    first, second = {"equal": ("child", "parent"), "order": ("low", "high")}.get(kind, ("parent", "child"))
+    labels = {"child": _("This column below"), "low": _("This column"), "high": _("is at most this one")}
+    left, right = st.columns(2)
+    one = left.selectbox(
+        labels.get(first, _("This column above")),
+        _columns(plain, kind),
+        index=None,
+        key=f"{key}_one",
+        format_func=frame.escape,
+        help=_("As table.column."),
+    )
+    below = [k["child"] for k in plain["keys"] if one and k["parent"] == one.partition(".")[0]]
+    others = below if kind == "count" else [n for n in _columns(plain, kind) if one and n != one]
+    reported = {"equal": _("repeats this one"), "count": _("is the number of rows of"), "total": _("is the sum of")}
+    other = right.selectbox(
+        reported.get(kind, labels["high"]),
+        others,
+        index=None,
+        key=f"{key}_other",
+        format_func=frame.escape,
+        help=_("Of a table above or below it."),
+    )
+    return {"kind": kind, first: one, second: other} if one and other else None
+
+
+def _columns(plain: Plain, kind: str) -> list[str]:
+    """Columns that a rule of this kind may name, as TABLE.COLUMN."""
+    types = {"order": (*NUMBERS, "datetime"), "count": ("integer",), "total": NUMBERS}.get(kind)
+    return [
+        f"{t}.{n}"
+        for t, s in plain["tables"].items()
+        for n, c in s["columns"].items()
+        if (c["type"] in types if types else c["type"] not in ("identifier", "omitted"))
+    ]
+
+
+def across_sentence(rule: Plain) -> str:
+    """A rule in words.
+
+    >>> across_sentence({"kind": "count", "parent": "patients.stays", "child": "stays"})
+    'patients.stays is the number of rows of stays.'
+    >>> across_sentence({"kind": "order", "low": "patients.born", "high": "stays.day"})
+    'patients.born is at most stays.day, unless one of them is missing.'
+    """
+    if rule["kind"] == "order":
+        return _("{low} is at most {high}, unless one of them is missing.").format(low=rule["low"], high=rule["high"])
+    if rule["kind"] == "equal":
+        return _("{child} repeats {parent}.").format(child=rule["child"], parent=rule["parent"])
+    what = _("the number of rows of") if rule["kind"] == "count" else _("the sum of")
+    return _("{parent} is {what} {child}.").format(parent=rule["parent"], what=what, child=rule["child"])
+
+
+MOST_SHOWN = 60  # areas of a tree that are listed
+AREA_TYPES = ("categorical", "ordinal", "boolean")
+
+
+def areas() -> None:
+    """The trees there are, and a form for one more level."""
+    columns = own(wizard()).get("columns") or {}
+    inside = [n for n, c in columns.items() if c.get("within")]
+    frame.fold(_("Areas within areas (optional)"), "areas", lambda: _areas(columns, inside))
+    if inside:
+        st.caption(ngettext("{n} column lies within another.", "{n} columns lie within others.", len(inside)))
+
+
+def _areas(columns: dict[str, Plain], inside: list[str]) -> None:
+    st.caption(
+        _(
+            "Districts lie within regions, regions within countries: a public tree. Every synthetic row keeps it, "
+            "counts add up at every level, and budget is not spent twice on what follows. Only the lowest area of a "
+            "row is read; areas above follow from it."
+        )
+    )
+    for name in inside:
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(frame.escape(area_sentence(name, columns[name]["within"])))
+        if right.button(_("Remove"), key=f"drop_within_{name}", help=_("Takes this level out of the description.")):
+            _areas_keep(name, None, _("The level is removed."))
+    if inside:
+        _tree()
+    _areas_form(columns)
+
+
+def _tree() -> None:
+    """The areas, each under the one that it lies in."""
+    try:
+        schema = synth.Schema.parse(effective_own(wizard()), name="description", complete=False)
+    except synth.InputError:
+        return  # said below the columns
+    for name, lines in app_api.area_lines(schema).items():
+        shown = "\n".join(f"{'  ' * depth}- {frame.escape(area)}" for depth, area in lines[:MOST_SHOWN])
+        st.markdown(shown)
+        if len(lines) > MOST_SHOWN:
+            st.caption(_("and {n} more of {column}").format(n=len(lines) - MOST_SHOWN, column=frame.escape(name)))
+
+
+def _areas_form(columns: dict[str, Plain]) -> None:
+    names = [n for n, c in columns.items() if c["type"] in AREA_TYPES]
+    if len(names) < 2:
+        st.info(_("A tree needs two columns of categories: the areas, and those that they lie in."))
+        return
+    key = opened(wizard())
+    left, right = st.columns(2)
+    free = [n for n in names if not columns[n].get("within")]
+    child = left.selectbox(
+        _("The areas of"), free, index=None, key=f"within_{key}_child", help=_("The column of the smaller areas.")
+    )
+    above = [n for n in names if n != child]
+    parent = right.selectbox(
+        _("lie within those of"),
+        above,
+        index=None,
+        key=f"within_{key}_parent",
+        help=_("The column of the larger areas."),
+    )
+    sent = st.file_uploader(
+        _("Which lie in which (CSV, optional)"),
+        type=["csv"],
+        key=f"within_file_{wizard().uploads}",
+        help=_("Two columns, the smaller area first. Without it, each code begins with that of its larger area."),
+    )
+    ready = bool(child and parent)
+    if st.button(_("Add this level"), key="add_within", disabled=not ready, icon=":material/add:") and child and parent:
+        try:
+            within: Plain = {"column": parent}
+            if sent is not None:
+                text = sent.getvalue().decode("utf-8-sig", errors="replace")
+                within["areas"] = app_api.areas_listed(text, name=sent.name)
+            plain = effective_own(wizard())
+            facts = {**plain["columns"], child: {**plain["columns"][child], "within": within}}
+            synth.Schema.parse({**plain, "columns": facts}, name="description", complete=False)
+        except synth.InputError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        finally:
+            if sent is not None:
+                intake.forget(sent)
+        _areas_keep(child, within, _("The level is added."))
+
+
+def _areas_keep(name: str, within: Plain | None, notice: str) -> None:
+    w = wizard()
+    plain = own(w)
+    facts = {k: v for k, v in plain["columns"][name].items() if k != "within"}
+    facts |= {} if within is None else {"within": within}
+    intake.replace(with_own(w, {**plain, "columns": {**plain["columns"], name: facts}}), notice)
+
+
+def area_sentence(name: str, within: Any) -> str:
+    """A level in words.
+
+    >>> area_sentence("town", {"column": "region", "areas": {"1": ["11"]}})
+    'Each area of town lies within one of region, as listed.'
+    """
+    column = within if isinstance(within, str) else within["column"]
+    listed = not isinstance(within, str) and within.get("areas")
+    said = (
+        _("Each area of {name} lies within one of {column}, as listed.")
+        if listed
+        else _("Each area of {name} lies within one of {column}, by its code.")
+    )
+    return said.format(name=name, column=column)
+
+
+LINES_SHOWN = 5  # lines of a plan that are shown as not understood
+USES = Texts(
+    {
+        "table": "are looked at together",
+        "correlation": "are looked at pair by pair",
+        "prediction": "will be predicted",
+        "columns": "matter more than others",
+    }
+)
+FEWEST = {"table": 2, "correlation": 2}  # columns; else one
+
+
+def uses() -> None:
+    """The uses there are, and fields for more."""
+    uses = list(wizard().plain.get("uses") or [])
+    title = _("What the tables are for (optional)") if several(wizard()) else _("What the table is for (optional)")
+    frame.fold(title, "uses", lambda: _uses(uses))
+    if uses:  # not in the panel's name: with another name it would close
+        st.caption(ngettext("{n} use named.", "{n} uses named.", len(uses)))
+
+
+def _uses(uses: list[Plain]) -> None:
+    st.caption(
+        _(
+            "What will be looked at in the synthetic result gets more of the budget, and the reports answer in these "
+            "words. Nothing more is spent. What you name here is public, and goes with the result."
+        )
+    )
+    for i, use in enumerate(uses):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(use_sentence(use))}")
+        if right.button(_("Remove"), key=f"drop_use_{i}", help=_("Takes this use out of the description.")):
+            _retain([u for k, u in enumerate(uses) if k != i], _("The use is removed."))
+    known = facts_of(wizard(), complete=False)[0]
+    if known is None:
+        st.caption(_("First correct what the red box says."))
+        return
+    result, rest = app_api.uses_of_plan(_text(len(uses)), known)
+    for line in rest[:LINES_SHOWN]:
+        st.caption(_("Not understood, and left out: {line}").format(line=frame.escape(line)))
+    if len(rest) > LINES_SHOWN:
+        st.caption(ngettext("and {n} more line.", "and {n} more lines.", len(rest) - LINES_SHOWN))
+    asked = [use.model_dump(mode="json", exclude_none=True) for use in result]
+    asked += _chosen(app_api.columns_for_uses(known), len(uses))
+    new = [u for u in asked if u not in uses]
+    for use in new:
+        st.markdown(_("**It will say:** {sentence}").format(sentence=frame.escape(use_sentence(use))))
+    if st.button(_("Add these uses"), key="add_uses", disabled=not new, icon=":material/add:"):
+        try:
+            app_api.with_uses(known, new)
+        except synth.SynthError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        _retain([*uses, *new], _("The uses are added."))
+
+
+def _text(number: int) -> str:
+    """What is written or pasted."""
+    about = _(
+        "Tables of two to four columns (age by sex), regressions (income ~ age), groups (compare income across "
+        "sex), targets (predict income), columns that matter, correlations. A sentence that names two to four "
+        "columns asks for their table."
+    )
+    shown = _("age by sex by district\nincome ~ age + sex*education\ncompare income across sex\npredict income")
+    if several(wizard()):
+        about += " " + _(
+            "Columns are written as table.column; one that a single table has may stand alone. A use names columns of "
+            "one table and of those above it."
+        )
+        shown = _("stays.ward by patients.sex\nstays.days ~ patients.age + stays.ward\npredict stays.days")
+    key = f"uses_{number}"
+    return st.text_area(_("One use a line, or a research plan"), key=key, placeholder=shown, help=about) or ""
+
+
+def _chosen(known: Collection[str], number: int) -> list[Plain]:
+    """The use of the columns that are chosen from a list; none before there are enough of them."""
+    left, middle, right = st.columns([3, 2, 1])
+    kind = middle.selectbox(
+        _("These columns"),
+        list(USES),
+        format_func=lambda k: USES[k],
+        key=f"use_kind_{number}",
+        help=_("What will be done with the chosen columns."),
+    )
+    names = left.multiselect(
+        _("Or choose columns"),
+        list(known),
+        key=f"use_columns_{number}",
+        placeholder=_("Choose columns"),
+        help=_("Of several tables as table.column, in the order of the tables; type to find one."),
+    )
+    weight = right.number_input(
+        _("Weight"),
+        min_value=0.1,
+        value=1.0,
+        step=1.0,
+        key=f"use_weight_{number}",
+        help=_("How much more than others it matters; behind a line it is written as (weight 2)."),
+    )
+    if len(names) < FEWEST.get(kind, 1):
+        return []
+    return [{"kind": kind, "columns": names, "weight": float(weight)}]
+
+
+def _retain(uses: list[Plain], notice: str) -> None:
+    intake.replace({**wizard().plain, "uses": uses or None}, notice)
+
+
+def use_sentence(use: Plain) -> str:
+    """A use in words.
+
+    >>> use_sentence({"kind": "table", "columns": ["age", "sex"], "weight": 2.0})
+    'the table of age, sex; weight 2'
+    >>> use_sentence({"kind": "regression", "formula": "income ~ age", "weight": 1.0})
+    'the regression income ~ age'
+    """
+    names = ", ".join(use.get("columns", ()))
+    weight = use.get("weight", 1.0)
+    words = {
+        "table": lambda: _("the table of {names}").format(names=names),
+        "regression": lambda: _("the regression {formula}").format(formula=use["formula"]),
+        "comparison": lambda: _("how {of} differs across {groups}").format(
+            of=", ".join(use["of"]), groups=", ".join(use["groups"])
+        ),
+        "means": lambda: _("averages of {of} by {groups}").format(
+            of=", ".join(use["of"]), groups=", ".join(use["groups"])
+        ),
+        "prediction": lambda: _("predicting {names}").format(names=names),
+        "columns": lambda: _("columns that matter more: {names}").format(names=names),
+        "correlation": lambda: _("correlations of {names}").format(names=names),
+    }[use["kind"]]()
+    return words if weight == 1 else _("{use}; weight {weight:g}").format(use=words, weight=weight)
+
+
+UNLISTED = Texts(
+    {
+        "": "an error: every cell has a line",
+        "zero": "none: such rows do not exist",
+        "open": "not published: anything",
+    }
+)
+
+
+def totals() -> None:
+    """The totals there are, and a form for one more; of a table that stands alone."""
+    w = wizard()
+    if several(w):
+        return
+    totals = list(own(w).get("totals") or [])
+    frame.fold(_("Published totals (optional)"), "totals", lambda: _totals(totals))
+    if totals:
+        st.caption(ngettext("{n} table of totals.", "{n} tables of totals.", len(totals)))
+
+
+def _totals(totals: list[Plain]) -> None:
+    st.caption(
+        _(
+            "Counts that are printed already, such as the population by sex and age. The synthetic table agrees with "
+            "them to the unit, and has as many rows as they count. They cost no budget, and the guarantee is given "
+            "them: what they say of people is said already."
+        )
+    )
+    for i, one in enumerate(totals):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.markdown(f"{i + 1}. {frame.escape(totals_sentence(one))}")
+        if right.button(_("Remove"), key=f"drop_totals_{i}", help=_("Takes this table out of the description.")):
+            _totals_keep([t for k, t in enumerate(totals) if k != i], _("The table of totals is removed."))
+    if totals:
+        st.caption(frame.escape(free(effective_own(wizard()))))
+    _totals_form(totals)
+
+
+def _totals_form(totals: list[Plain]) -> None:
+    sent = st.file_uploader(
+        _("A table of totals (CSV)"),
+        type=["csv"],
+        key=f"totals_file_{len(totals)}_{wizard().uploads}",
+        help=_("A column for each column that it counts by, and the number of rows, called count, as the last."),
+    )
+    left, right = st.columns(2)
+    published = st.text_input(
+        _("Where it is printed"),
+        key=f"totals_published_{len(totals)}",
+        help=_("A yearbook and its table, or an address. It goes onto the card."),
+    )
+    base = left.number_input(
+        _("Rounded to multiples of"), min_value=1, value=1, key="totals_base", help=_("1 for exact counts.")
+    )
+    unlisted = right.selectbox(
+        _("Cells without a line"),
+        list(UNLISTED),
+        format_func=lambda k: UNLISTED[k],
+        key="totals_unlisted",
+        help=_("What it means that a combination of values has no line in the file."),
+    )
+    if st.button(_("Add these totals"), key="add_totals", disabled=sent is None, icon=":material/add:") and sent:
+        try:
+            text = sent.getvalue().decode("utf-8-sig", errors="replace")
+            one = {**app_api.totals_table(text, name=sent.name), "file": sent.name, "published": published}
+            one |= ({"rounded": int(base)} if base > 1 else {}) | ({"unlisted": unlisted} if unlisted else {})
+            plain = {**effective_own(wizard()), "totals": [*totals, one]}
+            app_api.totals_stated(synth.Schema.parse(plain, name="description", complete=False))
+        except synth.InputError as error:
+            st.error(frame.escape(words.plain(str(error))), icon=":material/error:")
+            return
+        finally:
+            intake.forget(sent)
+        _totals_keep([*totals, one], _("The table of totals is added."))
+
+
+def _totals_keep(totals: list[Plain], notice: str) -> None:
+    w = wizard()
+    intake.replace(with_own(w, {**own(w), "totals": totals or None}), notice)
+
+
+def totals_sentence(one: Plain) -> str:
+    """What a table of totals fixes, in words.
+
+    >>> totals_sentence({"columns": ["sex"], "counts": [["f", "1"], ["m", "2"]], "published": "Yearbook", "rounded": 5})
+    'Fixes 2 counts by sex, rounded to 5; printed in: Yearbook.'
+    """
+    rounded = _(", rounded to {base}").format(base=one["rounded"]) if one.get("rounded", 1) > 1 else ""
+    return _("Fixes {n} counts by {columns}{rounded}; printed in: {place}.").format(
+        n=len(one["counts"]), columns=" × ".join(one["columns"]), rounded=rounded, place=one.get("published") or "-"
+    )
+
+
+def free(plain: Plain) -> str:
+    """What the rows may still say beside the totals.
+
+    >>> free({"columns": {"a": {"type": "boolean"}, "b": {"type": "boolean"}}, "totals": [{"columns": ["a"]}]})
+    'The rows may still say anything about b, and how it hangs together with a.'
+    """
+    counted = list(dict.fromkeys(c for one in plain.get("totals") or () for c in one["columns"]))
+    others = [n for n, c in plain["columns"].items() if n not in counted and c["type"] not in ("identifier", "omitted")]
+    if not others:
+        return _("Every column is counted; the rows may still say how columns hang together beyond the tables.")
+    return _("The rows may still say anything about {others}, and how it hangs together with {counted}.").format(
+        others=", ".join(others), counted=", ".join(counted)
+    )
