@@ -99,10 +99,10 @@ def test_the_chart_draws_what_is_told_and_no_pairs_where_none_are_asked(lines):
 
 UNPACKED = """
 import sys, synth
-from app.session import tour
+from app.session import frame
 from app.session.aside import Aside
 asked = dict(rows=20_000, delta=1e-5, method="independent", relation="add_remove", options={})
-(found,) = Aside().ask("forecasts", tour.SAMPLE_SCHEMA.read_text(), [1.0], seconds=120, within=1, **asked)
+(found,) = Aside().ask("forecasts", frame.SAMPLE_SCHEMA.read_text(), [1.0], seconds=120, within=1, **asked)
 print(found.epsilon, *(name in sys.modules for name in ("torch", "synth.generators")))
 """
 
