@@ -5,17 +5,15 @@ import json
 import pytest
 
 import synth
-
-
+from app.run import runs
+from app.session import access
+from app.table import stored
 from synth.app_api import jobs
 from synth.errors import InputError
 from synth.jobs.roles import Visitor
 from synth.pipeline import charged_run
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
-from app.run import runs
-from app.session import access
-from app.table import stored
 
 ANN, BOB, DORA, EVE = (f"{n}@example.org" for n in ("ann", "bob", "dora", "eve"))
 ROLES = f"""[roles]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import synth
-
+from app.result import releasing
 from synth import jobs
 from synth.errors import SynthError
 from synth.jobs import looks
@@ -19,7 +19,6 @@ from synth.privacy.noise import SeededNoise
 from synth.release.leaving import AS_STORED
 from synth.report import chosen_release
 from tests.conftest import SMALL, small_frame
-from app.result import releasing
 
 SCHEMA = synth.Schema.parse({"columns": {n: SMALL["columns"][n] for n in ("age", "sex", "ill")}})
 ASKED = {"schema": SCHEMA, "epsilon": 1.0, "delta": 1e-6, "seed": 1}

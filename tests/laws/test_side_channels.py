@@ -14,11 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-
+from app.session import aside, copies
 from tests.conftest import ROOT, SMALL, small_frame
 from tests.laws.masks import masked, still
-from app.session import aside
-from app.session import copies
 
 pytestmark = pytest.mark.xdist_group("processes")
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import synth
-
+from app.session import words
 from synth import errors
 from synth.cli import commands, spelling
 from synth.pipeline import prepare, request
 from tests.conftest import ROOT
-from app.session import words
 
 BUILT = {  # names that a message takes from a variable, by the variable and its file
     ("keyword", "draft_schema.py"): ("categorical", "ordinal", "identifier", "datetime_", "group", "target"),

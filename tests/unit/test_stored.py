@@ -76,7 +76,8 @@ def test_an_ended_job_tells_its_request_and_its_end(place):
 
 
 def test_a_run_that_waits_for_a_reviewer_is_approved_and_runs(place, monkeypatch):
-
+    from app.run import runs
+    from app.session import access
     from synth.jobs.roles import Visitor
 
     bob = Visitor(name="bob@example.org", role="reviewer")

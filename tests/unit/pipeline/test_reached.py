@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import synth
-
+from app.session import charts
 from synth.errors import UsageError
 from synth.pipeline import reached
 from synth.privacy.accounting import composition
 from tests.benchmark_modules import benchmark
 from tests.conftest import ROOT
-from app.session import charts
 
 COLUMN = {"type": "categorical", "categories": ["a", "b", "c"]}
 SCHEMA = synth.Schema.parse(
