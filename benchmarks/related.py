@@ -29,8 +29,8 @@ from related_scores import Coder, coded, population, scores
 from runner import ROOT, answer_of, grid, read, start, sure, write
 
 import synth
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.measure import TreePlan
+from synth.generators.core.related import Nested
+from synth.generators.core.related_questions import TreePlan
 from synth.pipeline.draw_rows import DrawnTables, whole
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out

@@ -35,7 +35,7 @@ SPEAKING = (
     "evaluate/risks/s",
     "evaluate/utility.py",
     "evaluate/quality.py",
-    "generators/marginals/misfit.py",
+    "generators/core/problem.py",
     "privacy/accounting/composition.py",
     "privacy/ledger/server_words.py",
     "privacy/noise.py",
@@ -56,7 +56,7 @@ ELSEWHERE = (
     "pipeline/synthesizer.py",
     "privacy/ledger/moving.py",
     "schema/census",
-    "generators/marginals/mixtures.py",
+    "generators/core/mixtures.py",
 )
 FOLD = re.compile(r"\W")
 

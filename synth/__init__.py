@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from synth import app_api
     from synth.errors import BudgetError, InputError, SpentError, SynthError, UsageError
     from synth.evaluate.fidelity import compare
-    from synth.generators.marginals import mixtures
     from synth.pipeline.combining import combine
     from synth.pipeline.federated import Site, federated
     from synth.pipeline.inference.estimates import estimates
@@ -57,7 +56,7 @@ _HOME = {
     "federated": "pipeline.federated",
     "learn_schema": "pipeline.run",
     "methods": "pipeline.methods",
-    "mixtures": "generators.marginals.mixtures:",
+    "mixtures": "generators.core.mixtures:",
     "online": "pipeline.online",
     "plan": "pipeline.plan",
     "report": "report.handed_over",  # once the room of that name is loaded, the room: it can be called, too

@@ -235,10 +235,10 @@ def anywhere(request, tmp_path):
 def few_steps(monkeypatch):
     """The fit of related tables ends soon: for laws of reading, charging and writing, whatever the model is worth."""
     from synth.generators import TREES
-    from synth.generators.nested_mixture.generator import Nested
-    from synth.generators.nested_mixture.options import Options
+    from synth.generators.core.related import Nested
+    from synth.generators.core.related_fit import TreeOptions
 
-    monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=2, roots=6, children=12, steps=20)))
+    monkeypatch.setitem(TREES, "mixture", Nested(options=TreeOptions(fits=2, roots=6, children=12, steps=20)))
 
 
 class Keyed(SystemNoise):

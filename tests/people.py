@@ -3,8 +3,7 @@
 import numpy as np
 
 import synth
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Axis, Product
 from synth.pipeline.inference.weighted_rows import ROWS, WeightedRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 

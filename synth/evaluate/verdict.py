@@ -37,7 +37,7 @@ from synth.evaluate.rating import (
 )
 from synth.evaluate.subgroups import Subgroup
 from synth.evaluate.utility import Utility
-from synth.generators.marginals import misfit
+from synth.generators.core.problem import misfit_in_words
 
 TRIPLES = 200  # tables of three columns that are looked at, where there are more
 CELLS = 8  # groups of a column in them
@@ -88,7 +88,7 @@ def judge(
 
     Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
     """
-    unfitted = misfit.in_words(fit) or ""
+    unfitted = misfit_in_words(fit) or ""
     fitted = not unfitted
     three = _threes(comparison, seed)
     triples = sorted(((a, b, c, s.distance) for (a, b, c), s in three), key=lambda t: -t[3])

@@ -31,8 +31,8 @@ def _at(home: str) -> Any:
 
 GENERATORS = Methods(
     {
-        "mixture": "marginals.mixture:Mixture",
-        "independent": "marginals.independent:Independent",
+        "mixture": "core.mixture:Mixture",
+        "independent": "core.mixture:Independent",
         "slicing": "papers.slicing:Slicing",
         "slice_wasserstein": "papers.slicing:SliceWasserstein",
         "dp_kernel": "papers.dp_kernel:DPKernel",
@@ -59,14 +59,12 @@ GENERATORS = Methods(
         "online_weights": "papers.queries:OnlineWeights",
     }
 )
-TREES = Methods(
-    {"mixture": "nested_mixture.generator:Nested", "independent": "nested_mixture.independent:IndependentChildren"}
-)
+TREES = Methods({"mixture": "core.related:Nested", "independent": "core.related:IndependentChildren"})
 
 
 def load_model(about: Mapping, arrays: Mapping[str, np.ndarray], tree: Dataset | None = None) -> Any:
     """The model whose ``state`` is given; ``tree``: of these related tables."""
     if tree is not None:
-        return _at("nested_mixture.model:NestedMixture").from_state(tree, about, arrays)
-    home = "papers.slice_training:NetworkModel" if "network" in about else "product_mixture.model:Product"
+        return _at("core.related_model:NestedMixture").from_state(tree, about, arrays)
+    home = "papers.slice_training:NetworkModel" if "network" in about else "core.product:Product"
     return _at(home).from_state(about, arrays)

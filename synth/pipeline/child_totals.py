@@ -11,8 +11,8 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.generators.base import Positions
-from synth.generators.nested_mixture.draw import DrawnTable
-from synth.generators.totals.agree import agree
+from synth.generators.core.related_model import DrawnTable
+from synth.generators.core.totals import agree
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.enforcement import Rules
 from synth.schema.intervals import Intervals

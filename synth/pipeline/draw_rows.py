@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from synth.generators.base import Model
-from synth.generators.nested_mixture.model import NestedMixture
-from synth.generators.product_mixture.given import Given
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Given, Product
+from synth.generators.core.related_model import NestedMixture
 from synth.pipeline import child_totals
 from synth.pipeline.related_condition import Condition, Drawing
 from synth.pipeline.totals import Agreeing, totals_of

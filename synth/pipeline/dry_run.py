@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.core.related import Nested
 from synth.jobs import Cancelled
 from synth.pipeline.charged_run import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write

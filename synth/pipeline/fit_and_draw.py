@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from synth.generators.base import Fit, Setting
-from synth.generators.marginals.misfit import in_words
+from synth.generators.core.problem import misfit_in_words
 from synth.generators.method import Method, options_of
 from synth.lazy import Lazy
 from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
@@ -95,7 +95,7 @@ def fit_and_sample(
     reporter.stage("fit")
     with networks.one_thread() if generator.by_torch else nullcontext():
         model = generator.fit(releases, setting, Fit(rng, device=device, progress=reporter.progress))
-    not_reached = in_words(getattr(model, "misfit", None))
+    not_reached = misfit_in_words(getattr(model, "misfit", None))
     if not_reached is not None:
         reporter.note(not_reached)
     reporter.stage("sample")

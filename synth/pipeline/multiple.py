@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import InputError, UsageError, reading
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Product
 from synth.lazy import Lazy
 from synth.pipeline.combining import BeyondMeasured
 from synth.pipeline.draw_rows import Drawn, whole
@@ -162,7 +162,7 @@ def _refitted(
     reporter: Reporter,
 ) -> Iterator[dict[str, "pa.Array"]]:
     """Of a wide table: the model fitted again to counts under noise of their own."""
-    from synth.generators.marginals.posterior import PosteriorDraws
+    from synth.generators.core.posterior import PosteriorDraws
 
     with reading(release, "release"), networks.one_thread():
         redraws = PosteriorDraws.of(model, stored.releases, stored.setting)

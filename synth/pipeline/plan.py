@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.marginals.candidates import FINE
-from synth.generators.marginals.higher_order import BASE, SEARCH, Rounds, made_by_noise
+from synth.generators.core.planning import FINE, made_by_noise
+from synth.generators.core.search import BASE, SEARCH, Rounds
 from synth.mechanisms import counts
 from synth.pipeline.learning_forecast import rehearsed, to_be_learnt
 from synth.pipeline.methods import check_pure, generator_named, granted

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from synth.generators.marginals.prior import averaged_by_bins
+from synth.generators.core.tables import averaged_by_bins
 from synth.questions import Bins, CountsRelease, Marginal
 
 Rows = Mapping[str, np.ndarray]

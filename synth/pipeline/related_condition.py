@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError
-from synth.generators.nested_mixture.draw import DrawnTable
-from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.core.related_model import DrawnTable, NestedMixture
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.dataset import Dataset
 

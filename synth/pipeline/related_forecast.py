@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Run, Setting
+from synth.generators.core.related_tables import Place
 from synth.generators.method import Method
-from synth.generators.nested_mixture.public import Place
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.plan_result import LearningForecast, UseForecast, lines_of, table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from synth.generators.nested_mixture.draw import DrawnTable
+from synth.generators.core.related_model import DrawnTable
 from synth.schema.column import Column
 from synth.schema.dataset import Dataset
 from synth.schema.related_constraints import rule_writes

@@ -8,11 +8,9 @@ import numpy as np
 
 from synth.errors import InputError
 from synth.generators.base import Positions
-from synth.generators.nested_mixture.model import ROOTS_AT_A_TIME
-from synth.generators.totals.agree import Redraw, agree
-from synth.generators.totals.contradictions import culprits
-from synth.generators.totals.layout import Layout
-from synth.generators.totals.witness import witness
+from synth.generators.core.related_model import ROOTS_AT_A_TIME
+from synth.generators.core.totals import Redraw, agree, culprits, witness
+from synth.generators.core.totals_search import Layout
 from synth.pipeline import child_totals
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema.areas import lowest

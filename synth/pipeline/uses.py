@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from synth.errors import InputError, UsageError
-from synth.generators.workload import NamedTable, Workload
+from synth.generators.base import NamedTable, Workload
 from synth.pipeline.learn_schema import lacking
 from synth.questions import Bins, Block
 from synth.schema import related_uses

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from synth.errors import UsageError, reading
-from synth.generators.nested_mixture.draw import DrawnTable
-from synth.generators.nested_mixture.model import NestedMixture
+from synth.generators.core.related_model import DrawnTable, NestedMixture
 from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.draw_rows import with_rows
 from synth.pipeline.private_rows import Source

@@ -18,7 +18,7 @@ from synth.errors import EmptyTableError, InputError, UsageError
 from synth.files import whole_files
 from synth.generators import load_model as rebuild
 from synth.generators.base import Setting
-from synth.generators.product_mixture import check_state
+from synth.generators.core.product import check_model, check_numbers
 from synth.mechanisms import linked
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import LinkedRelease, PublicLinked, Release
@@ -332,7 +332,7 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
     Errors: InputError when it is missing or damaged.
     """
     plain, arrays, schema = _loaded(path, "release", tree)
-    check_state.check_numbers(arrays, what="release")
+    check_numbers(arrays, what="release")
     releases = store.unpack(plain, arrays)
     try:
         tree = schema.tree
@@ -393,7 +393,7 @@ def load_model(path: str | Path, *, tree: bool | None = False) -> StoredModel:
         model = rebuild(plain["model"], arrays, schema.tree)
         if schema.tree is None:  # a nested mixture checks itself
             _check_columns(model.axes, schema, what="model")
-            check_state.check(model)
+            check_model(model)
         return StoredModel(card=dict(plain["card"]), schema=schema, model=model)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path}: the model is damaged; make it again or use another copy") from None

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from synth.evaluate.area_levels import AreaLevel, named, stack
-from synth.generators.marginals.areas import PURPOSE
+from synth.generators.core.oneways import AREAS
 from synth.languages import _
 from synth.questions import CountsRelease
 from synth.report.html import commas, percent
@@ -35,7 +35,7 @@ def of_releases(
         answers = [
             (m.bins[0].groups[np.searchsorted(m.bins[0].starts, np.arange(m.bins[0].cells), side="right") - 1], v, m)
             for r in releases
-            if isinstance(r, CountsRelease) and (r.question.purpose == PURPOSE or r.question.purpose.startswith("one"))
+            if isinstance(r, CountsRelease) and (r.question.purpose == AREAS or r.question.purpose.startswith("one"))
             for m, v in zip(r.question.marginals, r.values, strict=True)
             if m.columns == (name,)
         ]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.read_sample import read
-from synth.generators.marginals import histogram, prior
+from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_columns
+from synth.generators.core.tables import FINER, averaged_by_bins, prior_targets
 from synth.languages import _
 from synth.questions import Bins, CountsRelease, PublicCounts
 from synth.release import folder as folders
@@ -147,9 +148,9 @@ def _columns(
     own: Sequence[CountsRelease], said: Sequence[PublicCounts], setting: Any, made: Mapping[str, np.ndarray]
 ) -> Iterator[PriorEvidence]:
     """Single columns, on the groups that the private rows were asked on."""
-    total, alone = histogram.estimate(own, setting)
-    leaves = [p for p in said if p.question.purpose == histogram.LEAVES]
-    beside = histogram.with_columns(alone, leaves, total)
+    total, alone = estimate_columns(own, setting)
+    leaves = [p for p in said if p.question.purpose == PRIOR_LEAVES]
+    beside = with_columns(alone, leaves, total)
     asked = {m.columns[0]: (m, v) for r in own for m, v in _of(r) if len(m.bins) == 1 and _whole(m.bins)}
     for public in leaves:
         for marginal, counts in _of(public):
@@ -167,11 +168,11 @@ def _pairs(
     own: Sequence[CountsRelease], said: Sequence[PublicCounts], setting: Any, made: Mapping[str, np.ndarray]
 ) -> Iterator[PriorEvidence]:
     """Tables of two columns, on the groups that the private rows were asked on."""
-    total, histograms = histogram.estimate([*own, *said], setting)  # type: ignore[list-item]  # it reads both kinds
-    weights = {t.marginal.columns: t.weight for t in prior.targets(own, said, histograms, total)}
-    asked = prior.averaged_by_bins(a for r in own for a in _of(r) if len(a[0].bins) == 2)
+    total, histograms = estimate_columns([*own, *said], setting)  # type: ignore[list-item]  # it reads both kinds
+    weights = {t.marginal.columns: t.weight for t in prior_targets(own, said, histograms, total)}
+    asked = averaged_by_bins(a for r in own for a in _of(r) if len(a[0].bins) == 2)
     finest = {m.columns: (m, v) for m, v in asked.values()}
-    for public in (p for p in said if p.question.purpose not in (histogram.LEAVES, prior.FINER)):
+    for public in (p for p in said if p.question.purpose not in (PRIOR_LEAVES, FINER)):
         for marginal, counts in _of(public):
             answer = finest.pop(marginal.columns, None) if len(marginal.bins) == 2 else None
             if answer is None or set(marginal.columns) & set(public.missing):

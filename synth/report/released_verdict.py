@@ -24,7 +24,7 @@ from synth.evaluate.rating import (
     rate_between,
     use_by_parts,
 )
-from synth.generators.marginals import misfit
+from synth.generators.core.problem import misfit_in_words
 from synth.pipeline import retention
 from synth.pipeline.uses import tables_of
 from synth.questions.linked import placed
@@ -49,7 +49,7 @@ def verdict(publishable: Publishable | PublishableTables, card: Mapping[str, Any
     """
     if isinstance(publishable, PublishableTables):
         return _of_trees(publishable)
-    unsure, lost = misfit.in_words(card.get("fit")) or "", _lost(card)
+    unsure, lost = misfit_in_words(card.get("fit")) or "", _lost(card)
     counted = len(publishable.larger)
     return Uses(
         uses=best_first(

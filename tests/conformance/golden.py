@@ -15,8 +15,8 @@ import pandas as pd
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline import run as pipeline
 from synth.pipeline.request import RunRequest
 from synth.privacy.noise import SeededNoise
@@ -35,7 +35,7 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
     columns = {n: c for n, c in SMALL["columns"].items() if name not in ("mwem", "small_db") or n in FEW}
     schema = synth.Schema.parse({**SMALL, "columns": columns})
     trees = {name: pd.DataFrame(columns) for name, columns in related_trees.ROWS.items()}
-    quick = Nested(options=Options(fits=2, roots=6, children=12, steps=20))
+    quick = Nested(options=TreeOptions(fits=2, roots=6, children=12, steps=20))
     request = RunRequest(
         epsilon=2.0,
         delta=1e-5,

@@ -8,9 +8,9 @@ import pytest
 
 import synth
 from synth.generators import GENERATORS
-from synth.generators.nested_mixture import scout
-from synth.generators.nested_mixture.fit import Options
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.core import related_questions as scout
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 from synth.privacy.accounting.division import division
@@ -62,7 +62,7 @@ def test_of_related_tables_too(tmp_path, monkeypatch):
     children = pd.DataFrame({"id": names, "of": rng.choice(names, ROWS), "y": rng.choice(LETTERS, ROWS)})
     plan = synth.plan(schema, rows=ROWS, **BUDGET)
     request = RunRequest(dataset="d", ledger=tmp_path / "ledger.sqlite", num_rows=5, **BUDGET)
-    few = Nested(options=Options(roots=6, children=12, steps=20))
+    few = Nested(options=TreeOptions(roots=6, children=12, steps=20))
     rows = {"a": parents, "b": children}
     run = carry_out(request, schema=schema, rows=rows, noise=SeededNoise(1), questions=few)
     assert [replace(p, share=pytest.approx(p.share)) for p in plan.budget] == division(run.card["mechanisms"])

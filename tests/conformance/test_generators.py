@@ -10,7 +10,7 @@ import pytest
 import synth
 from synth.generators import GENERATORS
 from synth.generators.base import Fit
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Product
 from synth.privacy.relation import Relation
 from synth.release import folder as bundle
 from synth.release import store

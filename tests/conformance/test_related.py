@@ -10,9 +10,8 @@ import pytest
 import synth
 from synth.errors import BudgetError
 from synth.generators import TREES
-from synth.generators.nested_mixture.fit import Options
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.independent import IndependentChildren
+from synth.generators.core.related import IndependentChildren, Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 from synth.pipeline.sample import sample_to
@@ -20,7 +19,7 @@ from synth.privacy.ledger.ledger import Ledger
 from synth.release import leaving
 from synth.release.card import verify
 
-SMALL = Nested(options=Options(roots=6, children=12, steps=20))
+SMALL = Nested(options=TreeOptions(roots=6, children=12, steps=20))
 METHODS = {m.name: m for m in (SMALL, IndependentChildren())}
 KEY = {"type": "identifier"}
 LETTER = {"type": "categorical", "categories": ["a", "b", "c"]}

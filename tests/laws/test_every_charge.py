@@ -246,8 +246,8 @@ TREE = {
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A release of related tables, and another run of them whose process was killed while it was writing."""
-    from synth.generators.nested_mixture.generator import Nested
-    from synth.generators.nested_mixture.options import Options
+    from synth.generators.core.related import Nested
+    from synth.generators.core.related_fit import TreeOptions
     from synth.pipeline import fit_and_draw
     from synth.pipeline.run import carry_out
 
@@ -261,7 +261,7 @@ def tree(tmp_path_factory):
         request = synth.app_api.RunRequest(
             table=place / "tables", epsilon=epsilon, delta=1e-6, out=out, ledger=place / "l.sqlite", num_rows=20, seed=1
         )
-        few = Nested(options=Options(fits=2, roots=6, children=12, steps=20))
+        few = Nested(options=TreeOptions(fits=2, roots=6, children=12, steps=20))
         carry_out(request, schema=synth.app_api.parse_related(TREE), questions=few)
 
     run_it(place / "own", OWN)

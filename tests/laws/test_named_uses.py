@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from synth.generators import GENERATORS
-from synth.generators.base import Run, Setting
+from synth.generators.base import PAIR, Run, Setting
 from synth.generators.papers.opendp import weighted
-from synth.generators.workload import PAIR
 from synth.mechanisms import counts, search
 from synth.pipeline.methods import granted
 from synth.pipeline.rehearsal import rehearse

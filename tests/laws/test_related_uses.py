@@ -9,8 +9,8 @@ import synth
 from synth.errors import UsageError
 from synth.generators import TREES
 from synth.generators.base import Run
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
@@ -141,7 +141,7 @@ def test_the_forecast_speaks_of_each_use():
 
 
 def test_a_run_stores_what_its_tables_are_for(tmp_path, monkeypatch):
-    quick = Nested(options=Options(fits=1, roots=8, children=8, steps=5))
+    quick = Nested(options=TreeOptions(fits=1, roots=8, children=8, steps=5))
     monkeypatch.setitem(TREES, "mixture", quick)
     how = {"schema": synth.app_api.parse_related(PLAIN), "epsilon": 2.0, "delta": 1e-5, "ledger": tmp_path / "l.sqlite"}
     line = "people.work by people.sex by homes.region"

@@ -11,7 +11,7 @@ import pytest
 import synth
 from synth.generators import GENERATORS
 from synth.generators.base import Run, Setting
-from synth.generators.marginals import areas
+from synth.generators.core.oneways import AREAS, area_releases
 from synth.privacy.ledger.ledger import Ledger
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 from synth.schema import codec
@@ -105,7 +105,7 @@ def test_every_level_is_paid_for_and_counts_a_row_once(method):
     spent = sum(setting.share(m.sigma) for q in counts for m in q.marginals)
     spent += sum(q.picks * (setting.pick / (q.scale * setting.mu)) ** 2 for q in searches)
     assert 0.95 < spent <= 1
-    above = [m for q in counts if q.purpose == areas.PURPOSE for m in q.marginals]
+    above = [m for q in counts if q.purpose == AREAS for m in q.marginals]
     assert [m.columns for m in above] == [("block",)] * 2
     assert [m.cells for m in above] == [4, 2]
     assert all(len(m.bins[0].groups) == len(BLOCKS) and (m.bins[0].groups >= 0).all() for m in above)
@@ -116,7 +116,7 @@ def test_neighbours_differ_by_one_row_in_every_level():
     shifted = frame.copy()
     shifted.loc[0, ["region", "district", "block"]] = ["1", "11", "225"]  # and its cells above contradict the tree
     (_, one, _), (_, other, _) = asked(frame), asked(shifted)
-    levels = [areas.released(r) for r in (one, other)]
+    levels = [area_releases(r) for r in (one, other)]
     for a, b in zip(levels[0][0].values, levels[1][0].values, strict=True):
         assert np.abs(a - b).sum() <= 2
 

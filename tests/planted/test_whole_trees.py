@@ -6,8 +6,8 @@ import pytest
 from synth.errors import UsageError
 from synth.evaluate.audit import audit_whole, chosen_trees, persons_canaries, trees
 from synth.evaluate.audit.canaries import one_run
-from synth.generators.nested_mixture.fit import Options
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.mechanisms import linked
 from synth.pipeline import read_rows
 from synth.privacy.relation import Relation
@@ -23,7 +23,7 @@ COUNTED, RANKED = linked.exact, linking._ranked
 @pytest.fixture(autouse=True)
 def smallest_fit(monkeypatch):
     """What is told here is told before the fit, which is past all rows."""
-    smallest = Nested(options=Options(fits=1, roots=2, children=2, steps=3))
+    smallest = Nested(options=TreeOptions(fits=1, roots=2, children=2, steps=3))
     monkeypatch.setattr("synth.evaluate.audit.journeys.SMALL", smallest)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from synth.evaluate.audit import TreeCanary
 from synth.evaluate.audit.journeys import Observation, Ticket, journey
 from synth.evaluate.audit.whole_tables import placed
-from synth.generators.nested_mixture import scout
+from synth.generators.core import related_questions as scout
 from synth.privacy.relation import Relation
 from synth.schema import table as schemas
 from tests.planted.suspects import swapped

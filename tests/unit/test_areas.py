@@ -8,10 +8,8 @@ import pytest
 
 import synth
 from synth.errors import SynthError
-from synth.generators.marginals import areas as counted_areas
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
-from synth.generators.product_mixture.strata import Strata
+from synth.generators.core.oneways import merge_areas
+from synth.generators.core.product import Axis, Product, Strata
 from synth.release.card import verify
 from synth.schema import areas
 from synth.schema.table import Schema
@@ -137,7 +135,7 @@ def test_bins_of_areas_follow_the_tree():
     mass = rng.gamma(0.5, 20, 200)
     before = np.arange(200)
     for least in (10.0, 40.0, 120.0, 400.0):
-        groups = counted_areas.merged(mass, before, least=least, levels=up)
+        groups = merge_areas(mass, before, least=least, levels=up)
         held = np.bincount(up[0], weights=mass) >= least
         for group in range(groups.max() + 1):
             inside = np.unique(up[0][groups == group])

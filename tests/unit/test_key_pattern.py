@@ -96,7 +96,7 @@ class Trees:
 
 
 def test_keys_of_related_tables_are_those_of_their_parents(monkeypatch):
-    from synth.generators.nested_mixture.model import DrawnTable
+    from synth.generators.core.related_model import DrawnTable
 
     def blocks(_, num_roots, *, rng):  # noqa: ARG001
         age = {"age": np.zeros(4, dtype=np.int64)}

@@ -8,9 +8,7 @@ import pytest
 
 import synth
 from synth.errors import SynthError
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.given import Given
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Axis, Given, Product
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, as_text, small_frame
 

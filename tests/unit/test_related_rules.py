@@ -9,7 +9,7 @@ import pytest
 
 import synth
 from synth.errors import InputError
-from synth.generators.nested_mixture.draw import DrawnTable
+from synth.generators.core.related_model import DrawnTable
 from synth.pipeline.related_rules import AcrossTables
 from synth.schema import dataset as datasets
 

@@ -10,8 +10,8 @@ import pytest
 import synth
 from synth.errors import InputError, UsageError
 from synth.generators import TREES
-from synth.generators.nested_mixture.fit import Options
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.privacy.ledger.ledger import Ledger
 from synth.release.card.verify import problems
 from synth.release.folder import load_release
@@ -140,7 +140,7 @@ def test_a_childs_column_follows_its_parents(monkeypatch):
 
     With as many components as this table needs.
     """
-    monkeypatch.setitem(TREES, "mixture", Nested(options=Options(fits=1, roots=16, children=16, steps=120)))
+    monkeypatch.setitem(TREES, "mixture", Nested(options=TreeOptions(fits=1, roots=16, children=16, steps=120)))
     result = synth.run(clinic(2000), schema=synth.app_api.parse_related(SCHEMA), epsilon=8.0, delta=1e-5).frames
     women = result["stays"].merge(result["patients"], left_on="patient", right_on="pid").query("sex == 'f'")
     assert women.ward.isin(["a", "b"]).mean() > 0.75

@@ -9,8 +9,8 @@ import pytest
 import synth
 from synth import app_api
 from synth.errors import InputError, SynthError
-from synth.generators.totals.layout import Layout
-from synth.generators.totals.witness import witness
+from synth.generators.core.totals import witness
+from synth.generators.core.totals_search import Layout
 from synth.privacy.ledger.ledger import Ledger
 from synth.release.card import verify
 from synth.schema.table import parse

@@ -4,7 +4,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.generators.workload import NamedTable, Workload
+from synth.generators.base import NamedTable, Workload
 from synth.pipeline import plan
 from synth.pipeline.uses import tables_of, with_uses, workload
 from synth.schema import uses

@@ -20,8 +20,8 @@ import pandas as pd
 
 from synth import jobs
 from synth.errors import InputError, SynthError
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline import run as pipeline
 from synth.questions import CountsRelease, SlicesRelease
 from synth.release import folder, safetensors_stream
@@ -47,7 +47,7 @@ PRIVATE = {"steward.json"}  # the steward's own
 PRIOR = "prior"  # the folder of an earlier release, where a canary has one
 TIMED = {"status.json"}  # its length follows from the digits of its times
 MOST_VALUES = 600  # numbers of an array that are looked at one by one
-SMALL = Nested(options=Options(fits=1, roots=8, children=16, steps=30))  # a fit of hundredths of a second
+SMALL = Nested(options=TreeOptions(fits=1, roots=8, children=16, steps=30))  # a fit of hundredths of a second
 LEAST_SIGMA = 1.0  # of counts, below which rounding changes their spread
 
 

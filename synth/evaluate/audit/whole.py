@@ -21,7 +21,7 @@ from synth.evaluate.audit.statistics.moments import AnswerMoments, moments
 from synth.evaluate.audit.whole_canaries import Canary, standard
 from synth.evaluate.audit.whole_tables import placed
 from synth.evaluate.audit.whole_trees import TreeCanary
-from synth.generators.nested_mixture.generator import Nested
+from synth.generators.core.related import Nested
 from synth.pipeline.methods import generator_named, granted
 from synth.privacy.accounting.composition import GaussianDpEvent
 from synth.privacy.relation import Adjacency, Relation, relation_named

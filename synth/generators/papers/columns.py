@@ -10,11 +10,10 @@ from math import sqrt
 import numpy as np
 
 from synth.generators.base import Run, Setting
-from synth.generators.marginals import oneway_queries, uncounted
-from synth.generators.marginals.histogram import PURPOSE, Histogram, estimate
-from synth.generators.marginals.merging import merge
-from synth.generators.marginals.mixture import SAFE, axis, rake
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.columns import ONEWAY, Histogram, estimate_columns, even_histogram, is_even, merge
+from synth.generators.core.mixture import SAFE, axis, rake
+from synth.generators.core.oneways import ask_columns, spent_share
+from synth.generators.core.product import Product
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Release
 from synth.schema.table import Schema
 
@@ -52,12 +51,12 @@ class OneWays:
     def of(cls, releases: Sequence[Release], setting: Setting) -> OneWays:
         """As counted; even histograms where single columns were not asked for, but all rows at most."""
         counts = [r for r in releases if isinstance(r, CountsRelease)]
-        if any(r.question.purpose == PURPOSE for r in counts):
-            total, histograms = estimate(counts, setting)
+        if any(r.question.purpose == ONEWAY for r in counts):
+            total, histograms = estimate_columns(counts, setting)
             return cls(total=total, histograms=histograms, setting=setting)
         counted = [float(r.values[0].sum()) for r in counts if r.question.purpose == ROWS]
         total = max(float(setting.public_rows if setting.public_rows is not None else counted[0]), 1.0)
-        even = {n: uncounted.even(n, c, total) for n, c in setting.schema.measured().items()}
+        even = {n: even_histogram(n, c, total) for n, c in setting.schema.measured().items()}
         return cls(total=total, histograms=even, setting=setting)
 
     def grouped(self, groups: Mapping[str, np.ndarray]) -> Columns:
@@ -185,7 +184,7 @@ class Columns(OneWays):
         by_name = dict(zip((b.column for b in bins), parts, strict=True))
         tables = [by_name.get(n, np.ones((len(probs), 1))) for n in self.groups]
         weights = np.full(len(probs), 1 / len(probs)) if weights is None else weights / weights.sum()
-        if all(uncounted.is_even(h) for h in self.histograms.values()):
+        if all(is_even(h) for h in self.histograms.values()):
             axes = [axis(self.histograms[n], g, t) for (n, g), t in zip(self.groups.items(), tables, strict=True)]
             return Product(total=self.total, weights=weights, axes=tuple(axes))
         return self.model(weights, tables)
@@ -239,8 +238,8 @@ class Baseline:
         """
         setting, alone = run.setting, is_alone(run.setting.schema)
         goal = taken(setting, share=share)
-        counts = oneway_queries.measure(run.ask, setting, share=goal * SAFE, whole=True) if share or alone else []
-        left = goal - oneway_queries.spent(counts, setting)
+        counts = ask_columns(run.ask, setting, share=goal * SAFE, whole=True) if share or alone else []
+        left = goal - spent_share(counts, setting)
         if left > LEAST_LEFT:
             one = Marginal(bins=(whole(setting.schema),), sigma=setting.sigma(left))
             counts.append(run.ask(Counts(purpose=ROWS, marginals=(one,))))

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Fit, Progress, Share
-from synth.generators.marginals.adam import Adam
+from synth.generators.core.product import Product
+from synth.generators.core.solver import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces, enough
 from synth.generators.papers.columns import Columns
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals import layout, pair_queries
-from synth.generators.marginals.combine import sharpen
-from synth.generators.marginals.denoise import project
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.mixture import axis, rake
+from synth.generators.core.columns import Histogram, project, sharpen
+from synth.generators.core.mixture import axis, rake
+from synth.generators.core.planning import TABLES, PairPlan, pairs_question
+from synth.generators.core.problem import lay_out, refine
+from synth.generators.core.product import Product, within_groups
+from synth.generators.core.solver import Options, fit_mixture
 from synth.generators.method import RATE, SHARE, option
 from synth.generators.papers.columns import Columns, OneWays
 from synth.generators.papers.descent import Distance, State, WithOneWays, fitted
@@ -43,8 +43,6 @@ from synth.generators.papers.kernels import (
     product_kernel,
 )
 from synth.generators.papers.stepwise import Stepwise
-from synth.generators.product_mixture.column import within_groups
-from synth.generators.product_mixture.model import Product
 from synth.questions import (
     Block,
     Counts,
@@ -235,8 +233,8 @@ def joint(one_ways: OneWays, share: float) -> Tensors | None:
     Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
     least for the budget: tables, each with its noise, as one embedding with one noise.
     """
-    plan = pair_queries.PairPlan(second=0.0)
-    asked = pair_queries.question(one_ways.histograms, one_ways.total, one_ways.setting, share=share, plan=plan)
+    plan = PairPlan(second=0.0)
+    asked = pairs_question(one_ways.histograms, one_ways.total, one_ways.setting, share=share, plan=plan)
     if asked is None:
         return None
     precision = np.array([1 / m.sigma for m in asked.marginals])
@@ -274,7 +272,7 @@ def tables(release: EmbeddingRelease) -> CountsRelease:
         bins = tuple(b.bins for b in term.blocks)
         marginals.append(Marginal(bins=bins, sigma=sigma / term.weight))
         values.append((release.values[part] / term.weight).reshape([b.size for b in bins]))
-    question = Counts(purpose=pair_queries.PURPOSE, marginals=tuple(marginals))
+    question = Counts(purpose=TABLES, marginals=tuple(marginals))
     return CountsRelease(question=question, values=tuple(values))
 
 
@@ -282,9 +280,9 @@ def fit_tables(one_ways: OneWays, asked: Sequence[CountsRelease], how: Fit) -> P
     """The mixture nearest in the whitened distance of mean embeddings: squared errors of all cells by precision."""
     total = one_ways.total
     histograms = sharpen(one_ways.histograms, asked, total)
-    groups = layout.refine(histograms, asked)
-    problem, spans = layout.problem(histograms, groups, asked, total)
-    weights, probs = fitting.fit(problem, fitting.Options(), rng=how.rng, device=how.device, progress=how.progress)
+    groups = refine(histograms, asked)
+    problem, spans = lay_out(histograms, groups, asked, total)
+    weights, probs = fit_mixture(problem, Options(), rng=how.rng, device=how.device, progress=how.progress)
     axes = [
         axis(h, groups[n], rake(weights, probs[:, spans[n]], problem.mass[spans[n]])) for n, h in histograms.items()
     ]
@@ -294,17 +292,17 @@ def fit_tables(one_ways: OneWays, asked: Sequence[CountsRelease], how: Fit) -> P
 def tables_of_classes(one_ways: OneWays, asked: CountsRelease, label: str, how: Fit) -> Product:
     """A mixture for each class, fitted to its own part of the embedding alone; classes weighted by paid counts."""
     histograms, total = one_ways.histograms, one_ways.total
-    groups = layout.refine(histograms, [asked])
+    groups = refine(histograms, [asked])
     classes = int(groups[label].max()) + 1
     shares = np.bincount(groups[label], weights=histograms[label].mass) / total
-    options = fitting.Options(ensembles=max(fitting.Options().ensembles // classes, 2))
+    options = Options(ensembles=max(Options().ensembles // classes, 2))
     weights, probs = [], []
     for c in range(classes):
         mine = _within(histograms, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
         part = float(next(iter(mine.values())).mass.sum())
         if within := _slice(asked, c):
-            problem, spans = layout.problem(mine, groups, within, part)
-            w, every = fitting.fit(problem, options, rng=how.rng, device=how.device, progress=lambda _: None)
+            problem, spans = lay_out(mine, groups, within, part)
+            w, every = fit_mixture(problem, options, rng=how.rng, device=how.device, progress=lambda _: None)
             table = {n: every[:, s] for n, s in spans.items()}
         else:
             w, table = np.ones(1), {n: np.bincount(groups[n], weights=h.mass)[None] / part for n, h in mine.items()}
@@ -339,5 +337,5 @@ def _within(
 def _slice(asked: CountsRelease, c: int) -> list[CountsRelease]:
     """The tables of two columns within one class."""
     whole = [(m, v) for m, v in zip(asked.question.marginals, asked.values, strict=True) if len(m.bins) == 3]
-    question = Counts(purpose=pair_queries.PURPOSE, marginals=tuple(replace(m, bins=m.bins[:-1]) for m, _ in whole))
+    question = Counts(purpose=TABLES, marginals=tuple(replace(m, bins=m.bins[:-1]) for m, _ in whole))
     return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in whole))] if whole else []

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from synth.generators.base import Enough, Run, Setting, part
+from synth.generators.core.product import Product
 from synth.generators.method import RATE, STEPS, Between, option
 from synth.generators.papers.columns import Baseline, Columns
 from synth.generators.papers.mlp import HIDDEN, PUBLIC_SEED, RETAINED, Adam, Average, Network, generator, network
 from synth.generators.papers.training import BATCH, Trained, persuade
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, CLASSIFIER, CRITIC, DENOISER, FLOW, TRANSPORT, whole_rate

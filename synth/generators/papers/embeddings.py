@@ -13,12 +13,12 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.mixture import SAFE
+from synth.generators.core.mixture import SAFE
+from synth.generators.core.oneways import ask_columns, spent_share
+from synth.generators.core.product import Product
 from synth.generators.method import SHARE, STEPS, Method, option
 from synth.generators.papers.columns import Columns, OneWays, is_alone
 from synth.generators.papers.descent import Distance, Options, Parts, fitted, real
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.questions import (
     Bins,
@@ -87,8 +87,8 @@ class OneEmbedding(Method):
         """One-way counts of all columns; what they leave of the budget, 0 where there is one column to learn."""
         alone = is_alone(run.setting.schema)
         share = SAFE if alone else SAFE * self.oneway_share
-        counts = oneway_queries.measure(run.ask, run.setting, share=share, whole=alone)
-        return counts, 0.0 if alone else SAFE * (1 - oneway_queries.spent(counts, run.setting))
+        counts = ask_columns(run.ask, run.setting, share=share, whole=alone)
+        return counts, 0.0 if alone else SAFE * (1 - spent_share(counts, run.setting))
 
     def measure(self, run: Run) -> list[Release]:
         """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""

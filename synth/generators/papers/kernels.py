@@ -9,10 +9,10 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Setting
+from synth.generators.core.product import Product
 from synth.generators.papers.columns import Columns
 from synth.generators.papers.descent import Distance, Options, Parts, State, real
 from synth.generators.papers.embeddings import public_rng
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.questions import Block, FunctionalRelease, GaussianKernel, ProductKernel
 

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 
 from synth.errors import BudgetError, need
-from synth.generators.base import Fit, Run, Setting, part
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.histogram import PURPOSE as ONE_WAY
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.marginals.independent import Independent
-from synth.generators.marginals.merging import merge
-from synth.generators.marginals.mixture import SAFE, axis
+from synth.generators.base import PAIR, Fit, Run, Setting, Workload, part
+from synth.generators.core.columns import ONEWAY as ONE_WAY
+from synth.generators.core.columns import Histogram, estimate_columns, merge
+from synth.generators.core.mixture import SAFE, Independent, axis
+from synth.generators.core.oneways import ask_columns, spent_share
+from synth.generators.core.product import Product
 from synth.generators.method import SHARE, STEPS, Method, option
-from synth.generators.product_mixture.model import Product
-from synth.generators.workload import PAIR, Workload
 from synth.numeric.markov_field import MarkovRandomField, MeasuredTable
 from synth.questions import Bins, CountsRelease, External, ExternalRelease
 from synth.schema.table import Schema
@@ -71,7 +68,7 @@ class Mst(Method):
         run.progress(0.1)
         if len(groups) < 2:  # no pair to speak of: the rest of the budget counts the columns
             rest = replace(setting, mu=sqrt(max(setting.mu**2 - 2 * setting.rho * (1 - left), 0.0)))
-            return releases + oneway_queries.measure(run.ask, rest, share=SAFE, whole=True)
+            return releases + ask_columns(run.ask, rest, share=SAFE, whole=True)
         rho = setting.rho * left * SAFE
         if rho < LEAST_RHO * len(groups):
             raise BudgetError(
@@ -160,8 +157,8 @@ def first_bins(run: Run, *, bins: int, share: float) -> tuple[list[Any], float]:
     wide = {n: c for n, c in run.setting.schema.measured().items() if c.is_numeric and c.cells > bins}
     schema = run.setting.schema.model_copy(update={"columns": wide})
     one = replace(run.setting, mu=sqrt(2 * run.setting.rho), schema=schema)
-    counts = oneway_queries.measure(run.ask, one, share=share) if wide else []
-    return [*counts], 1 - oneway_queries.spent(counts, one)
+    counts = ask_columns(run.ask, one, share=share) if wide else []
+    return [*counts], 1 - spent_share(counts, one)
 
 
 def grouped(releases: Sequence[Any], setting: Setting, *, bins: int) -> dict[str, Bins]:
@@ -180,7 +177,7 @@ def _numbers(releases: Sequence[Any], setting: Setting) -> dict[str, Histogram]:
     columns = {n: c for n, c in setting.schema.columns.items() if n in names}
     if not columns:
         return {}
-    return estimate(counted, replace(setting, schema=setting.schema.model_copy(update={"columns": columns})))[1]
+    return estimate_columns(counted, replace(setting, schema=setting.schema.model_copy(update={"columns": columns})))[1]
 
 
 def _even(histogram: Histogram, size: int, most: int) -> Bins:

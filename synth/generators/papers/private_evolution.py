@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals.mixture import SAFE
+from synth.generators.core.mixture import SAFE
+from synth.generators.core.product import Product
 from synth.generators.method import option
 from synth.generators.papers.columns import Baseline, OneWays, taken
 from synth.generators.papers.mlp import PUBLIC_SEED
 from synth.generators.papers.training import WithOneWays
-from synth.generators.product_mixture.model import Product
 from synth.questions import CountsRelease, Nearest, NearestRelease, Release
 
 PURPOSE = "nearest candidates"

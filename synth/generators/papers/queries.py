@@ -16,13 +16,12 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Fit, Run, Setting
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.denoise import project
+from synth.generators.core.columns import project
+from synth.generators.core.oneways import spent_share
+from synth.generators.core.product import Axis, Product
 from synth.generators.method import NONE_OR_SHARE, SHARE, Method, option
 from synth.generators.papers.columns import whole
 from synth.generators.papers.opendp import as_product, first_bins, grouped
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
 from synth.questions import (
     Above,
     AboveRelease,
@@ -176,7 +175,7 @@ class Mwem(OfCells):
         pairs = [p for p in combinations(bins, 2) if all(bins[n].size > 1 for n in p)]
         rounds = min(self.rounds, len(pairs))
         releases.extend(ask(q) for q in self._first(bins, one, WHOLE * left, rounds))
-        left = WHOLE * (1 - oneway_queries.spent(releases, one)) / max(rounds, 1)
+        left = WHOLE * (1 - spent_share(releases, one)) / max(rounds, 1)
         for i in range(rounds):
             run.progress(i / rounds)
             weights = PairWeights(bins, releases, setting, sweeps=sweeps)

@@ -10,10 +10,10 @@ from math import sqrt
 import numpy as np
 
 from synth.generators.base import Fit
-from synth.generators.marginals import fit_mixture as fitting
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.mixture import rake
-from synth.generators.marginals.problem import Problem, TableMatrix
+from synth.generators.core.columns import Histogram
+from synth.generators.core.mixture import rake
+from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.solver import Options, fit_mixture
 from synth.lazy import Lazy
 from synth.numeric.disk_array import chunks
 from synth.questions import SlicesRelease
@@ -26,7 +26,7 @@ LEAST_NOISE = 0.1  # of a column's mean cell variance
 STIFF = 3.0  # weight of the one-ways in the fit against a table's cells; raking sets them in the end
 EDGE = 0.6  # of the largest singular value of noise: what is smaller is taken for noise
 NEVER = -1e9  # the covariances are drawn to zero already: the fit need not stop before it follows their noise
-OPTIONS = fitting.Options(components=32, ensembles=4, steps=150, stop=NEVER)
+OPTIONS = Options(components=32, ensembles=4, steps=150, stop=NEVER)
 # variance of a bin's log share before anything is seen; a public guess (3 to 30 did alike on ACSIncome, Colorado)
 SURPRISE = 10.0
 DUAL = {"maxiter": 500, "maxfun": 1000, "ftol": 1e-13, "gtol": 1e-9}
@@ -302,7 +302,7 @@ def mixture(
     if not matrix.any():
         return np.ones(1), [m[None, :] for m in masses]
     problem, spans = _problem(result, matrix, masses)
-    weights, probs = fitting.fit(problem, OPTIONS, rng=how.rng, device=how.device, progress=how.progress)
+    weights, probs = fit_mixture(problem, OPTIONS, rng=how.rng, device=how.device, progress=how.progress)
     return weights, [rake(weights, probs[:, s], m) for s, m in zip(spans, masses, strict=True)]
 
 

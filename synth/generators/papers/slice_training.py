@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.generators.base import Fit, Positions, Repair
+from synth.generators.core.product import Product
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.papers import mlp
 from synth.generators.papers.mlp import Network
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.numeric.disk_array import HELD
 from synth.questions import SlicesRelease

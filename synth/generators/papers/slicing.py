@@ -12,15 +12,14 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.histogram import Histogram, estimate
-from synth.generators.marginals.merging import merge
-from synth.generators.marginals.mixture import SAFE, axis, rake
+from synth.generators.core.columns import Histogram, estimate_columns, merge
+from synth.generators.core.mixture import SAFE, axis, rake
+from synth.generators.core.oneways import ask_columns, spent_share
+from synth.generators.core.product import Product
 from synth.generators.method import RATE, Method, option
 from synth.generators.papers import slice_moments, slice_training
 from synth.generators.papers.columns import is_alone, whole
 from synth.generators.papers.slice_training import DIVERGENCES, NetworkModel, divergence, wasserstein
-from synth.generators.product_mixture.model import Product
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Release, Slices, SlicesRelease
 from synth.questions.slices import DIRECTIONS, stretch
 from synth.questions.slices import swap as swap_of
@@ -174,11 +173,11 @@ class Slicing(Method):
         """One-ways, then slices with what they leave of the budget."""
         ask, setting, alone = run.ask, run.setting, is_alone(run.setting.schema)
         share = SAFE if alone else float(np.clip(FIRST / setting.mu, LEAST_FIRST, MOST_FIRST))
-        counts = oneway_queries.measure(ask, setting, share=share, whole=alone)
+        counts = ask_columns(ask, setting, share=share, whole=alone)
         if alone:
             return [*counts]
-        total, histograms = estimate(counts, setting)
-        left = SAFE * (1 - oneway_queries.spent(counts, setting))
+        total, histograms = estimate_columns(counts, setting)
+        left = SAFE * (1 - spent_share(counts, setting))
         sigma = setting.sigma(left)
         encoding = merged(histograms, total, setting, sigma=sigma)
         masses = [np.bincount(b.bins.groups, weights=histograms[b.bins.column].mass) / total for b in encoding.blocks]
@@ -197,7 +196,7 @@ class Slicing(Method):
                 "choose relation zero_out or replace_one"
             )
         counts, rows, histograms = self._first(run)
-        spent = oneway_queries.spent(counts, setting)
+        spent = spent_share(counts, setting)
         encoding = binned(setting.schema)
         if self._encoding == "scaled":
             encoding = scaled(setting.schema, histograms)
@@ -225,8 +224,8 @@ class Slicing(Method):
         """What is asked before the slices: one-ways where the options want them, a row count where none is public."""
         setting = run.setting
         if self.oneway_share:
-            counts = oneway_queries.measure(run.ask, setting, share=SAFE * self.oneway_share, whole=True)
-            return counts, *estimate(counts, setting)
+            counts = ask_columns(run.ask, setting, share=SAFE * self.oneway_share, whole=True)
+            return counts, *estimate_columns(counts, setting)
         if setting.public_rows is not None:
             return [], float(setting.public_rows), None
         rows = Marginal(bins=(whole(setting.schema),), sigma=setting.sigma(SAFE * ROWS_SHARE))
@@ -339,7 +338,7 @@ def _alone(
 ) -> tuple[float, dict[str, Histogram]]:
     """Row count and one-ways: from counts where these were asked, else from the slices."""
     if slices is None or any(r.question.purpose != ROWS for r in counts):
-        return estimate(counts, setting)
+        return estimate_columns(counts, setting)
     rows = float(setting.public_rows or len(slices.values))
     if counts:
         rows = float(counts[0].values[0].sum())

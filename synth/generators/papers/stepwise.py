@@ -10,10 +10,10 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Ask, Fit, Progress, Run, Setting
+from synth.generators.core.product import Product
 from synth.generators.papers.columns import Baseline, OneWays
 from synth.generators.papers.kernels import gaussian_kernel
 from synth.generators.papers.mlp import HIDDEN, PUBLIC_SEED, RETAINED, Average, Network, components, network
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.questions import Descent, DescentRelease, GaussianKernel, Release, Step
 from synth.questions.gradients import KERNEL, whole_rate

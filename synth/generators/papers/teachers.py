@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.generators.base import Run, Setting
-from synth.generators.marginals.mixture import SAFE
+from synth.generators.core.mixture import SAFE
 from synth.generators.method import RATE, option
 from synth.generators.papers.columns import Baseline, taken
 from synth.generators.papers.mlp import PUBLIC_SEED, Adam, Average, Network, network

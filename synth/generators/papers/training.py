@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
+from synth.generators.core.product import Product
 from synth.generators.method import NONE_OR_SHARE, SHARE, Between, Method, option
 from synth.generators.papers.columns import Baseline, Columns, OneWays
 from synth.generators.papers.mlp import RETAINED, Adam, Network, components
-from synth.generators.product_mixture.model import Product
 from synth.lazy import Lazy
 from synth.questions import DescentRelease, Release, TaughtRelease
 

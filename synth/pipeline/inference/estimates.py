@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from synth.errors import UsageError, reading
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Product
 from synth.lazy import Lazy
 from synth.pipeline.inference import intervals
 from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion

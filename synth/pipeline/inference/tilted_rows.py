@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Positions, Repair
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Product
 from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.schema.table import Schema
 

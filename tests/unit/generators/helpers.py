@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from synth.generators.base import Setting
-from synth.generators.marginals.problem import Problem, TableMatrix
+from synth.generators.core.problem import Problem, TableMatrix
 from synth.mechanisms import search
 from synth.questions import Counts, CountsRelease, Search, SearchRelease
 

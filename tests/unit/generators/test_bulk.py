@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from synth.generators.product_mixture import bulk_sampling
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.conditional_logit import ConditionalLogit
-from synth.generators.product_mixture.model import Product
-from synth.generators.product_mixture.systematic_sampling import Inside, steps
+from synth.generators.core import sampling
+from synth.generators.core.conditionals import ConditionalLogit
+from synth.generators.core.product import Axis, Product
+from synth.generators.core.sampling import Inside, LeafSearch, bulk_codes, bulk_positions, steps
 
 ROWS = 300_000
 
@@ -63,7 +62,7 @@ def test_a_single_row_follows_the_mixture():
     seen = np.zeros(24)
     rng = np.random.default_rng(1)
     for _ in range(runs):
-        component, codes = bulk_sampling.codes(7, m.weights, probs, rng)
+        component, codes = bulk_codes(7, m.weights, probs, rng)
         seen[(component[0] * 4 + codes[0, 0]) * 2 + codes[0, 1]] += 1
     held = expected > 1e-3
     assert ((seen - expected)[held] ** 2 / expected[held]).sum() < 75
@@ -75,7 +74,7 @@ def test_how_many_rows_are_laid_out_at_a_time_changes_nothing(weights):
     """Blocks that end inside a component, hold several or none: the rows are those of one block."""
     probs, results = [a.probs[: len(weights)] for a in model().axes], []
     for block in (1 << 16, 1000, 17):
-        results.append(bulk_sampling.codes(5000, np.array(weights), probs, np.random.default_rng(7), block=block))
+        results.append(bulk_codes(5000, np.array(weights), probs, np.random.default_rng(7), block=block))
     for component, codes in results[1:]:
         assert np.array_equal(component, results[0][0])
         assert np.array_equal(codes, results[0][1])
@@ -109,7 +108,7 @@ def test_rows_do_not_depend_on_how_many_processors_draw_them(monkeypatch):
     )
     results = []
     for cores in (1, 3):
-        monkeypatch.setattr(bulk_sampling.os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(sampling.os, "cpu_count", lambda cores=cores: cores)
         results.append(with_conditionals((conditional,)).sample(ROWS, rng=np.random.default_rng(8)))
     assert all(np.array_equal(results[0][c], results[1][c]) for c in results[0])
 
@@ -154,7 +153,7 @@ def test_conditions_hold_in_bulk_as_well():
 def test_leaves_follow_their_shares_within_a_group():
     groups = np.repeat([0, 1, 2], 100_000)
     within, owner = np.array([0.5, 1.0, 0.5, 0.2, 0.8]), np.array([0, 1, 0, 2, 2])
-    search = bulk_sampling.LeafSearch(within, owner)
+    search = LeafSearch(within, owner)
     result = search.order[search.draw(groups, np.random.default_rng(5))]
     assert np.array_equal(owner[result], groups)
     share = np.bincount(result, minlength=5) / 100_000
@@ -167,7 +166,7 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
     within = np.append(within / within.sum() / 2, [0.5, 1.0])
     owner = np.append(np.zeros(1001, dtype=np.int64), 1)
     groups = np.zeros(1 << 20, dtype=np.int16)
-    search = bulk_sampling.LeafSearch(within, owner)
+    search = LeafSearch(within, owner)
     assert search._parts <= 4096
     seen = np.bincount(search.order[search.draw(groups, np.random.default_rng(11))], minlength=1002)
     want = within[:-1] * len(groups)
@@ -180,9 +179,7 @@ def test_leaves_far_smaller_than_a_part_of_their_group_are_drawn_as_often_as_the
 def test_positions_of_a_leaf_of_two_to_the_53_stay_inside_it():
     wide = Inside(starts=np.array([7]), counts=np.array([2**53]))
     groups = np.zeros(200_000, dtype=np.int16)
-    result = bulk_sampling.positions(
-        groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12)
-    )
+    result = bulk_positions(groups, np.ones(1, np.float32), np.zeros(1, np.int64), wide, np.random.default_rng(12))
     assert result.min() >= 7
     assert result.max() < 7 + 2**53
     assert abs(result.mean() / 2**52 - 1) < 6 / np.sqrt(3 * len(groups))

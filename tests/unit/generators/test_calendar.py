@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import calendar
-from synth.generators.marginals.independent import Independent
-from synth.generators.marginals.mixture import Mixture
+from synth.generators.core.mixture import Independent, Mixture
+from synth.generators.core.oneways import calendar_questions, scale_to_margins
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession
 
@@ -81,9 +80,9 @@ def test_days_are_parts_of_their_leaves_and_meet_the_margins():
     column = parse({"columns": {"d": YEARS}}).columns["d"]
     setting = Setting(schema=parse({"columns": {"d": YEARS}}), mu=1.0, sensitivity=1.0)
     starts, mass = np.array([0, 3, 900, column.size]), np.array([50.0, 0.0, 700.0, 20.0])
-    asked = calendar.questions("d", column, setting, share=0.1)
+    asked = calendar_questions("d", column, setting, share=0.1)
     margins = [(m, np.arange(m.cells) * 750.0 / np.arange(m.cells).sum()) for m in asked]
-    cut, leaf, parts = calendar.spread(starts, mass, column.cells, margins)
+    cut, leaf, parts = scale_to_margins(starts, mass, column.cells, margins)
     assert (starts[leaf] <= cut).all()
     assert parts[leaf == 1].sum() == 0
     assert parts[leaf == 3].sum() == pytest.approx(20.0)  # missing dates have no weekday
@@ -97,7 +96,7 @@ def test_each_position_counts_towards_its_own_weekday_and_month(facts):
     setting = Setting(schema=parse({"columns": {"d": facts}}), mu=1.0, sensitivity=1.0)
     places = np.random.default_rng(0).integers(0, column.size, 2000)
     session = OpenSession({"d": places}, setting)
-    week, year = (session.table(m) / len(places) for m in calendar.questions("d", column, setting, share=0.1))
+    week, year = (session.table(m) / len(places) for m in calendar_questions("d", column, setting, share=0.1))
     assert week == pytest.approx(weekdays(column, places))
     assert year == pytest.approx(months(column, places))
 

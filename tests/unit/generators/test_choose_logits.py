@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import choose_logits
-from synth.generators.marginals.fit_mixture import Options
-from synth.generators.marginals.mixture import Mixture
+from synth.generators.core.logits import LEARNT, Limits, averaged, misses
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.solver import Options
 from synth.questions import Bins, Marginal
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession
@@ -41,7 +41,7 @@ POOR = Options(components=4, ensembles=2)  # too few components for columns that
 
 def fitted(*, twins=True, target=None, options=POOR, **limits):
     set_by = setting(target)
-    method = Mixture(options=options, limits=choose_logits.Limits(**limits))
+    method = Mixture(options=options, limits=Limits(**limits))
     releases = method.measure(Run(OpenSession(people(twins), set_by), set_by))
     return method.fit(releases, set_by, Fit(np.random.default_rng(0)))
 
@@ -91,7 +91,7 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
     model, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    result = choose_logits.misses([(marginal, noisy)], [exact], model.total)
+    result = misses([(marginal, noisy)], [exact], model.total)
     assert len(result) == (1 if shift else 0)
     if shift:
         assert result[0].excess > 0.5 * shift**2 * noisy.shape[1]
@@ -100,15 +100,15 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
 def test_what_a_logit_could_not_mend_is_no_miss():
     """With hardly any noise an error as large as that of the rows that a logit is fitted on is left alone."""
     model, marginal, exact = measured(sigma=0.01)
-    chance = np.sqrt(exact * model.total / choose_logits.LEARNT)
+    chance = np.sqrt(exact * model.total / LEARNT)
     near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
-    assert not choose_logits.misses([(marginal, near)], [exact], model.total)
-    assert choose_logits.misses([(marginal, far)], [exact], model.total)
+    assert not misses([(marginal, near)], [exact], model.total)
+    assert misses([(marginal, far)], [exact], model.total)
 
 
 def test_a_table_asked_twice_counts_once_by_its_precision():
     _, marginal, exact = measured(sigma=1.0)
     again = replace(marginal, sigma=2.0)
-    (one,) = choose_logits.averaged([(marginal, exact), (again, exact + 5)])
+    (one,) = averaged([(marginal, exact), (again, exact + 5)])
     assert np.allclose(one[1], exact + 1)
     assert one[0].sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)

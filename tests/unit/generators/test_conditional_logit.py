@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from synth.generators.marginals.fit_logit import ClassTable, fit
-from synth.generators.product_mixture import conditional_logit as conditionals
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.conditional_logit import ConditionalLogit, draw
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.conditionals import BASE, ConditionalLogit, draw_classes
+from synth.generators.core.logits import ClassTable, fit_logit
+from synth.generators.core.product import Axis, Product
 
 ROWS = 20_000
 
@@ -171,7 +169,7 @@ def test_a_table_of_merged_classes_is_met_and_the_rest_left():
     alone = np.array([own[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     goal = np.stack([alone[:, 0], alone[:, 1:].sum(1)], axis=1) + 0.02 * np.array([[1, -1], [-1, 1], [0, 0]])
     seen = ClassTable(axes=(0,), bins=(np.arange(3),), mine=np.array([0, 1, 1]), values=goal, sigma=1e-5)
-    result = fit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
+    result = fit_logit("b", [seen], codes, own, [3, 2, 3], total=ROWS, base=1.0).probabilities(codes, own)
     table = np.array([result[codes[:, 0] == a].sum(0) / ROWS for a in range(3)])
     assert np.abs(np.stack([table[:, 0], table[:, 1:].sum(1)], axis=1) - goal).max() < 0.002
     odds = (result[:, 1] / result[:, 2]) / (own[:, 1] / own[:, 2])
@@ -187,7 +185,7 @@ def test_the_fit_has_the_tables_it_was_given():
     goal = law.sum(1) / law.sum((1, 2))[:, None] * np.bincount(codes[:, 0], minlength=3)[:, None] / ROWS
     apart = {}
     for sigma in (1e-5, 10.0):
-        result = fit("y", seen_tables(law, sigma), codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
+        result = fit_logit("y", seen_tables(law, sigma), codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
         table = np.stack([np.bincount(codes[:, 0], weights=result[:, c], minlength=3) for c in range(2)], axis=1) / ROWS
         apart[sigma] = np.abs(table - goal).max()
     assert apart[1e-5] < 0.002
@@ -205,7 +203,7 @@ def test_a_table_of_three_columns_is_met_where_tables_of_two_tell_nothing_of_it(
     larger = ClassTable(axes=(0, 2), bins=both, mine=np.arange(2), values=goal, sigma=1e-5)
     apart = []
     for tables in (seen_tables(law, 1e-5), [*seen_tables(law, 1e-5), larger]):
-        result = fit("y", tables, codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
+        result = fit_logit("y", tables, codes, own, [3, 2, 3], total=ROWS).probabilities(codes, own)
         made = np.stack([np.bincount(flat, weights=result[:, c], minlength=9) for c in range(2)], axis=1) / ROWS
         apart.append(np.abs(made - goal).max())
     assert apart[1] < 0.003
@@ -216,10 +214,10 @@ def test_classes_are_drawn_in_even_proportion():
     """Every class gets its share to within a row, and to within a few of each run of the order."""
     probs = np.repeat([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]], 1000, axis=0)
     order = np.random.default_rng(4).permutation(1000)
-    drawn = draw(probs, np.random.default_rng(5), order=np.append(order, 1000 + order))
+    drawn = draw_classes(probs, np.random.default_rng(5), order=np.append(order, 1000 + order))
     assert np.abs(np.bincount(drawn) - [800, 600, 600]).max() <= 2
     assert np.abs(np.bincount(drawn[:1000]) - [200, 500, 300]).max() <= 4
-    free = draw(probs, np.random.default_rng(5))
+    free = draw_classes(probs, np.random.default_rng(5))
     assert np.abs(np.bincount(free) - [800, 600, 600]).max() > 4
 
 
@@ -227,7 +225,7 @@ def test_each_row_alone_follows_its_chances_in_an_order_too():
     """A thousand draws of four rows: each class of each row as often as it should be, within five deviations."""
     probs = np.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05], [0.0, 0.0, 1.0], [0.1, 0.1, 0.8]])
     rng, times = np.random.default_rng(6), 1000
-    drawn = np.stack([draw(probs, rng, order=np.arange(4)) for _ in range(times)])
+    drawn = np.stack([draw_classes(probs, rng, order=np.arange(4)) for _ in range(times)])
     result = np.stack([(drawn == c).mean(0) for c in range(3)], axis=1)
     assert (np.abs(result - probs) <= 5 * np.sqrt(probs * (1 - probs) / times)).all()
 
@@ -244,4 +242,4 @@ def test_no_pull_leaves_the_component_s_own_choice_tempered():
     own = np.array([[0.9, 0.1]])
     conditional = ConditionalLogit(column="y", start=np.zeros(2), pulls={0: np.zeros((3, 2))})
     result = conditional.probabilities(np.zeros((1, 1), dtype=int), own)[0]
-    assert np.log(result[0] / result[1]) == pytest.approx(conditionals.BASE * np.log(9))
+    assert np.log(result[0] / result[1]) == pytest.approx(BASE * np.log(9))

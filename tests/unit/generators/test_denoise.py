@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.generators.marginals.denoise import nearest, project, shrink
-from synth.generators.marginals.merging import merge, merge_bins
+from synth.generators.core.columns import merge, merge_bins, nearest, project, shrink
 
 
 @pytest.mark.parametrize("denoise", [project, lambda c, total: shrink(c, total=total, sigma=5.0)])

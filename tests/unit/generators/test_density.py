@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import density
-from synth.generators.marginals.independent import Independent
+from synth.generators.core.density import EVEN, Counted, Density, fit_density
+from synth.generators.core.mixture import Independent
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession
 
@@ -63,13 +63,13 @@ def test_two_values_apart_make_no_curve_and_no_error(size):
     starts, noise = np.arange(size), np.full(size, 30.0)
     for seed in range(100):
         rows = np.rint(np.eye(size)[[0, -1]].sum(0) * 50_000 + np.random.default_rng(seed).normal(0, 30, size))
-        counted = density.Counted(rows=rows, noise=noise, block=starts, whole=noise)
-        made = density.fit(starts, size, counted, np.maximum(rows, 0))
+        counted = Counted(rows=rows, noise=noise, block=starts, whole=noise)
+        made = fit_density(starts, size, counted, np.maximum(rows, 0))
         assert made is None or np.abs(made[1] - rows).max() < 300
 
 
 def test_parts_of_a_leaf_are_nearly_even_and_have_the_rows_of_the_whole():
-    curve = density.Density(knots=np.array([0.0, 10.0, 1000.0]), logs=np.array([3.0, 1.0, -6.0]))
+    curve = Density(knots=np.array([0.0, 10.0, 1000.0]), logs=np.array([3.0, 1.0, -6.0]))
     starts = np.array([0, 5, 400])
     cut = curve.cut(starts)
     assert set(starts) <= set(cut.tolist())
@@ -77,11 +77,11 @@ def test_parts_of_a_leaf_are_nearly_even_and_have_the_rows_of_the_whole():
     whole = curve.rows(np.append(starts, 1000).astype(float))
     assert np.allclose(np.add.reduceat(rows, np.searchsorted(cut, starts)), whole)
     heights = np.interp(np.append(cut, 1000), curve.knots, curve.logs)
-    assert np.abs(np.diff(heights)).max() < 2 * density.EVEN
+    assert np.abs(np.diff(heights)).max() < 2 * EVEN
 
 
 def test_a_second_count_is_heard_by_precision_in_leaves_and_in_the_cell_they_were_cut_from():
-    counted = density.Counted(
+    counted = Counted(
         rows=np.array([10.0, 20.0, 5.0]),
         noise=np.array([3.0, 3.0, 4.0]),
         block=np.array([0, 0, 1]),

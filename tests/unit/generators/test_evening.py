@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synth.generators.product_mixture.pair_swapping import even_out
+from synth.generators.core.sampling import even_out
 
 
 def sample(rows=3000, seed=0):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals import interim_fit
-from synth.generators.marginals.fit_mixture import Options, _joined, fit
-from synth.generators.marginals.mixture import Mixture
-from synth.generators.marginals.problem import Problem, TableMatrix
-from synth.generators.marginals.surface import Surface
+from synth.generators.core import search
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.search import quick_fit
+from synth.generators.core.solver import Options, Surface, _joined, fit_mixture
 from tests.unit.generators.helpers import counted_pairs, identity, problem, quiet
 
 
@@ -50,10 +50,10 @@ def test_mixtures_worked_on_one_by_one_on_all_cores_are_those_of_one_batch(monke
     logits, weights = (
         torch.tensor(np.random.default_rng(1).normal(size=s), dtype=torch.float32) for s in ((7, 9, 5), (7, 5))
     )
-    monkeypatch.setattr("synth.generators.marginals.surface.CORES", 3)
+    monkeypatch.setattr("synth.generators.core.solver.CORES", 3)
     together = Surface(laid, "cpu", pull=7.0).gradient(logits, weights)
     for held in (1, 2 * 24 * 5):  # one mixture at a time, and two
-        monkeypatch.setattr("synth.generators.marginals.surface.CACHED", held)
+        monkeypatch.setattr("synth.generators.core.solver.CACHED", held)
         for a, b in zip(together, Surface(laid, "cpu", pull=7.0).gradient(logits, weights), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
@@ -85,7 +85,7 @@ def test_exact_tables_are_reproduced():
     """With enough components the joint table of three columns is met to half a percent."""
     laid, truth = problem(np.random.default_rng(1))
     options = Options(components=24, ensembles=2, steps=400, stop=0.0)
-    weights, probs = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    weights, probs = fit_mixture(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert weights.sum() == pytest.approx(1.0, abs=1e-5)
     parts = np.split(probs, [4, 7], axis=1)
     assert all(np.allclose(p.sum(1), 1.0, atol=1e-5) for p in parts)
@@ -97,7 +97,7 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
     laid, _ = problem(np.random.default_rng(2))
     rough = [TableMatrix(rows=b.rows, cols=b.cols, y=b.y, precision=b.precision * 1e-3) for b in laid.blocks]
     calls = []
-    fit(
+    fit_mixture(
         replace(laid, blocks=rough),
         Options(),
         rng=np.random.default_rng(0),
@@ -110,7 +110,7 @@ def test_the_fit_ends_where_it_would_follow_the_noise():
 def test_components_are_as_many_as_asked_for_unless_a_method_wants_more():
     """By default also where 9,801 cells tell of them; `mixture` itself wants twice as many above 8,000."""
     plain, rich = (
-        fit(
+        fit_mixture(
             identity(99),
             replace(options, components=3, ensembles=1, steps=1),
             rng=np.random.default_rng(0),
@@ -140,7 +140,7 @@ def test_joined_mixtures_are_the_mean_of_their_parts():
 def test_mixtures_too_poor_for_a_table_are_joined_and_meet_it(ensembles, richer):
     """Four mixtures of six components are at 0.6 or more from an identity of 16; as one of 24 they come near."""
     options = Options(components=6, ensembles=ensembles, steps=300)
-    weights, probs = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    weights, probs = fit_mixture(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     table = np.einsum("k,ka,kb->ab", weights, probs[:, :16], probs[:, 16:])
     assert (0.5 * np.abs(table - np.eye(16) / 16).sum() < 0.3) == richer
 
@@ -151,7 +151,7 @@ def test_mixtures_are_joined_above_the_noises_own_misfit_and_not_below(stop, joi
     laid, _ = noisy_pair(np.random.default_rng(6), dependent=True)
     calls = []
     options = Options(components=24, ensembles=4, stop=stop, steps=500, rate=0.025, last_rate=0.025)
-    fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    fit_mixture(laid, options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
     below = [c.loss / laid.cells for c in calls if c < 0.5][-1]
     assert stop - 0.05 < below < stop
     assert (max(calls) >= 0.5) == joined
@@ -161,7 +161,7 @@ def test_mixtures_that_are_too_poor_end_their_own_descent_early_and_are_joined_i
     """An identity of 16 is too much for eight mixtures of two components; the whole descent was 300 steps."""
     calls = []
     options = Options(components=2, ensembles=8, steps=300)
-    weights, _ = fit(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    weights, _ = fit_mixture(identity(16), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
     own = [c for c in calls if c < 0.5]
     assert len(own) < 20, "thirty looks at its whole descent"
     assert len(weights) == 16
@@ -171,7 +171,7 @@ def test_mixtures_that_are_too_poor_end_their_own_descent_early_and_are_joined_i
 def test_progress_never_falls_and_ends_within_one():
     calls = []
     options = Options(components=6, ensembles=4, steps=50)
-    fit(identity(8), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
+    fit_mixture(identity(8), options, rng=np.random.default_rng(0), device="cpu", progress=calls.append)
     assert calls == sorted(calls)
     assert calls[-1] <= 1.0
 
@@ -202,7 +202,7 @@ def noisy_pair(rng, *, dependent: bool) -> tuple[Problem, np.ndarray]:
 
 def apart(laid: Problem, truth: np.ndarray, pull: float) -> float:
     """Total variation between a fitted table and the true one."""
-    weights, probs = fit(laid, Options(pull=pull), rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    weights, probs = fit_mixture(laid, Options(pull=pull), rng=np.random.default_rng(0), device="cpu", progress=quiet)
     return 0.5 * float(np.abs(np.einsum("k,ka,kb->ab", weights, probs[:, :12], probs[:, 12:]) - truth).sum())
 
 
@@ -225,7 +225,7 @@ def test_where_noise_is_little_tables_that_nobody_counted_stay_near_what_the_cou
     chance; followed to the last digit from the start, pairs left .0109. Pairs are met to less than that chance."""
     laid = counted_pairs(np.random.default_rng(0), rows=100_000, sigma=2.0)
     options = Options(components=32, ensembles=1)
-    weights, probs = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    weights, probs = fit_mixture(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     parts = np.split(probs, 6, axis=1)
     law = np.full((4, 4), 0.1 / 16) + 0.9 * np.eye(4) / 4
     apart = []
@@ -246,12 +246,12 @@ def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(m
         threads.append(torch.get_num_threads())
         return np.ones(1), problem.mass[None, :]
 
-    monkeypatch.setattr(interim_fit.fitting, "fit", seen)
-    monkeypatch.setattr(interim_fit.layout, "problem", lambda *_: (problem(np.random.default_rng(0))[0], {}))
+    monkeypatch.setattr(search, "fit_mixture", seen)
+    monkeypatch.setattr(search, "lay_out", lambda *_: (problem(np.random.default_rng(0))[0], {}))
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        interim_fit.fit({}, [], [], 1.0, fitted=True)
+        quick_fit({}, [], [], 1.0, fitted=True)
         assert threads == [1]
         assert torch.get_num_threads() == 2
     finally:

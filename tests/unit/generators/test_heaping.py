@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Setting
-from synth.generators.marginals import heaping
-from synth.generators.marginals.histogram import Histogram, _parts
-from synth.generators.marginals.mixture import axis
+from synth.generators.core.columns import Histogram, _parts
+from synth.generators.core.mixture import axis
+from synth.generators.core.oneways import has_heaping, heaping_question
 from synth.schema.table import parse
 
 STATE = Setting(
@@ -30,7 +30,7 @@ def _flat(column, edges: list[int]) -> Histogram:
 def test_every_position_counts_once_at_most_and_missing_ones_never(low):
     column = _column(low=low)
     result = _flat(column, [0, 5, 6, column.size // 3, column.size // 2, column.size])
-    asked = heaping.question(result, column, STATE, share=0.1)
+    asked = heaping_question(result, column, STATE, share=0.1)
     bins = asked.bins[0]
     places = np.repeat(bins.groups, bins.widths)
     assert len(places) == column.cells
@@ -42,7 +42,7 @@ def test_every_position_counts_once_at_most_and_missing_ones_never(low):
 def test_rows_are_as_round_as_they_were_counted_and_bins_keep_their_mass():
     column = _column()
     result = _flat(column, [0, 100, 101, 20_100, 50_100, column.size])
-    asked = replace(heaping.question(result, column, STATE, share=0.1), sigma=1.0)
+    asked = replace(heaping_question(result, column, STATE, share=0.1), sigma=1.0)
     rng = np.random.default_rng(0)
     values = rng.integers(20_000, 50_000, 20_000)
     values[:12_000] = values[:12_000] // 1000 * 1000
@@ -60,8 +60,8 @@ def test_rows_are_as_round_as_they_were_counted_and_bins_keep_their_mass():
 
 def test_without_wide_whole_numbers_nothing_is_asked():
     about = {"type": "float", "min": 0, "max": 1, "decimals": 6}
-    assert not heaping.has_heaping(parse({"columns": {"x": about}}).columns["x"])
-    assert not heaping.has_heaping(_column(0, 500))
+    assert not has_heaping(parse({"columns": {"x": about}}).columns["x"])
+    assert not has_heaping(_column(0, 500))
 
 
 def test_parts_that_noise_tells_apart_alone_are_even_and_spikes_stay():

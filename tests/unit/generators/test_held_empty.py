@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.product_mixture import check_state
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.conditional_logit import ConditionalLogit
-from synth.generators.product_mixture.held_empty import hold
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.conditionals import ConditionalLogit
+from synth.generators.core.product import Axis, Product, model_problems
+from synth.generators.core.sampling import keep_out
 
 NEVER = np.zeros((3, 4), dtype=bool)
 NEVER[0, :3] = NEVER[1:, 3] = True  # who does not work has no hours, and nobody else has none
@@ -29,7 +27,7 @@ def test_hardly_a_row_is_left_and_every_column_is_as_it_was():
     codes, component = _codes()
     before = codes.copy()
     assert NEVER[before[:, 0], before[:, 1]].mean() > 0.02
-    hold(codes, component, {(0, 1): NEVER}, frozenset({2}), rng=np.random.default_rng(1))
+    keep_out(codes, component, {(0, 1): NEVER}, frozenset({2}), rng=np.random.default_rng(1))
     assert NEVER[codes[:, 0], codes[:, 1]].mean() < 0.0005
     for j in range(3):
         assert np.bincount(codes[:, j]).tolist() == np.bincount(before[:, j]).tolist()
@@ -39,7 +37,7 @@ def test_hardly_a_row_is_left_and_every_column_is_as_it_was():
 
 def test_what_no_swap_can_mend_is_left():
     codes = np.zeros((50, 2), dtype=np.int64)
-    hold(
+    keep_out(
         codes,
         np.zeros(50, dtype=np.int64),
         {(0, 1): np.ones((1, 1), dtype=bool)},
@@ -47,7 +45,7 @@ def test_what_no_swap_can_mend_is_left():
         rng=np.random.default_rng(0),
     )
     assert not codes.any()
-    hold(
+    keep_out(
         codes[:1],
         np.zeros(1, dtype=np.int64),
         {(0, 1): np.ones((1, 1), dtype=bool)},
@@ -76,7 +74,7 @@ def test_a_model_holds_what_it_was_told_after_it_was_stored_and_conditions_hold_
     free = model.sample(rows, rng=np.random.default_rng(0))
     model = replace(model, barred={(0, 1): NEVER})
     again = Product.from_state(*model.state())
-    assert not list(check_state.problems(again))
+    assert not list(model_problems(again))
     assert (again.barred[0, 1] == NEVER).all()
     made = again.sample(rows, rng=np.random.default_rng(0))
     assert NEVER[free["job"], free["hours"]].mean() > 0.03

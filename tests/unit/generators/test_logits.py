@@ -5,9 +5,18 @@ import itertools
 import numpy as np
 import pytest
 
-from synth.generators.product_mixture import bulk_logits
-from synth.generators.product_mixture.bulk_logits import TAME, Listed, Odds, Sums, draw_many, lay
-from synth.generators.product_mixture.conditional_logit import LEAST_PROBABILITY, ConditionalLogit
+from synth.generators.core.conditionals import (
+    COMPONENT,
+    LEAST_PROBABILITY,
+    TAME,
+    ConditionalLogit,
+    Listed,
+    Odds,
+    Sums,
+    _joined,
+    draw_many,
+    lay,
+)
 
 SIZES = (3, 2, 4)  # groups of each axis; the conditionals are on the axes 2, 0 and 1
 ROWS = 120_000
@@ -84,8 +93,8 @@ def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined
 def test_tables_joined_hold_the_sum_of_theirs_at_each_combination():
     """Of axes of 5, 3, 2 and 4 groups, at most 20 combinations a table: each row's places lead to its numbers' sum."""
     rng = np.random.default_rng(2)
-    own = {axis: rng.normal(size=size) for axis, size in ((bulk_logits.COMPONENT, 5), (0, 3), (1, 2), (2, 4))}
-    parts, joined = bulk_logits._joined(own, 20)
+    own = {axis: rng.normal(size=size) for axis, size in ((COMPONENT, 5), (0, 3), (1, 2), (2, 4))}
+    parts, joined = _joined(own, 20)
     assert sorted(axis for part in parts for axis in part.axes) == [-1, 0, 1, 2]
     assert [len(table) for table in joined] == [20, 6]
     rows = np.array(list(itertools.product(range(5), range(3), range(2), range(4))))

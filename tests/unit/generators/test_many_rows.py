@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Run, Setting
-from synth.generators.marginals import fit_mixture
-from synth.generators.marginals.fit_mixture import Options, fit
-from synth.generators.marginals.higher_order import Rounds
-from synth.generators.marginals.mixture import Mixture
-from synth.generators.marginals.pair_queries import PURPOSE
+from synth.generators.core import solver
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.planning import TABLES
+from synth.generators.core.search import Rounds
+from synth.generators.core.solver import JOINED, Options, fit_mixture, how_many
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession, identity, quiet
 
@@ -33,7 +33,7 @@ def asked():
     for cells in (Rounds().cells, 10**12):
         method = Mixture(beyond=Rounds(cells=cells), rounds=1)
         releases = method.measure(Run(OpenSession(rows, setting), setting))
-        out[cells] = [r.question.marginals for r in releases if r.question.purpose == PURPOSE]
+        out[cells] = [r.question.marginals for r in releases if r.question.purpose == TABLES]
     return out
 
 
@@ -60,9 +60,9 @@ def test_bins_of_larger_tables_are_unions_of_those_of_pairs(asked):
 @pytest.mark.parametrize(("affordable", "mixtures"), [(2.5, 2), (0.1, 1), (99, 4)])
 def test_mixtures_are_fewer_where_even_the_fewest_steps_cost_too_much(monkeypatch, affordable, mixtures):
     laid = identity(16)
-    monkeypatch.setattr(fit_mixture, "MOST", affordable * laid.work * 3)
+    monkeypatch.setattr(solver, "MOST", affordable * laid.work * 3)
     options = Options(components=3, ensembles=4, steps=1, stop=1e9)
-    weights, _ = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+    weights, _ = fit_mixture(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
     assert len(weights) == 3 * mixtures
 
 
@@ -70,7 +70,7 @@ def test_whatever_is_affordable_can_be_joined_whole():
     """Eleven mixtures were once afforded, which four do not divide: none was joined, and the table was much worse."""
     for wanted in range(1, 33):
         for affordable in range(65):
-            many = fit_mixture.mixtures(wanted, affordable)
-            assert many % min(many, fit_mixture.JOINED) == 0
+            many = how_many(wanted, affordable)
+            assert many % min(many, JOINED) == 0
             assert 1 <= many <= max(1, min(wanted, affordable))
-            assert many > min(wanted, affordable) - fit_mixture.JOINED
+            assert many > min(wanted, affordable) - JOINED

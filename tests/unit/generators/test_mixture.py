@@ -5,10 +5,9 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals.combine import sharpen
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.mixture import Mixture, rake
-from synth.generators.product_mixture import bulk_sampling
+from synth.generators.core.columns import Histogram, sharpen
+from synth.generators.core.mixture import Mixture, rake
+from synth.generators.core.sampling import FEWEST_ROWS
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Search
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession
@@ -76,10 +75,10 @@ def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
     releases = Mixture(order=2).measure(Run(OpenSession(table(rows=500), setting), setting))
     seen = []
     monkeypatch.setattr(
-        "synth.generators.marginals.mixture.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
+        "synth.generators.core.mixture.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
     )
     for limit in (8000, 0):
-        monkeypatch.setattr("synth.generators.marginals.mixture.RICHER", limit)
+        monkeypatch.setattr("synth.generators.core.mixture.RICHER", limit)
         Mixture(order=2).fit(releases, setting, Fit(rng))
         assert bool(seen) == (limit == 0)
 
@@ -150,7 +149,7 @@ def test_what_no_pair_shows_is_found_and_kept_at_epsilon_one(columns, target):
         rows = model.sample(1000, rng=np.random.default_rng(1), where={"x0": where["x0"], "x1": where["x1"]})
         assert np.mean(rows["y"]) > 0.9
     if columns == 2 and not target:  # drawn in bulk, by lattices
-        many = model.sample(bulk_sampling.FEWEST_ROWS, rng=np.random.default_rng(2))
+        many = model.sample(FEWEST_ROWS, rng=np.random.default_rng(2))
         assert np.mean((many["x0"] + many["x1"]) % 2 == many["y"]) > 0.93
 
 

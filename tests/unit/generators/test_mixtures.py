@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from synth import UsageError, mixtures
-from synth.generators.marginals.fit_mixture import Options
-from synth.generators.marginals.misfit import in_words
+from synth.generators.core.problem import misfit_in_words
+from synth.generators.core.solver import Options
 
 DOMAIN = {"a": 3, "b": 4, "c": 2, "d": 5}
 
@@ -63,5 +63,5 @@ def test_a_fit_that_ends_early_says_so_and_by_how_much():
     loss = float((((early.table(("a", "b")) - noisy[0][1]) / sigma) ** 2).sum())
     assert early.misfit["loss"] == pytest.approx(loss, rel=0.01)
     assert early.misfit["ratio"] == early.misfit["pairs"] == pytest.approx(loss / 12, rel=0.01)
-    assert f"{early.misfit['ratio']:.2f} times what noise explains" in in_words(early.misfit)
-    assert in_words(mixtures.fit(noisy, DOMAIN).misfit) is None
+    assert f"{early.misfit['ratio']:.2f} times what noise explains" in misfit_in_words(early.misfit)
+    assert misfit_in_words(mixtures.fit(noisy, DOMAIN).misfit) is None

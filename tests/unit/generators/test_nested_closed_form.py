@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.nested_mixture.closed_form import across, levels
-from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.generators.nested_mixture.mutual_information import dependence
+from synth.generators.core.related_fit import told_by_components
+from synth.generators.core.related_levels import Columns, Logits, across, levels
 from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}
@@ -167,8 +166,10 @@ def test_what_components_tell_is_the_mutual_information_of_rows_and_components(o
         for s in columns["p"].slices.values()
     ]
     assert others[0] == pytest.approx((joint * np.log(joint / whole)).sum())
-    assert dependence(alone, columns, middle, half=half).item() == pytest.approx(sum(bent(o) for o in others))
-    assert dependence(result, columns, middle, half=half) > dependence(alone, columns, middle, half=half)
+    assert told_by_components(alone, columns, middle, half=half).item() == pytest.approx(sum(bent(o) for o in others))
+    assert told_by_components(result, columns, middle, half=half) > told_by_components(
+        alone, columns, middle, half=half
+    )
 
 
 def test_columns_that_do_not_depend_on_their_components_tell_nothing():
@@ -186,4 +187,4 @@ def test_columns_that_do_not_depend_on_their_components_tell_nothing():
 
     result = levels(facts, columns, {t: flat(t) for t in SIZES})
     middle = {t: (level.one_way / level.weights.sum()).log() for t, level in result.items()}
-    assert dependence(result, columns, middle, half=1.0).item() == pytest.approx(0, abs=1e-5)
+    assert told_by_components(result, columns, middle, half=1.0).item() == pytest.approx(0, abs=1e-5)

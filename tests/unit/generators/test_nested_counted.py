@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.generators.nested_mixture.counted import ByNumber
+from synth.generators.core.related_tables import ByNumber
 from synth.questions import Bins, Linked, LinkedRelease, Marginal
 from synth.schema import dataset as datasets
 

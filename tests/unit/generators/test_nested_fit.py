@@ -6,11 +6,9 @@ import pytest
 import torch
 
 import synth
-from synth.generators.nested_mixture import fit, measure
-from synth.generators.nested_mixture.closed_form import of_root
-from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.generators.nested_mixture.matrix import NestedMatrix
-from synth.generators.nested_mixture.root_last import root_last
+from synth.generators.core.related_fit import NestedMatrix, TreeOptions, _fitting, root_last, soft
+from synth.generators.core.related_levels import Columns, Logits, of_root
+from synth.generators.core.related_questions import TreePlan, WantedTable, tree_questions
 from synth.questions import Bins
 from synth.questions.linked import place
 from synth.schema import dataset as datasets
@@ -38,19 +36,19 @@ def wanted(table, *columns, cells=6, weight=1.0):
     bins = tuple(
         Bins(column=place(t, c), cells=cells, starts=np.arange(cells), groups=np.arange(cells)) for t, c in columns
     )
-    return measure.WantedTable(table=table, view="rows", bins=bins, weight=weight)
+    return WantedTable(table=table, view="rows", bins=bins, weight=weight)
 
 
 @pytest.mark.parametrize("children", [1, 60])
 def test_the_roots_own_columns_have_their_part_however_many_others_are_asked(children):
     """Found on hospitals: tables of the number of children took eight times what the only pair of patients had."""
-    plan, number = measure.TreePlan(), "number of c"
+    plan, number = TreePlan(), "number of c"
     asked = [wanted("p", ("p", "x"), ("p", "w"), cells=2)]
     asked += [wanted("p", ("p", c), ("p", number), weight=plan.number) for c in ("x", "w")]
     asked += [wanted("c", ("c", "y"), ("p", "x"), weight=plan.across)] * children
     result = {
         (q.table, i): m.sigma
-        for q in measure.questions(SCHEMA, asked, Shares(), plan, share=1.0)
+        for q in tree_questions(SCHEMA, asked, Shares(), plan, share=1.0)
         for i, m in enumerate(q.marginals)
     }
     root = sum(s for (t, _), s in result.items() if t == "p")
@@ -83,10 +81,10 @@ def block(y, precision, view="rows"):
 def test_a_cell_is_known_no_better_than_its_own_chance():
     """1,000 roots: cells of 900 and 100, noise of 2 roots; a count's variance is its mean, at most."""
     precision = (1000 / 2.0) ** 2
-    result = fit.soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
+    result = soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
     assert result[0, 0].item() == pytest.approx(1000**2 / (2.0**2 + 900), rel=1e-5)
     assert result[0, 1].item() == 0, "what was not measured stays so"
-    below = fit.soft(block([[-0.1]], [[precision]]), chance=1.0, total=1000.0)
+    below = soft(block([[-0.1]], [[precision]]), chance=1.0, total=1000.0)
     assert below.item() == pytest.approx(precision, rel=1e-5), "noise below nothing has no chance of its own"
 
 
@@ -115,8 +113,8 @@ def test_few_components_are_fitted_in_fewer_steps_pulled_harder_and_stopped_soon
 ):
     """1,000 roots, a component for every four times the noise. Found on accounts: a weak pull lost their siblings."""
     asked = block([[0.5, 0.5]], [[(1000 / noise) ** 2] * 2])
-    given = fit.Options(roots=256, children=256, each=4.0, steps=600, pull=0.02, stop=0.6, sooner=0.1)
-    result = fit._fitting(given, [asked], 1000.0)
+    given = TreeOptions(roots=256, children=256, each=4.0, steps=600, pull=0.02, stop=0.6, sooner=0.1)
+    result = _fitting(given, [asked], 1000.0)
     assert (result.roots, result.children, result.steps) == (components, components, steps)
     assert result.pull == pytest.approx(pull, rel=0.03)
     assert result.stop == pytest.approx(stop, abs=0.002)

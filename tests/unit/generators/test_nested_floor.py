@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run
-from synth.generators.nested_mixture import evidence, generator, scout
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.independent import IndependentChildren
-from synth.generators.nested_mixture.known import Grain, known
-from synth.generators.nested_mixture.measure import PURPOSE, column_shares
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import IndependentChildren, Nested, _margins_within
+from synth.generators.core.related_fit import TreeOptions
+from synth.generators.core.related_questions import TABLES, column_shares, evidence_of
+from synth.generators.core.related_tables import Grain, apart, learn_tables, pooled_views
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
@@ -33,7 +31,7 @@ SCHEMA = datasets.parse(
         "keys": [{"parent": "p", "child": "c", "columns": ["id"], "most_children": 4}],
     }
 )
-QUICK = Nested(options=Options(fits=2))
+QUICK = Nested(options=TreeOptions(fits=2))
 
 
 def released(method, forest, *, seed, epsilon=2.0):
@@ -141,7 +139,7 @@ def test_columns_have_nearly_what_a_run_for_them_alone_gives_where_noise_hides_r
 def test_margins_of_tables_of_two_columns_make_columns_more_exact():
     """A table about a child's rows and a column above it tells of the child's column, and of no other table's."""
     answers, _ = released(Nested(), made_up(SCHEMA, 2_000), seed=3)
-    margins = generator._margins_within(answers, "c")
+    margins = _margins_within(answers, "c")
     answers_of = [(m.columns, v) for r in margins for m, v in zip(r.question.marginals, r.values, strict=True)]
     assert {c for c, _ in answers_of} == {("y",), ("w",)}
     assert len(answers_of) > 2
@@ -152,10 +150,10 @@ def test_margins_of_tables_of_two_columns_make_columns_more_exact():
 
 def test_what_is_asked_twice_is_averaged_by_precision():
     answers, _ = released(QUICK, made_up(SCHEMA, 300), seed=0)
-    tables = [r for r in answers if r.question.purpose == PURPOSE]
+    tables = [r for r in answers if r.question.purpose == TABLES]
     again = [LinkedRelease(question=finer(r.question, 0.5), values=tuple(v + 5.0 for v in r.values)) for r in tables]
-    whole = {(r.question.table, r.question.view): r for r in evidence.pooled([*tables, *again], PURPOSE)}
-    views = {(r.question.table, r.question.view): r for r in evidence.pooled(tables, PURPOSE)}
+    whole = {(r.question.table, r.question.view): r for r in pooled_views([*tables, *again], TABLES)}
+    views = {(r.question.table, r.question.view): r for r in pooled_views(tables, TABLES)}
     assert whole.keys() == views.keys()
     for view, one in views.items():
         for before, after, old, new in zip(
@@ -172,12 +170,12 @@ def finer(question: Linked, factor: float) -> Linked:
 def test_evidence_finds_the_relations_that_are_there_and_no_others():
     for forest, there in ((made_up(SCHEMA, 2_000), set()), (alike(made_up(SCHEMA, 2_000)), {"p", "same"})):
         answers, given = released(Nested(), forest, seed=2)
-        result = known(answers, SCHEMA, given, noise=0.0, grain=Grain())
-        tables = evidence.pooled([r for r in answers if r.question.purpose == PURPOSE], PURPOSE)
-        said = scout.evidence(tables, SCHEMA, result, part=1.0)
+        result = learn_tables(answers, SCHEMA, given, noise=0.0, grain=Grain())
+        tables = pooled_views([r for r in answers if r.question.purpose == TABLES], TABLES)
+        said = evidence_of(tables, SCHEMA, result, part=1.0)
         assert {about for (_, _, about), one in said.items() if one.seen} == there
         for release in tables:
-            for i, one in evidence.apart(release, SCHEMA, result):
+            for i, one in apart(release, SCHEMA, result):
                 np.testing.assert_allclose(one.off.sum(0), 0, atol=1e-6)
                 assert one.drawn.shape == release.values[i].shape
                 assert 0 <= one.part <= 1

@@ -6,15 +6,12 @@ import torch
 
 from synth.errors import InputError
 from synth.generators.base import Setting
-from synth.generators.nested_mixture import fit as fitting
-from synth.generators.nested_mixture import generator
-from synth.generators.nested_mixture.closed_form import levels
-from synth.generators.nested_mixture.history import Chances
-from synth.generators.nested_mixture.known import Grain, known
-from synth.generators.nested_mixture.logits import Columns
-from synth.generators.nested_mixture.measure import TreePlan, measure_columns
-from synth.generators.nested_mixture.model import NestedMixture
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import _model
+from synth.generators.core.related_fit import TreeOptions, start_logits
+from synth.generators.core.related_levels import Columns, levels
+from synth.generators.core.related_model import Chances, NestedMixture
+from synth.generators.core.related_questions import TreePlan, ask_tree_columns
+from synth.generators.core.related_tables import Grain, learn_tables
 from synth.mechanisms import linked
 from synth.pipeline.rehearsal import made_up
 from synth.privacy.noise import SeededNoise
@@ -41,21 +38,21 @@ def fitted(plain=TREE, roots=1000):
     schema = datasets.parse(plain)
     setting = Setting(schema=schema.as_measured("p"), tree=schema, mu=30.0, sensitivity=1.0)
     rows, noise = made_up(schema, roots), SeededNoise(1)
-    releases = measure_columns(
+    releases = ask_tree_columns(
         lambda q: linked.answer(q, rows, noise), schema, setting, TreePlan(oneway=1.0), progress=lambda _: None
     )
-    result = known(releases, schema, setting, noise=0.1, grain=Grain())
+    result = learn_tables(releases, schema, setting, noise=0.1, grain=Grain())
     columns = {t: Columns.of(k) for t, k in result.items()}
-    options = Options(roots=3, children=4, spread=2.0)
+    options = TreeOptions(roots=3, children=4, spread=2.0)
     rng = np.random.default_rng(0)
-    logits = fitting.start(schema, result, columns, options, rng=rng, device="cpu")
+    logits = start_logits(schema, result, columns, options, rng=rng, device="cpu")
     logits["c"].keep = torch.tensor([1.0, 3.0, -1.0])
     logits["c"].lean -= 1
     logits["c"].again = torch.ones_like(logits["c"].again) * 0.5
     logits["c"].lasting -= 1.5
     logits["c"].shared += 2
     estimates = levels(schema, columns, logits)
-    return schema, columns, estimates, generator._model(schema, result, columns, estimates)
+    return schema, columns, estimates, _model(schema, result, columns, estimates)
 
 
 def drawn(model, roots, seed=0):

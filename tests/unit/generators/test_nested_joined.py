@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from synth.errors import InputError
-from synth.generators.nested_mixture.joined import joined
-from synth.generators.nested_mixture.model import NestedMixture
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Axis, Product
+from synth.generators.core.related_model import NestedMixture, joined
 from synth.schema import dataset as datasets
 
 FLAG = {"type": "boolean", "categories": ["0", "1"]}

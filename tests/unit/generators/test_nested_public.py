@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Run
-from synth.generators.marginals.histogram import LEAVES
-from synth.generators.nested_mixture import evidence
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.known import Grain, known
-from synth.generators.nested_mixture.measure import PURPOSE
-from synth.generators.nested_mixture.shrunk import shrunk
+from synth.generators.core.columns import PRIOR_LEAVES
+from synth.generators.core.related import Nested
+from synth.generators.core.related_questions import TABLES
+from synth.generators.core.related_tables import Grain, learn_tables, pooled_views, shrunk
 from synth.mechanisms import linked
 from synth.pipeline.budget import setting
 from synth.pipeline.methods import granted
@@ -57,14 +55,14 @@ def asked(prior, *, roots=2_000):
     noise, forest = SeededNoise(3), alike(roots, 0)
     answers = Nested().measure(Run(lambda q: linked.answer(q, forest, noise), given))
     publics = [r for r in answers if isinstance(r, PublicLinked)]
-    counted = evidence.pooled([r for r in answers if isinstance(r, LinkedRelease)], PURPOSE)
-    return counted, publics, known([*counted, *publics], SCHEMA, given, noise=0.0, grain=Grain()), forest
+    counted = pooled_views([r for r in answers if isinstance(r, LinkedRelease)], TABLES)
+    return counted, publics, learn_tables([*counted, *publics], SCHEMA, given, noise=0.0, grain=Grain()), forest
 
 
 def off(releases, forest):
     """Mean squared error of tables across and of siblings."""
     gaps = []
-    for release in (r for r in releases if r.question.purpose == PURPOSE):
+    for release in (r for r in releases if r.question.purpose == TABLES):
         exact = linked.exact(release.question, forest)
         for marginal, values, truth in zip(release.question.marginals, release.values, exact, strict=True):
             if "c/y" in marginal.columns and len(marginal.bins) == 2:
@@ -74,8 +72,8 @@ def off(releases, forest):
 
 def test_a_fair_prior_brings_tables_nearer_to_the_truth():
     counted, publics, result, forest = asked(alike(20_000, 1))
-    alone, _ = shrunk(counted, [], SCHEMA, result, PURPOSE)
-    beside, sure = shrunk(counted, publics, SCHEMA, result, PURPOSE)
+    alone, _ = shrunk(counted, [], SCHEMA, result, TABLES)
+    beside, sure = shrunk(counted, publics, SCHEMA, result, TABLES)
     assert off(beside, forest) < 0.8 * off(alone, forest)
     parts = [one.part for at, one in sure.items() if at[2] == ("c/y", "p/x")]
     assert len(parts) == 1
@@ -84,8 +82,8 @@ def test_a_fair_prior_brings_tables_nearer_to_the_truth():
 
 def test_a_permuted_prior_has_no_weight():
     counted, publics, result, _ = asked(alike(20_000, 1, permuted=True))
-    alone, _ = shrunk(counted, [], SCHEMA, result, PURPOSE)
-    beside, sure = shrunk(counted, publics, SCHEMA, result, PURPOSE)
+    alone, _ = shrunk(counted, [], SCHEMA, result, TABLES)
+    beside, sure = shrunk(counted, publics, SCHEMA, result, TABLES)
     related = [at for at in sure if set(at[2]) >= {"c/y", "p/x"}]
     assert related
     assert all(sure[at].part == 1.0 for at in related)
@@ -103,7 +101,7 @@ def test_public_counts_are_those_of_the_public_trees(missing):
     held = {n: p for n, p in branch.columns.items() if n not in missing}
     _, publics, _, _ = asked(forest.with_branch("c", replace(branch, columns=held)))
     assert {p.question.view for p in publics} == {"rows", "siblings"}
-    assert {p.question.purpose for p in publics} == {LEAVES, PURPOSE}
+    assert {p.question.purpose for p in publics} == {PRIOR_LEAVES, TABLES}
     for one in publics:
         assert one.num_rows == 500
         assert {n.split("/")[1] for n in one.missing} <= missing

@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.nested_mixture.closed_form import levels
-from synth.generators.nested_mixture.fit import centre
-from synth.generators.nested_mixture.known import Known
-from synth.generators.nested_mixture.logits import Columns, Logits
-from synth.generators.nested_mixture.roughness import Roughness
+from synth.generators.core.columns import Histogram
+from synth.generators.core.related_fit import Roughness, centre
+from synth.generators.core.related_levels import Columns, Logits, levels
+from synth.generators.core.related_tables import Known
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Run, Setting
-from synth.generators.marginals import oneway_queries
-from synth.generators.marginals.histogram import estimate
-from synth.generators.marginals.mixture import Mixture
+from synth.generators.core.columns import estimate_columns
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.oneways import LIMIT, ask_again, ask_columns, ask_flat_again, spent_share
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession
 
@@ -29,8 +29,8 @@ def setting(columns, mu=0.27, **more):
 def asked(columns, positions, *, mu=0.27, share=0.5, whole=False, seed=1):
     place = setting(columns, mu)
     session = OpenSession(positions, place, seed=seed)
-    releases = oneway_queries.measure(session, place, share=share, whole=whole)
-    total, histograms = estimate(releases, place)
+    releases = ask_columns(session, place, share=share, whole=whole)
+    total, histograms = estimate_columns(releases, place)
     return session, total, histograms
 
 
@@ -62,9 +62,9 @@ def test_the_row_count_hears_every_count_of_whole_columns():
     for seed in range(20):
         place = setting(columns)
         session = OpenSession(rows, place, seed=seed)
-        first = oneway_queries.measure(session, place, share=0.1)
-        both = [*first, *oneway_queries.again(session, place, first, 0.8)]
-        gaps.append([abs(estimate(r, place)[0] - 5_000) for r in (first, both)])
+        first = ask_columns(session, place, share=0.1)
+        both = [*first, *ask_again(session, place, first, 0.8)]
+        gaps.append([abs(estimate_columns(r, place)[0] - 5_000) for r in (first, both)])
     before, after = np.mean(gaps, axis=0)
     assert after < 0.6 * before
 
@@ -100,7 +100,7 @@ def test_any_width_works_and_leaves_cover_it(size):
     assert histogram.mass.sum() == pytest.approx(total, rel=1e-6)
     spike = np.flatnonzero(histogram.starts == size // 3)
     assert histogram.widths[spike].tolist() == [1]
-    assert max(m.bins[0].starts.size for q in session.asked for m in q.marginals) < 3 * oneway_queries.LIMIT
+    assert max(m.bins[0].starts.size for q in session.asked for m in q.marginals) < 3 * LIMIT
 
 
 def test_rows_are_estimated_or_public():
@@ -114,8 +114,8 @@ def test_rows_are_estimated_or_public():
     assert total != 5000
     assert total == pytest.approx(5000, abs=30)
     public = setting(columns, 1.0, public_rows=5000)
-    releases = oneway_queries.measure(OpenSession(positions, public), public, share=0.5)
-    assert estimate(releases, public)[0] == 5000
+    releases = ask_columns(OpenSession(positions, public), public, share=0.5)
+    assert estimate_columns(releases, public)[0] == 5000
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -142,12 +142,12 @@ def test_two_counts_of_a_column_say_as_much_as_one_of_their_precision():
     place = setting({"c": CODE}, mu=0.05)
     for seed in range(40):
         session = OpenSession({"c": code()}, place, seed=seed)
-        whole = oneway_queries.measure(session, place, share=1 - 1e-9)
+        whole = ask_columns(session, place, share=1 - 1e-9)
         session = OpenSession({"c": code()}, place, seed=seed)
-        parts = oneway_queries.measure(session, place, share=0.7)
-        parts += oneway_queries.once_more(session, place, share=0.3 - 1e-9)
+        parts = ask_columns(session, place, share=0.7)
+        parts += ask_flat_again(session, place, share=0.3 - 1e-9)
         for label, releases in (("once", whole), ("twice", parts)):
-            result = estimate(releases, place)[1]["c"]
+            result = estimate_columns(releases, place)[1]["c"]
             errors[label].append(np.abs(result.mass - held).sum() / len(code()) / 2)
             assert result.sigma == pytest.approx(1 / 0.05, rel=1e-6)
     assert np.mean(errors["twice"]) < 1.08 * np.mean(errors["once"])
@@ -159,5 +159,5 @@ def test_one_ways_take_all_of_their_share_only_where_noise_is_large_beside_the_r
     session = OpenSession({"c": code(rows), "d": code(rows)[::-1]}, place)
     releases = Mixture(rounds=0).measure(Run(session, place))
     alone = [r for r in releases if len(r.question.marginals[0].columns) == 1]
-    assert oneway_queries.spent(alone, place) == pytest.approx(share, rel=1e-6)
+    assert spent_share(alone, place) == pytest.approx(share, rel=1e-6)
     assert session.spent == pytest.approx(0.1**2, rel=1e-3)

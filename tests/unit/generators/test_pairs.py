@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals.fit_mixture import Options
-from synth.generators.marginals.mixture import RICHER, Mixture
-from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
-from synth.generators.marginals.second_round import denoised_dependence, most_dependence
+from synth.generators.core.mixture import RICHER, Mixture
+from synth.generators.core.planning import TABLES, PairPlan, denoised_dependence, most_dependence
+from synth.generators.core.solver import Options
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession
 
@@ -53,7 +52,7 @@ def test_groupings_of_both_steps_nest(wide, made):
     session = OpenSession(made(), setting)
     releases = Mixture(plan=PairPlan(wide=wide), rounds=0).measure(Run(session, setting))
     groupings: dict[str, dict[bytes, np.ndarray]] = {}
-    for release in (r for r in releases if r.question.purpose == PURPOSE):
+    for release in (r for r in releases if r.question.purpose == TABLES):
         for bins in (b for m in release.question.marginals for b in m.bins):
             groupings.setdefault(bins.column, {})[bins.groups.tobytes()] = bins.groups
     assert len(groupings["c2"]) > 1

@@ -9,9 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from synth.errors import UsageError
 from synth.generators.base import Fit
-from synth.generators.marginals import fit_mixture as mixture_fit
-from synth.generators.marginals.problem import TableMatrix
-from synth.generators.marginals.surface import Surface
+from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.solver import Options, Surface, fit_mixture
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.papers import slice_training as training
 from synth.generators.papers.embeddings import TensorDistance
@@ -98,7 +97,7 @@ def tables():
     joint = np.stack([np.repeat(spans[1][:5], 12), np.tile(spans[2], 5)])
     whole = truth[:, :5].reshape(12, 60)
     blocks.append(TableMatrix(rows=spans[0], cols=36 + np.arange(60), y=whole, precision=np.full((12, 60), 1e5)))
-    return mixture_fit.Problem(
+    return Problem(
         column=np.repeat([0, 1, 2], 12),
         mass=mass,
         precision=np.full(36, 1e4),
@@ -110,9 +109,9 @@ def tables():
 
 def fitted_mixture(most):
     """Weights and probabilities of a short fit whose mixtures are joined half-way; the device."""
-    options = mixture_fit.Options(components=16, ensembles=8, steps=20, stop=0.0)
+    options = Options(components=16, ensembles=8, steps=20, stop=0.0)
     with Small(most) as device:
-        result = mixture_fit.fit(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
+        result = fit_mixture(tables(), options, rng=np.random.default_rng(0), device="cpu", progress=lambda _: None)
     return result, device
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
-from synth.generators.marginals import prior
-from synth.generators.marginals.prior_variance import variances
+from synth.generators.core.prior_variance import variances
+from synth.generators.core.tables import PriorTable, believed_tables
 from synth.pipeline.priors import PriorRows
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
 from synth.release import store
@@ -104,13 +104,13 @@ def test_counts_and_a_finer_target_agree_in_the_end():
     fine, coarse = Bins.each("a", 4), Bins(column="a", cells=4, starts=np.arange(4), groups=np.array([0, 0, 1, 1]))
     other = Bins.each("b", 2)
     values = np.array([[10.0, 20], [30, 40], [50, 60], [70, 80]])
-    target = prior.PriorTable(
+    target = PriorTable(
         marginal=Marginal(bins=(fine, other), sigma=1e-3), values=values, variance=np.full((4, 2), 1e-8)
     )
     wide = replace(target, variance=np.full((4, 2), 1e-7))
     question = Counts(purpose="tables", marginals=(Marginal(bins=(coarse, other), sigma=1e-9),))
     counts = np.array([[50, 70], [130, 150]])
-    (release,) = prior.believed([CountsRelease(question=question, values=(counts,))], [target, wide])
+    (release,) = believed_tables([CountsRelease(question=question, values=(counts,))], [target, wide])
     (marginal,), (results,) = release.question.marginals, release.values
     assert marginal.shape == (4, 2)
     assert results.reshape(2, 2, 2).sum(1) == pytest.approx(counts)

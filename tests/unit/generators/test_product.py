@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from synth.errors import UsageError
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Axis, Product
 
 
 def axis(column, probs, *, starts, groups, within, cells):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synth.generators.marginals import rules
+from synth.generators.core.logits import barred_cells, never_occurring, off_function
 
 
 def _table(sigma: float, exact: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -12,7 +12,7 @@ def _table(sigma: float, exact: np.ndarray, seed: int = 0) -> np.ndarray:
 def test_a_column_that_fixes_another_is_found_and_its_own_cells_are_kept():
     exact = np.zeros((12, 5))
     exact[np.arange(12), np.arange(12) // 3] = 400.0
-    barred = rules.never(_table(50.0, exact), 50.0, rows=exact.sum(1), cols=exact.sum(0))
+    barred = never_occurring(_table(50.0, exact), 50.0, rows=exact.sum(1), cols=exact.sum(0))
     assert not barred[exact > 0].any()
     assert barred[exact == 0][: 12 * 4 - 12].all()
 
@@ -20,14 +20,14 @@ def test_a_column_that_fixes_another_is_found_and_its_own_cells_are_kept():
 def test_independent_columns_bar_nothing():
     exact = np.outer(np.full(10, 0.1), np.full(8, 1 / 8)) * 20_000
     for seed in range(20):
-        assert not rules.never(_table(40.0, exact, seed), 40.0, rows=exact.sum(1), cols=exact.sum(0)).any()
+        assert not never_occurring(_table(40.0, exact, seed), 40.0, rows=exact.sum(1), cols=exact.sum(0)).any()
 
 
 def test_a_structural_gap_is_found_beside_cells_that_are_full():
     exact = np.full((8, 6), 500.0)
     exact[0, 1:] = exact[1:, 0] = 0.0
     exact[0, 0] = 3000.0
-    barred = rules.never(_table(30.0, exact), 30.0, rows=exact.sum(1), cols=exact.sum(0))
+    barred = never_occurring(_table(30.0, exact), 30.0, rows=exact.sum(1), cols=exact.sum(0))
     assert not barred[exact > 0].any()
     assert barred[exact == 0].mean() > 0.9
 
@@ -35,7 +35,7 @@ def test_a_structural_gap_is_found_beside_cells_that_are_full():
 def test_what_noise_hides_is_not_barred():
     exact = np.zeros((200, 3))
     exact[np.arange(200), np.arange(200) % 3] = 10.0
-    assert not rules.never(_table(60.0, exact), 60.0, rows=exact.sum(1), cols=exact.sum(0)).any()
+    assert not never_occurring(_table(60.0, exact), 60.0, rows=exact.sum(1), cols=exact.sum(0)).any()
 
 
 def _codes(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +51,7 @@ def test_neighbouring_codes_tell_what_rare_ones_belong_to():
     reported = {}
     for name, order in (("in order", np.arange(240)), ("in none", np.random.default_rng(1).permutation(240))):
         exact, own = _codes(order)
-        barred = rules.off_function(_table(40.0, exact), 40.0, exact.sum(1))
+        barred = off_function(_table(40.0, exact), 40.0, exact.sum(1))
         reported[name] = barred.any(1).mean()
         assert barred[np.arange(240), own].mean() < 0.03  # a sector's last code may be taken for the next one's
     assert reported["in order"] > 0.8
@@ -71,9 +71,9 @@ def test_cells_that_are_empty_together_are_found_where_noise_hides_each_of_them(
     made = 0.95 * exact + 0.05 * np.outer(exact.sum(1), exact.sum(0)) / exact.sum()
     for seed in range(10):
         noisy = _table(50.0, exact, seed)
-        together = rules.barred(noisy, 50.0, made)
+        together = barred_cells(noisy, 50.0, made)
         assert not together[exact > 0].any()
-        alone = rules.never(noisy, 50.0, rows=made.sum(1), cols=made.sum(0))
+        alone = never_occurring(noisy, 50.0, rows=made.sum(1), cols=made.sum(0))
         found.append((alone[exact == 0].mean(), together[exact == 0].mean()))
     assert np.mean([a for a, _ in found]) < 0.1
     assert np.mean([t for _, t in found]) > 0.6
@@ -85,5 +85,5 @@ def test_independent_and_smoothly_related_columns_bar_nothing_that_holds_rows():
     bent = np.exp(-0.5 * ((step[:, None] - step) / 4.0) ** 2) * 300
     for exact in (flat, bent):
         for seed in range(20):
-            hit = rules.barred(_table(40.0, exact, seed), 40.0, exact)
+            hit = barred_cells(_table(40.0, exact, seed), 40.0, exact)
             assert exact[hit].sum() < 0.002 * exact.sum()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals.candidates import COARSE, FINE
-from synth.generators.marginals.mixture import Mixture
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.planning import FINE
+from synth.generators.core.search import COARSE
 from synth.questions import Counts, Search
 from synth.schema.table import parse
 from tests.unit.generators.helpers import OpenSession

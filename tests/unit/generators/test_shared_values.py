@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 import synth
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.measure import TreePlan
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
+from synth.generators.core.related_questions import TreePlan
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 
 HOMES, ROWS, REGIONS = 3000, 2, 12
-SMALL = Options(fits=1, roots=4, children=4, steps=300)
+SMALL = TreeOptions(fits=1, roots=4, children=4, steps=300)
 
 
 def alike(regions, ledger, *, order=None, questions):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.problem import Problem, TableMatrix
-from synth.generators.marginals.shrinkage import few_directions, shrink, shrink_singular_values
+from synth.generators.core.columns import Histogram
+from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.tables import few_directions, shrink_singular_values, shrink_table
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SIGMA = 20.0
@@ -60,7 +60,7 @@ def test_one_direction_is_kept_and_noise_beside_it_is_not():
     rng = np.random.default_rng(3)
     truth = 20.0 * np.outer(np.sign(rng.standard_normal(20)), np.sign(rng.standard_normal(25)))
     noisy = truth + 40.0 * rng.standard_normal(truth.shape)
-    errors = [((x - truth) ** 2).sum() for x in (few_directions(noisy, 40.0), shrink(noisy, 40.0)[0], noisy)]
+    errors = [((x - truth) ** 2).sum() for x in (few_directions(noisy, 40.0), shrink_table(noisy, 40.0)[0], noisy)]
     assert errors[0] < 0.2 * errors[2]
     assert errors[0] < errors[1] < 0.75 * errors[2]
 

@@ -12,8 +12,9 @@ import pytest
 
 import synth
 from synth.generators.base import Share
-from synth.generators.nested_mixture import generator
-from synth.generators.nested_mixture.side_by_side import side_by_side
+from synth.generators.core import related as generator
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import side_by_side
 
 
 def part(value, *, seconds=0.0):
@@ -87,7 +88,7 @@ def test_a_model_is_the_same_bytes_on_any_number_of_cores(tmp_path, monkeypatch)
     roots = pd.DataFrame({"id": np.arange(300).astype(str), "x": ["0", "1"] * 150})
     rows = pd.DataFrame({"id": np.arange(600).astype(str), "y": ["0", "1", "1"] * 200, "z": ["0", "0", "1"] * 200})
     rows["id"] = (rows["id"].astype(int) % 300).astype(str)
-    models, fit = [], generator.Nested.fit
+    models, fit = [], Nested.fit
 
     def twice(self, releases, setting, given):
         for cores in (1, 3):
@@ -95,8 +96,8 @@ def test_a_model_is_the_same_bytes_on_any_number_of_cores(tmp_path, monkeypatch)
             models.append(fit(self, releases, setting, replace(given, rng=copy.deepcopy(given.rng))))
         return models[-1]
 
-    monkeypatch.setattr(generator.Nested, "fit", twice)
+    monkeypatch.setattr(Nested, "fit", twice)
     synth.run({"p": roots, "c": rows}, schema=schema, epsilon=5, delta=1e-5, ledger=tmp_path / "l.sqlite", dataset="s")
     (_, one), (_, other) = (m.state() for m in models[-2:])
-    assert len(one["table0.weights"]) > generator.Nested().options.fits, "several fits, of several components each"
+    assert len(one["table0.weights"]) > Nested().options.fits, "several fits, of several components each"
     assert {n: a.tobytes() for n, a in one.items()} == {n: a.tobytes() for n, a in other.items()}

@@ -7,7 +7,7 @@ import pytest
 
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run
-from synth.generators.marginals.histogram import estimate
+from synth.generators.core.columns import estimate_columns
 from synth.generators.papers.slicing import SliceWasserstein, Slicing, _alone, _simplex, binned, merged, scaled
 from synth.privacy.relation import Relation
 from synth.questions import SlicesRelease
@@ -176,7 +176,7 @@ def test_signed_coordinates_only_where_they_cost_nothing():
 
 def test_encodings_have_unit_norm_and_cover_every_position():
     releases, setting, _ = measured(Slicing())
-    total, histograms = estimate(releases[:-1], setting)
+    total, histograms = estimate_columns(releases[:-1], setting)
     for encoding in (binned(SCHEMA), scaled(SCHEMA), merged(histograms, total, setting, sigma=1.0)):
         assert 0.9 < encoding.norm <= 1
         assert [b.bins.column for b in encoding.blocks] == list(SCHEMA.columns)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth.generators.marginals.fit_mixture import Options, fit
-from synth.generators.marginals.histogram import Histogram
-from synth.generators.marginals.problem import Problem, TableMatrix
-from synth.generators.marginals.smoothness import neighbours
+from synth.generators.core.columns import Histogram
+from synth.generators.core.problem import Problem, TableMatrix
+from synth.generators.core.solver import Options, fit_mixture, neighbours
 from tests.unit.generators.helpers import quiet
 
 BINS = 24
@@ -43,7 +42,7 @@ def problem(truth: np.ndarray, noise: float, rng: np.random.Generator) -> Proble
 
 
 def error(laid: Problem, truth: np.ndarray, **options: float) -> float:
-    weights, probs = fit(
+    weights, probs = fit_mixture(
         laid, Options(ensembles=8, components=32, **options), rng=np.random.default_rng(0), device="cpu", progress=quiet
     )
     made = np.einsum("k,ka,kb->ab", weights, probs[:, :BINS], probs[:, BINS:])

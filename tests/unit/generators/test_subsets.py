@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from synth.generators.marginals.fit_mixture import Options, fit
-from synth.generators.marginals.problem import TableMatrix
-from synth.generators.marginals.subsets import Subsets, tiled
-from synth.generators.marginals.surface import Surface
+from synth.generators.core.problem import TableMatrix
+from synth.generators.core.solver import Options, Subsets, Surface, fit_mixture, tiled
 from tests.unit.generators.helpers import counted_pairs, problem, quiet
 
 
@@ -54,7 +52,7 @@ def test_a_fit_by_parts_reaches_what_noise_explains():
     laid, options, ends = replace(laid, mass=mass), Options(components=24, ensembles=4), []
     for work in (Options().work, laid.work * 96 * 120):
         options = replace(options, work=work)
-        weights, probs = fit(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
+        weights, probs = fit_mixture(laid, options, rng=np.random.default_rng(0), device="cpu", progress=quiet)
         made = [np.einsum("b,bi,bj->ij", weights, probs[:, b.rows], probs[:, b.cols]) for b in laid.blocks]
         ends.append(sum((b.precision * (m - b.y) ** 2).sum() for b, m in zip(laid.blocks, made, strict=True)))
     assert max(ends) < 1.15 * laid.cells
@@ -68,7 +66,7 @@ def test_fits_from_ten_seeds_agree():
     for work in (Options().work, laid.work * 1024 * 100):
         options, losses, apart = replace(options, work=work), [], []
         for seed in range(10):
-            weights, probs = fit(laid, options, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
+            weights, probs = fit_mixture(laid, options, rng=np.random.default_rng(seed), device="cpu", progress=quiet)
             made = [np.einsum("b,bi,bj->ij", weights, probs[:, b.rows], probs[:, b.cols]) for b in laid.blocks]
             losses.append(sum((b.precision * (m - b.y) ** 2).sum() for b, m in zip(laid.blocks, made, strict=True)))
             law = np.full((4, 4), 0.1 / 16) + 0.9 * np.eye(4) / 4

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from synth import mixtures
-from synth.generators.marginals import fit_mixture
-from synth.generators.marginals.mixture import Mixture
+from synth.generators.core import solver
+from synth.generators.core.mixture import Mixture
 
 NAMES, WITHIN = "abcde", 1.1
 
@@ -54,8 +54,8 @@ def test_fits_from_ten_seeds_agree_within_a_tenth(size, rows, sigma):
 
 def test_fits_agree_however_many_mixtures_are_afforded(monkeypatch):
     """Eleven were once not joined, since four does not divide it; tables of two columns had four times the error."""
-    usual, errors, own = fit_mixture.mixtures, fixed(16, 50_000, 20.0, components=24), []
+    usual, errors, own = solver.how_many, fixed(16, 50_000, 20.0, components=24), []
     for afforded in (8, 10, 11, 12, 16):
-        monkeypatch.setattr(fit_mixture, "mixtures", lambda wanted, _, n=afforded: usual(wanted, n))
+        monkeypatch.setattr(solver, "how_many", lambda wanted, _, n=afforded: usual(wanted, n))
         own.append(errors(afforded)[0])
     assert max(own) < WITHIN * np.median(own), own

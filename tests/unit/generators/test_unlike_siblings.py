@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 
 import synth
-from synth.generators.nested_mixture.generator import Nested
-from synth.generators.nested_mixture.options import Options
+from synth.generators.core.related import Nested
+from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 
 ACCOUNTS, KINDS = 3000, ["loan", "rent", "tax"]
-SMALL = Options(fits=1, roots=16, children=8, steps=300)
+SMALL = TreeOptions(fits=1, roots=16, children=8, steps=300)
 
 
 def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):

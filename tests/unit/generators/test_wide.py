@@ -5,14 +5,14 @@ from math import sqrt
 
 import numpy as np
 
-from synth.generators.base import Fit, Run, Setting
-from synth.generators.marginals import choose_logits, strongest_pairs, wide_queries
-from synth.generators.marginals.fit_mixture import Options
-from synth.generators.marginals.histogram import estimate
-from synth.generators.marginals.mixture import Mixture
-from synth.generators.marginals.pair_queries import PURPOSE, PairPlan
-from synth.generators.marginals.strongest_pairs import Strongest
-from synth.generators.workload import NamedTable, Workload
+from synth.generators.base import Fit, NamedTable, Run, Setting, Workload
+from synth.generators.core import logits
+from synth.generators.core.columns import estimate_columns
+from synth.generators.core.logits import Limits, _made, farthest
+from synth.generators.core.mixture import Mixture
+from synth.generators.core.planning import TABLES, PairPlan, many_pairs
+from synth.generators.core.search import LOOK, STRONGEST, Strongest
+from synth.generators.core.solver import Options
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession
 
@@ -44,7 +44,7 @@ def measured(target=None, mu=1.0):
 def test_all_pairs_are_one_question_that_takes_the_whole_budget():
     releases, session = measured()
     assert 0.9999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
-    (pairs,) = (q for q in session.asked if q.purpose == PURPOSE)
+    (pairs,) = (q for q in session.asked if q.purpose == TABLES)
     assert len(pairs.marginals) == (COLUMNS + 1) * COLUMNS // 2 == len({m.columns for m in pairs.marginals})
     assert len({m.sigma for m in pairs.marginals}) == 1
     assert len({id(b) for m in pairs.marginals for b in m.bins}) == COLUMNS + 1  # one grouping a column
@@ -53,7 +53,7 @@ def test_all_pairs_are_one_question_that_takes_the_whole_budget():
 
 def test_the_target_is_told_better_for_the_same_budget():
     _, session = measured(target="c3")
-    pairs = next(q for q in session.asked if q.purpose == PURPOSE)
+    pairs = next(q for q in session.asked if q.purpose == TABLES)
     own, others = ({m.sigma for m in pairs.marginals if ("c3" in m.columns) is held} for held in (True, False))
     assert len(own) == len(others) == 1
     assert others.pop() > 2 * own.pop()
@@ -63,8 +63,8 @@ def test_the_target_is_told_better_for_the_same_budget():
 def test_below_the_threshold_nothing_is_asked_in_that_way():
     session = OpenSession(people(), setting())
     releases = Mixture(rounds=0).measure(Run(session, session.setting))
-    assert not wide_queries.many(estimate(releases[:1], session.setting)[1], PairPlan())
-    assert wide_queries.many(estimate(releases[:1], session.setting)[1], FEW)
+    assert not many_pairs(estimate_columns(releases[:1], session.setting)[1], PairPlan())
+    assert many_pairs(estimate_columns(releases[:1], session.setting)[1], FEW)
 
 
 def test_the_bins_of_all_columns_are_as_few_as_the_plan_says():
@@ -89,10 +89,10 @@ def off(model):
 def test_what_columns_share_is_learnt_and_noise_is_not(monkeypatch):
     """Against columns drawn independently; the tables the fit is farthest from are looked at, not all of them."""
     releases, session = measured(target="c3", mu=2.0)
-    few = replace(WIDE, limits=choose_logits.Limits(many=20, farthest=5))
+    few = replace(WIDE, limits=Limits(many=20, farthest=5))
     looked: list[int] = []
-    misses = choose_logits.misses
-    monkeypatch.setattr(choose_logits, "misses", lambda a, *m, **s: looked.append(len(a)) or misses(a, *m, **s))
+    misses = logits.misses
+    monkeypatch.setattr(logits, "misses", lambda a, *m, **s: looked.append(len(a)) or misses(a, *m, **s))
     how = Fit(np.random.default_rng(0))
     model = few.fit(releases, session.setting, how)
     alone = few.fit(releases[:-1], session.setting, how)
@@ -108,12 +108,12 @@ def test_the_farthest_tables_are_those_the_model_misses():
     model = poor.fit(releases, session.setting, how)
     pairs = releases[-1].question.marginals
     groups = {b.column: b.groups for m in pairs for b in m.bins}
-    answers = [(m, np.rint(choose_logits._made(model, groups, m) * model.total)) for m in pairs]
+    answers = [(m, np.rint(_made(model, groups, m) * model.total)) for m in pairs]
     for i in (7, 31):
         answers[i] = (pairs[i], answers[i][1] + 9 * pairs[i].sigma)
-    retained = choose_logits.farthest(model, groups, answers, None, most=2)
+    retained = farthest(model, groups, answers, None, most=2)
     assert [m.columns for m, _ in retained] == [pairs[7].columns, pairs[31].columns]
-    retained = choose_logits.farthest(model, groups, answers, "c5", most=2)
+    retained = farthest(model, groups, answers, "c5", most=2)
     assert sum("c5" in m.columns for m, _ in retained) == COLUMNS
 
 
@@ -126,7 +126,7 @@ def test_uses_of_a_wide_table_are_asked_and_other_columns_stand_alone():
     session = OpenSession(people(), named)
     releases = WIDE.measure(Run(session, named))
     assert session.spent <= named.mu**2
-    pairs = {frozenset(m.columns) for q in session.asked if q.purpose == PURPOSE for m in q.marginals}
+    pairs = {frozenset(m.columns) for q in session.asked if q.purpose == TABLES for m in q.marginals}
     assert pairs == {frozenset(p) for p in [("c0", "c1"), ("c0", "c2"), ("c1", "c2"), ("c0", "c1", "c2"), ("c5", "x")]}
     models = [WIDE.fit(releases, named, Fit(np.random.default_rng(0)))]
     other = OpenSession(people(), plain)
@@ -166,7 +166,7 @@ def test_the_pairs_that_depend_alone_are_found_and_drawn():
     """Four pairs among 78 that no common cause explains: each of them at a quarter of independence's error."""
     method, releases, session = paired(Strongest(pairs=6))
     assert 0.999 * session.setting.mu < sqrt(session.spent) <= session.setting.mu
-    counted = next(q for q in session.asked if q.purpose == PURPOSE)
+    counted = next(q for q in session.asked if q.purpose == TABLES)
     assert {frozenset(m.columns) for m in counted.marginals} >= PAIRED
     model = method.fit(releases, session.setting, Fit(np.random.default_rng(0)))
     made, real = model.sample(ROWS, rng=np.random.default_rng(1)), alone()
@@ -178,7 +178,7 @@ def test_the_pairs_that_depend_alone_are_found_and_drawn():
 
 def test_nothing_is_sought_where_noise_would_decide():
     _, _, session = paired(Strongest(pairs=6), mu=0.02)
-    assert not [q for q in session.asked if q.purpose == strongest_pairs.PURPOSE]
+    assert not [q for q in session.asked if q.purpose == STRONGEST]
 
 
 def test_independent_columns_are_no_further_off_than_drawn_alone():
@@ -200,8 +200,8 @@ def test_where_nothing_else_depends_the_rest_counts_single_columns_again():
         releases = method.measure(Run(session, session.setting))
         assert 0.999 < sqrt(session.spent) <= 1.0
         asked = [q.purpose for q in session.asked]
-        assert asked.count(strongest_pairs.LOOK) == 1
-        assert (asked[-1] == PURPOSE) is depend
+        assert asked.count(LOOK) == 1
+        assert (asked[-1] == TABLES) is depend
         model = method.fit(releases, session.setting, Fit(np.random.default_rng(0)))
         assert depend or len(model.weights) == 1
         assert depend or len(model.conditionals) >= 4

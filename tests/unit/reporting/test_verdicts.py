@@ -24,14 +24,14 @@ from synth.evaluate.rating import (
     rate_between,
     rate_score,
 )
-from synth.generators.marginals import misfit
+from synth.generators.core.problem import misfit_in_words
 
 CASES = tomllib.loads(Path(__file__).with_name("verdicts.toml").read_text(encoding="utf-8"))["case"]
 
 
 def _rated(case):
     ratio = case.get("fit")
-    fitted = ratio is None or misfit.in_words({"ratio": ratio, "pairs": ratio}) is None
+    fitted = ratio is None or misfit_in_words({"ratio": ratio, "pairs": ratio}) is None
     if case["use"] == "prediction":
         result = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
         return ("-", "") if result is None else result

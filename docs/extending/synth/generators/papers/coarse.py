@@ -7,8 +7,8 @@ import numpy as np
 
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.method import Method, option
-from synth.generators.product_mixture.column import Axis
-from synth.generators.product_mixture.model import Product
+from synth.generators.core.product import Axis
+from synth.generators.core.product import Product
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
 SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole

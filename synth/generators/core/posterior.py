@@ -1,0 +1,111 @@
+"""Mixtures that the released counts would bear as well: noise is added to them again, and a fit is carried on.
+
+All of it reads released answers and the model made of them; the argument stands in docs/inference.md.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from synth.generators.base import Progress, Setting
+from synth.generators.core.columns import Histogram, project
+from synth.generators.core.mixture import axis, rake, said
+from synth.generators.core.problem import Problem, lay_out, refine
+from synth.generators.core.product import Product
+from synth.generators.core.solver import AdamDescent, Surface
+from synth.generators.core.tables import PriorTable
+from synth.lazy import Lazy
+from synth.questions import CountsRelease
+
+torch = Lazy("torch")
+
+CENTRE_STEPS, STEPS, LEAST_STEPS = 600, 100, 20  # of a refit: the first one, each further one, and at least
+CENTRE_RATE, RATE, LAST_RATE = 0.1, 0.05, 0.01
+WORK = 5e10  # multiplications and additions of one refit; of large problems fewer steps, the longer for it
+STANDS_OUT = 2.0  # deviations of its noise that a value must weigh, for its own noise to be drawn again
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PosteriorDraws:
+    """A release's answers, and a mixture that follows them as far as it can: the centre of the draws.
+
+    **Guarantee**: derived from releases only.
+    """
+
+    centre: tuple[np.ndarray, np.ndarray]
+    total: float
+    histograms: Mapping[str, Histogram]
+    tables: tuple[CountsRelease, ...]
+    targets: tuple[PriorTable, ...] = ()
+
+    @classmethod
+    def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "PosteriorDraws":
+        """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
+        total, marginal_estimates, tables, targets = said(releases, setting)
+        problem, _ = lay_out(marginal_estimates, refine(marginal_estimates, tables, targets), tables, total, targets)
+        probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
+        centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
+        return cls(
+            centre=centre, total=total, histograms=marginal_estimates, tables=tuple(tables), targets=tuple(targets)
+        )
+
+    def models(self, many: int, *, rng: np.random.Generator, progress: Progress = lambda _: None) -> Iterator[Product]:
+        """So many models, each fitted to the tables under noise of its own."""
+        for i in range(many):
+            yield self._one(rng)
+            progress((i + 1) / many)
+
+    def _one(self, rng: np.random.Generator) -> Product:
+        tables = [
+            CountsRelease(
+                question=r.question,
+                values=tuple(
+                    np.rint(values + m.sigma * rng.standard_normal(values.shape)).astype(np.int64)
+                    for m, values in zip(r.question.marginals, r.values, strict=True)
+                ),
+            )
+            for r in self.tables
+        ]
+        result = {n: _shaken(h, self.total, rng) for n, h in self.histograms.items()}
+        targets = [replace(t, values=_shaken_target(t, rng)) for t in self.targets]
+        groups = refine(result, tables, targets)
+        problem, spans = lay_out(result, groups, tables, self.total, targets)
+        weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
+        for span in spans.values():
+            probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
+        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items())
+        return Product(total=self.total, weights=weights, axes=axes)
+
+
+def _shaken_target(target: PriorTable, rng: np.random.Generator) -> np.ndarray:
+    """A public table's cells, each as far off as the truth may be."""
+    spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
+    shifted: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)
+    return shifted
+
+
+def _shaken(histogram: Histogram, total: float, rng: np.random.Generator) -> Histogram:
+    """Masses that stand out of the noise under noise drawn again; smaller ones, mostly smoothed, stay as they are."""
+    noise = np.where(histogram.mass > STANDS_OUT * histogram.sigma, histogram.sigma, 0.0)
+    return replace(histogram, mass=project(histogram.mass + noise * rng.standard_normal(len(noise)), total=total))
+
+
+def carried_on(
+    problem: Problem, weights: np.ndarray, probs: np.ndarray, *, steps: int, rate: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (B,) and group probabilities (B, G) after a descent from the given ones.
+
+    Without the pull to independence and without an early end: both keep a model from following noise, and with it from
+    the relations that noise nearly hides; an estimate would then lie nearer to independence than its interval reaches.
+    """
+    logits = torch.as_tensor(np.log(np.maximum(probs, 1e-9)).T[None], dtype=torch.float32)
+    shares = torch.as_tensor(np.log(np.maximum(weights, 1e-12))[None], dtype=torch.float32)
+    surface = Surface(problem, "cpu")
+    if problem.blocks:
+        fewer = int(np.clip(WORK * steps / STEPS / (problem.work * len(weights)), LEAST_STEPS, steps))
+        descent = AdamDescent(rate=rate * steps / fewer, last=LAST_RATE, steps=fewer, goal=0.0)
+        descent.run(surface, logits, shares, lambda _: None)
+    share, out = surface.probabilities(logits, shares)
+    return share[0].double().numpy(), out[0].T.double().numpy()

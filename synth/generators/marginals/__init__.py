@@ -1,1 +1,0 @@
-"""Methods that count: one-way and two-way tables, and the mixture fitted to them."""
