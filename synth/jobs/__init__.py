@@ -8,20 +8,21 @@ from synth.jobs.job import (
     DESCRIPTION,
     FOLDER,
     LEARNT,
+    QUEUED,
     RUN,
     UNSAID,
     Cancelled,
     Job,
     Status,
+    ahead,
+    alive,
     create,
     home,
+    identity,
     listing,
 )
 from synth.jobs.memory import PeakMemory, give_back
-from synth.jobs.process_identity import alive, identity
-from synth.jobs.queue import QUEUED, ahead
-from synth.jobs.reporter import Reporter
-from synth.jobs.signals import uninterrupted
+from synth.jobs.reporter import Reporter, uninterrupted
 from synth.jobs.stages import stage_in_words
 
 __all__ = [

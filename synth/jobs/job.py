@@ -6,6 +6,9 @@ presence asks to stop), ``log.txt`` (the worker's stderr) and ``result.json`` (i
 any of them, and no outcome of a check of private rows: that some row is ragged, that there is none, that these were
 charged before, is exact and free of budget. So why a job failed stands in ``why.txt`` alone, whatever the reason is,
 for whoever may open its table; everybody else is told ``UNSAID``.
+
+A process is known by its number and by when it began: numbers are given again, and the clock may be set meanwhile. Jobs
+of one folder wait for their turn in a line; see worker.py for the process that waits.
 """
 
 import json
@@ -23,11 +26,54 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import psutil
 from pydantic import Field, TypeAdapter, ValidationError
 
-from synth.errors import InputError, UsageError
+from synth.errors import InputError, SynthError, UsageError
 from synth.files import regular_files, whole_files
-from synth.jobs.process_identity import alive, identity
+
+PROC = Path("/proc")
+
+
+def identity(pid: int | None = None) -> str | None:
+    """When a process (by default this one) began: the machine's start and the ticks since, whatever the clock says.
+
+    None for a process that is not there.
+
+    >>> identity() == identity(os.getpid())
+    True
+    """
+    number = os.getpid() if pid is None else pid
+    try:
+        stat = (PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace")
+        return f"{_machine_start()}/{stat.rsplit(')', 1)[1].split()[19]}"
+    except (OSError, IndexError):
+        if (PROC / "self" / "stat").exists():
+            return None
+    try:
+        return str(psutil.Process(number).create_time())  # not Linux: a clock that is set makes it another process
+    except psutil.Error:
+        return None
+
+
+def _machine_start() -> str:
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return "unknown"
+
+
+def alive(pid: int, began: str | None) -> bool:
+    """Whether the process that ``identity`` named still runs: a later one may bear its number."""
+    try:
+        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return False
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # there, but another user's
+        return True
+    return began is not None and identity(pid) == began
+
 
 FINAL = ("done", "failed", "cancelled")
 Number = Annotated[float, Field(gt=-1e300, lt=1e300)]  # somebody else may have written the file
@@ -262,3 +308,27 @@ def _write(path: Path, plain: dict[str, Any]) -> None:
     except (TypeError, ValueError):
         raise UsageError(f"job {path.parent}: {path.name} must be JSON data") from None
     whole_files.write(path, text, durable=False)
+
+
+QUEUED = (sys.executable, "-m", "synth.jobs.worker")  # for Job.start: one worker at a time
+
+
+def ahead(job: Job) -> int:
+    """How many unfinished jobs beside this one were made before it: its place in the line, 0 for the first."""
+    return sum(_waits(other) for other in listing(job.path.parent) if other.path.name < job.path.name)
+
+
+_ended: set[Path] = set()  # jobs that were seen to have ended, which is for good
+
+
+def _waits(job: Job) -> bool:
+    """Whether a process of this job waits or works."""
+    if job.path in _ended:
+        return False
+    try:
+        status = job.status()
+    except SynthError:
+        return False
+    if status.final:
+        _ended.add(job.path)
+    return status.pid is not None and not status.final

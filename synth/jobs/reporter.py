@@ -2,17 +2,42 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isfinite
 from typing import Any, Self
 
 from synth.files import whole_files
-from synth.jobs.job import UNSAID, WHY, Cancelled, Job, Status
-from synth.jobs.process_identity import identity
+from synth.jobs.job import UNSAID, WHY, Cancelled, Job, Status, identity
 from synth.jobs.stages import stage_in_words
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds Ctrl-C back until the block is done, then lets it strike. Elsewhere than in the main thread: nothing.
+
+    >>> with uninterrupted():
+    ...     done = True
+    >>> done
+    True
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
+
 
 PAUSE = 0.2  # seconds between two writes
 POINTS = 200  # losses that a status holds
@@ -159,3 +184,33 @@ def _bar() -> Any:
     bar = Progress(*parts, console=Console(stderr=True), auto_refresh=False)
     bar.add_task("", total=1.0)
     return bar
+
+
+WIDE = 72  # characters: a shorter line covers a longer one
+
+
+class ProgressLine(Reporter):
+    """Writes one line over and over: the stage, how far the run is, the seconds left where there is an estimate."""
+
+    def __init__(self, stages: Mapping[str, float]) -> None:
+        self._shown = ""
+        super().__init__(None, stages=dict(stages), bar=False)
+
+    def note(self, message: str) -> None:
+        """A line of its own above the progress."""
+        print(f"\r{message:<{WIDE}}", file=sys.stderr, flush=True)
+
+    def _tell(self) -> None:
+        super()._tell()
+        left = f", {self._status.seconds_left:.0f} s left" if self._status.seconds_left else ""
+        line = f"{stage_in_words(self._status.stage)}: {max(self.fraction, self._status.fraction):.0%}{left}"
+        if line != self._shown:
+            print(f"\r{line:<{WIDE}}", end="", file=sys.stderr, flush=True)
+            self._shown = line
+
+    def _close(self) -> None:
+        super()._close()
+        if self._shown:
+            end = f"\r{stage_in_words(self._status.stage)}: 100%" if sys.exc_info()[0] is None else ""
+            print(f"{end:<{WIDE}}" if end else "", file=sys.stderr, flush=True)
+            self._shown = ""

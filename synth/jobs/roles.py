@@ -20,6 +20,16 @@ The file is TOML::
     may_spend = ["ann@example.org"]
     epsilon_above = 0.5
     max_epsilon = 1.0
+
+``ACTIONS`` has one row for each action and one column for each role. The application asks it before every action,
+wherever the wish came from. What it says no to is refused by the server; that a page does not offer it is a courtesy.
+Further rules narrow a yes and never widen it: whose budget it is (the file of roles), how a run was chosen, whether a
+database is open to somebody.
+
+>>> may("steward", "spend", name="ann", owner="ann"), may("steward", "spend", name="ann", owner="bob")
+(True, False)
+>>> may("reviewer", "approve_spend", name="bob", owner="bob")  # nobody approves what he asked for
+False
 """
 
 import os
@@ -32,9 +42,154 @@ from typing import Any, Protocol
 from pydantic import Field, field_validator
 
 from synth.files import toml_files
-from synth.jobs import role_actions
-from synth.jobs.role_actions import ACTIONS, ALONE, ORDER, pages
 from synth.schema import names
+
+STEWARD, REVIEWER, ASKER, ANALYST, ALONE = "steward", "reviewer", "asker", "analyst", "alone"
+ORDER = (STEWARD, REVIEWER, ASKER, ANALYST)  # the first that fits an address
+ROLES = (ALONE, *ORDER)
+
+NO, ANY, OWN, OTHERS = "no", "yes", "own", "others'"
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action: in words, the buttons that wish for it, and for each of ``ROLES`` whose things it may be done to."""
+
+    words: str
+    buttons: tuple[str, ...]
+    rights: tuple[str, str, str, str, str]
+
+
+STEWARDS = (ANY, ANY, NO, NO, NO)  # nothing that belongs to anybody yet
+OWNERS = (ANY, OWN, NO, NO, NO)  # a table, a run, a result of one's own
+DECIDING = (NO, NO, OTHERS, NO, NO)  # what somebody else asked for
+READING = (ANY, ANY, ANY, NO, NO)  # of the ledger; a steward sees his datasets alone
+ASKING = (ANY, ANY, NO, ANY, NO)
+SINGLE = (ANY, NO, NO, NO, NO)  # only where nobody else uses the installation
+
+ACTIONS: dict[str, Action] = {
+    "open_data": Action("open the page Data", (), STEWARDS),
+    "open_describe": Action("open the page Describe", (), STEWARDS),
+    "open_budget": Action("open the page Budget", (), STEWARDS),
+    "open_method": Action("open the page Method", (), STEWARDS),
+    "open_run": Action("open the page Run", (), STEWARDS),
+    "open_review": Action("open the page Review", (), STEWARDS),
+    "open_release": Action("open the page Release", (), STEWARDS),
+    "open_approve": Action("open the page Approve", (), (NO, NO, ANY, NO, NO)),
+    "open_releases": Action("open the page Releases", (), (NO, NO, ANY, ANY, ANY)),
+    "open_questions": Action("open the page Questions", (), (ANY, ANY, ANY, ANY, NO)),
+    "open_preview": Action("open the page Preview", (), STEWARDS),
+    "open_series": Action("open the page Series", (), STEWARDS),
+    "open_ledger": Action("open the page Ledger", (), READING),
+    "take_sample": Action("take the sample table", ("use_sample",), STEWARDS),
+    "send_file": Action("send a file to the server", (), STEWARDS),
+    "upload": Action("store an uploaded table", ("load",), STEWARDS),
+    "read_offered": Action("read a table that the installation offers", ("use_file",), STEWARDS),
+    "read_path": Action("read any path on the server", ("use_file",), SINGLE),
+    "list_database": Action("list the tables of a database", ("list_tables",), STEWARDS),
+    "read_database": Action("read a table in a database that is offered", ("use_table", "use_tables"), STEWARDS),
+    "read_address": Action("read a database by its address", ("list_tables", "use_table", "use_tables"), SINGLE),
+    "resume_table": Action("go on with a stored table", ("use_",), OWNERS),
+    "remove_table": Action("remove a stored table", ("remove_", "discard"), OWNERS),
+    "use_table": Action("look at a chosen table's facts", ("rows_of_file",), OWNERS),
+    "describe": Action(
+        "change or vouch for a description",
+        (
+            "confirm_all",
+            "confirm_keys",
+            "confirm_one",
+            "keep_values",
+            "keep_form",
+            "take_book",
+            "save_schema",
+            "alone_",
+            "omit_",
+            "group_",
+            "keep_",
+            "keep_key_",
+            "read_right",
+            "are_codes",
+            "are_numbers",
+        ),
+        STEWARDS,
+    ),
+    "draft": Action("draft a description from the rows", ("draft_again", "read_so", "join", "join_"), OWNERS),
+    "add_prior": Action("name public tables as prior knowledge", ("add_prior", "drop_prior_"), STEWARDS),
+    "preview": Action("preview a run on public rows", ("preview", "get_preview_"), STEWARDS),
+    "learn": Action("learn facts with budget", ("learn",), OWNERS),
+    "forecast": Action("forecast a run", (), STEWARDS),
+    "set_cap": Action("set a dataset's cap, or state that there is none", ("cap_set",), STEWARDS),
+    "spend": Action("start a run, or ask a reviewer to", ("spend", "same_", "separate"), OWNERS),
+    "watch": Action("watch a run and open its result", ("watch", "open_latest", "open_"), OWNERS),
+    "cancel": Action("cancel a run", ("cancel", "cancel_beside"), OWNERS),
+    "compare": Action(
+        "compare with the real rows", ("compare", "compare_table", "score", "make_report", "get_steward"), OWNERS
+    ),
+    "refit": Action("fit another method to a release", ("refit",), OWNERS),
+    "decide": Action("let noisy counts decide between runs", ("decide",), OWNERS),
+    "state_choice": Action("say how a run was chosen", ("choose", "counted"), OWNERS),
+    "ask_release": Action("ask a reviewer to release results", ("ask_release", "ask_release_all"), OWNERS),
+    "release": Action("release a result", ("release_all", "release_"), (ANY, NO, OTHERS, NO, NO)),
+    "take_result": Action("download a released result of one's own", ("get_zip", "get_all", "get_pdf", "get_"), OWNERS),
+    "write_papers": Action("write the papers of a dataset", ("write_papers", "save_papers"), OWNERS),
+    "draw": Action("draw more rows from a released model", ("draw", "get_more"), OWNERS),
+    "write_out": Action("put synthetic rows into a database", ("out_write",), OWNERS),
+    "approve_spend": Action("approve a spend", ("approve_",), DECIDING),
+    "refuse_spend": Action("refuse a spend", ("refuse_",), DECIDING),
+    "take_released": Action("download any released bundle", ("take_",), (ANY, NO, ANY, ANY, ANY)),
+    "ask_question": Action("ask a question about a release", ("ask_question", "add_question"), ASKING),
+    "withdraw_question": Action("withdraw a question", ("withdraw_",), (ANY, OWN, NO, OWN, NO)),
+    "read_answer": Action(
+        "download an answer to one's own question", ("get_answer_", "get_page_"), (ANY, OWN, NO, OWN, NO)
+    ),
+    "answer_question": Action("answer a question about a release of one's own", ("answer_",), OWNERS),
+    "decline_question": Action("refuse a question about a release of one's own", ("decline_",), OWNERS),
+    "set_reserve": Action("keep a part of a cap for questions", ("reserve_set",), STEWARDS),
+    "read_ledger": Action("read lines of the ledger", ("export_ledger",), READING),
+    "read_any_dataset": Action("read lines of a dataset that one does not use", (), (ANY, NO, ANY, NO, NO)),
+    "compose": Action("add up the runs on a dataset", ("compose",), READING),
+    "verify_ledger": Action("check the ledger's seals", ("verify",), READING),
+}
+
+
+def may(role: str, action: str, *, name: str = "", owner: str | None = None) -> bool:
+    """Whether ``name`` in that role may do it to a thing of ``owner``; None is a thing that nobody owns.
+
+    Errors: KeyError for an action or role that the table does not know.
+    """
+    right = ACTIONS[action].rights[ROLES.index(role)] if role in ROLES else NO
+    if right == OWN:
+        return bool(name) and owner == name
+    return right == ANY or (right == OTHERS and bool(name) and owner is not None and owner != name)
+
+
+def pages(role: str) -> tuple[str, ...]:
+    """The pages that a ``role`` opens, in the order of the table.
+
+    Privacy: public only.
+
+    >>> pages("analyst")
+    ('releases',)
+    """
+    return tuple(a.removeprefix("open_") for a in ACTIONS if a.startswith("open_") and may(role, a))
+
+
+def table() -> str:
+    """The table as Markdown, for the documentation: a line for all actions with the same rights."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for action in ACTIONS.values():
+        groups.setdefault(action.rights, []).append(action.words)
+    rows = [f"| {_listed(words)} | {' | '.join(rights)} |" for rights, words in groups.items()]
+    return "\n".join([f"| action | {' | '.join(ROLES)} |", "|---" * (1 + len(ROLES)) + "|", *rows])
+
+
+def _listed(words: list[str]) -> str:
+    """Actions in words, the pages that can be opened in one."""
+    page = "open the page "
+    opened = [w.removeprefix(page) for w in words if w.startswith(page)]
+    return "; ".join([*([page + ", ".join(opened)] if opened else []), *(w for w in words if not w.startswith(page))])
+
+
 
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
 CAPS = ("max_epsilon", "max_delta")
@@ -64,12 +219,12 @@ class Visitor:
         return self.role == ALONE
 
     def may(self, action: str, owner: str | None = None) -> bool:
-        """Whether the visitor may do it, to a thing of ``owner``: see ``synth.jobs.role_actions``.
+        """Whether the visitor may do it, to a thing of ``owner``: see ``synth.jobs.roles``.
 
         >>> Visitor(name="ann@x.org", role="steward").may("watch", "eve@x.org"), Visitor().may("watch")
         (False, True)
         """
-        return role_actions.may(self.role, action, name=self.name, owner=owner)
+        return may(self.role, action, name=self.name, owner=owner)
 
 
 @dataclass(frozen=True)
@@ -199,3 +354,8 @@ def load(path: Path) -> Roles:
         {name: rules.model_dump(exclude_none=True) for name, rules in file.datasets.items()},
         file.budget.model_dump(exclude_none=True),
     )
+
+
+
+if __name__ == "__main__":
+    print(table())

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from synth.jobs.job import PROGRAM, Job, Status
-from synth.jobs.queue import ahead
+from synth.jobs.job import PROGRAM, Job, Status, ahead
 
 try:
     import fcntl

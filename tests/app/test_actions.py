@@ -14,8 +14,8 @@ from app.session import access, frame
 from app.session.state import TITLES, Wizard, view
 from app.table import database, intake, reading, stored
 from synth import jobs
-from synth.jobs import looks, role_actions
-from synth.jobs.role_actions import ACTIONS, ANY, OTHERS, OWN, ROLES
+from synth.jobs import looks, roles
+from synth.jobs.roles import ACTIONS, ANY, OTHERS, OWN, ROLES
 from tests.app.elements import SCHEMA, said
 
 pytestmark = pytest.mark.xdist_group("app")
@@ -198,7 +198,7 @@ def test_every_action_is_refused_to_every_role_that_may_not(signed, home, monkey
             assert set(deeds(w, job)) == set(ACTIONS), "every row of the table is walked"
             signed(address)
             for action, deed in deeds(w, job).items():
-                if role_actions.may(role, action, name=address, owner=owner):  # as the test below has it
+                if roles.may(role, action, name=address, owner=owner):  # as the test below has it
                     continue
                 before = traces(home)
                 with pytest.raises(synth.UsageError, match=r"may not|somebody else's|nobody without a role"):
@@ -342,7 +342,7 @@ def test_the_page_release_asks_a_reviewer_for_all_of_one_s_own(signed, start):
     assert not releasing._latest(run)
     code = f"""
 from app.result import export
-from synth import jobs; from synth.jobs import role_actions
+from synth import jobs; from synth.jobs import roles
 export.may_leave(jobs.Job({str(run.path)!r}))
 """
     at = type(at).from_string(code, default_timeout=60).run()
@@ -393,5 +393,5 @@ def test_an_address_counts_where_the_provider_says_that_it_verified_it(summary):
 
 
 def test_the_documented_table_is_the_code_s():
-    assert "python -m synth.jobs.role_actions" in (APP.parent / "docs" / "reliability.md").read_text()
+    assert "python -m synth.jobs.roles" in (APP.parent / "docs" / "reliability.md").read_text()
     assert f"{TRIED} of these calls are beyond a role" in (APP.parent / "docs" / "reliability.md").read_text()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.session import access
 from app.session.state import TITLES
-from synth.jobs.role_actions import ACTIONS
+from synth.jobs.roles import ACTIONS
 
 APP = Path(access.__file__).parents[1]
 

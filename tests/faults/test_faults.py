@@ -48,7 +48,7 @@ def test_the_judge_finds_a_spend_that_was_reported_and_lost(tmp_path):
 CLOCK = """
 import ctypes, json, os, sys, time
 from synth.jobs import Job, Reporter, Status, create
-from synth.jobs.process_identity import identity
+from synth.jobs.job import identity
 from synth.privacy.ledger.ledger import Ledger
 from tests.faults.deeds import book, charge, with_two
 from pathlib import Path

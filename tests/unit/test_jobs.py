@@ -14,7 +14,7 @@ import pytest
 
 from synth.errors import InputError, UsageError
 from synth.jobs import Cancelled, Job, Reporter, Status, create, home, listing
-from synth.jobs.process_identity import identity
+from synth.jobs.job import identity
 from synth.jobs.reporter import PAUSE
 
 WORKER = textwrap.dedent("""
