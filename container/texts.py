@@ -54,7 +54,7 @@ ELSEWHERE = (
     "cli/",
     "evaluate/audit/",
     "pipeline/synthesizer.py",
-    "privacy/ledger/moving.py",
+    "privacy/ledger/copies.py",
     "schema/census",
     "generators/core/mixtures.py",
 )

@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     from synth.schema.totals_checks import stated as totals_stated
     from synth.schema.totals_files import table as totals_table
     from synth.sources import named_databases as databases
-    from synth.sources.engines.scratch import sweep as sweep_scratch
-    from synth.sources.tables_to_draft import is_folder_of_tables, tables_in
+    from synth.sources.draft_related import is_folder_of_tables, tables_in
+    from synth.sources.engines.duckdb import sweep as sweep_scratch
     from synth.verified.language import tables as question_tables
 
 # Name -> module[:name there], as in synth/__init__.py.
@@ -136,7 +136,7 @@ _HOME = {
     "expected_from": "pipeline.reached:constants",
     "grouped": "schema.coarsening:coarser_plain",
     "groups": "schema.coarsening:offered",
-    "is_folder_of_tables": "sources.tables_to_draft",
+    "is_folder_of_tables": "sources.draft_related",
     "jobs": "jobs:",
     "retention": "pipeline.retention",
     "retention_warning": "pipeline.retention:warning",
@@ -173,8 +173,8 @@ _HOME = {
     "standing": "report.last_look",
     "standing_bounds": "report.last_look:bounds",
     "standing_rare": "report.last_look",
-    "sweep_scratch": "sources.engines.scratch:sweep",
-    "tables_in": "sources.tables_to_draft",
+    "sweep_scratch": "sources.engines.duckdb:sweep",
+    "tables_in": "sources.draft_related",
     "uses_of_plan": "pipeline.uses:of_plan",
     "with_uses": "pipeline.uses",
     "totals_stated": "schema.totals_checks:stated",

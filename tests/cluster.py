@@ -92,8 +92,7 @@ def counts(folder: Path, *, person: bool) -> list[list[int]]:
     from synth.questions import Bins
     from synth.schema.table import parse
     from synth.sources.engines.engine import Engine
-    from synth.sources.engines.warehouse import WarehousePlace
-    from synth.sources.engines.warehouse_rows import WarehouseRows
+    from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 
     columns: dict[str, Any] = {f"c{j}": {"type": "integer", "min": 0, "max": 6} for j in range(COLUMNS)}
     bound = {"unit": "who", "max_rows": 3} if person else {}

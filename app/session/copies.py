@@ -24,7 +24,7 @@ LOADED = (
     "synth.cli",
     "synth.pipeline.run",
     "synth.pipeline.sample",
-    "synth.sources.tables_to_draft",
+    "synth.sources.draft_related",
     "synth.privacy.accounting.compare_runs",
     "dp_accounting.pld",
     "synth.report.bundle",

@@ -185,11 +185,10 @@ def _tables_drafted(
 ) -> "DraftedTables":
     """The metadata's facts, and what they do not say drafted from rows."""
     from synth.schema import sdv_metadata, sdv_related
-    from synth.sources import tables_to_draft
-    from synth.sources.draft_related import draft_related
+    from synth.sources.draft_related import draft_related, in_database, in_folder
     from synth.sources.formats.text_table import Table
 
-    reported = tables_to_draft.in_folder(table) if table is not None else tables_to_draft.in_database(str(source))
+    reported = in_folder(table) if table is not None else in_database(str(source))
     sdv_related.check_kinds(exchanged_tables.tables, reported.headers)
 
     def rows(name: str) -> tuple[Table, list[str]]:

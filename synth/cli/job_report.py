@@ -58,13 +58,13 @@ def _real(request: "ReportRequest") -> Path:
     """The real table as a file; else a copy where a killed process leaves nothing that the next one does not remove."""
     from synth.schema import table as schemas
     from synth.sources import named_databases
-    from synth.sources.engines import scratch
+    from synth.sources.engines import duckdb
 
     table = Path(request.table)
     if not request.source and table.is_file():
         return table
     columns = list(schemas.load(Path(request.release) / "schema.json").columns)
-    copy = scratch.folder() / "copy.parquet"
+    copy = duckdb.spill_folder() / "copy.parquet"
     named_databases.fetch(request.source, request.table, copy, columns=columns)
     return copy
 
@@ -73,7 +73,7 @@ def _real_tables(request: "ReportRequest") -> str | Path:
     """The real tables as a folder, or as one file where persons keep their rows; of a database's a copy, as above."""
     from synth.release.folder import load_release
     from synth.sources import named_databases
-    from synth.sources.engines import scratch
+    from synth.sources.engines import duckdb
 
     if not request.source:
         return request.table
@@ -81,8 +81,10 @@ def _real_tables(request: "ReportRequest") -> str | Path:
     if not schema.several:
         return _real(request)
     for name, one in schema.written.items():
-        named_databases.fetch(request.source, name, scratch.folder() / f"{name}.parquet", columns=list(one.columns))
-    return scratch.folder()
+        named_databases.fetch(
+            request.source, name, duckdb.spill_folder() / f"{name}.parquet", columns=list(one.columns)
+        )
+    return duckdb.spill_folder()
 
 
 @contextmanager
@@ -99,14 +101,14 @@ def _removed(test: Path | None) -> Iterator[None]:
 def _ended_when_asked(folder: Path, report: Any, test: Path | None = None) -> Iterator[None]:
     """Ends the process soon after somebody cancelled: a stage takes long, and nothing is written yet."""
     from synth import jobs
-    from synth.sources.engines import scratch
+    from synth.sources.engines import duckdb
 
     job, done = jobs.Job(folder), threading.Event()
 
     def watch() -> None:
         while not done.wait(POLL):
             if job.cancel_asked:
-                shutil.rmtree(scratch.folder(), ignore_errors=True)  # this process's own, with the copy
+                shutil.rmtree(duckdb.spill_folder(), ignore_errors=True)  # this process's own, with the copy
                 if test is not None:
                     test.unlink(missing_ok=True)
                 report.finish("cancelled", CANCELLED, 130)

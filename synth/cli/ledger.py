@@ -12,7 +12,7 @@ from synth.cli.guide import helped
 from synth.cli.options import DatasetOpt, JsonOpt, LedgerOpt
 from synth.errors import InputError, UsageError
 from synth.privacy.accounting.guarantee import Guarantee, sums
-from synth.privacy.ledger import places
+from synth.privacy.ledger import copies
 from synth.privacy.ledger.ledger import Ledger, Policy, Total
 
 ledger_app = typer.Typer(callback=helped, invoke_without_command=True, help="Show, cap and verify what has been spent.")
@@ -30,7 +30,7 @@ def _ledger_name(table: str, dataset: str | None, schema: Path | None, book: Led
 
 def _there(ledger: str | None) -> None:
     """Who asks to see a ledger by name means one that is there: a new, empty one would tell that nothing was spent."""
-    if ledger is not None and not (store := places.at(ledger)).there():
+    if ledger is not None and not (store := copies.at(ledger)).there():
         what = "has no ledger yet" if store.shares else "no such file"
         raise InputError(f"ledger {store.shown}: {what}; name the ledger that runs are charged to")
 

@@ -18,10 +18,10 @@ def ledger_backup(
 
     Keep the copy elsewhere, encrypted.
     """
-    from synth.privacy.ledger import places
-    from synth.privacy.ledger.backup import backup
+    from synth.privacy.ledger import copies
+    from synth.privacy.ledger.copies import backup
 
-    lines = backup(places.at(ledger), out)
+    lines = backup(copies.at(ledger), out)
     if as_json:
         say({"lines": lines, "ledger": str(out), "key": f"{out}.key"})
         return
@@ -39,10 +39,10 @@ def ledger_restore(
     """
     from dataclasses import asdict
 
-    from synth.privacy.ledger import places
-    from synth.privacy.ledger.restore import restore
+    from synth.privacy.ledger import copies
+    from synth.privacy.ledger.copies import restore
 
-    made = restore(places.at(ledger), backup)
+    made = restore(copies.at(ledger), backup)
     if as_json:
         say(asdict(made))
         return
@@ -62,10 +62,10 @@ def ledger_import(
     """
     from dataclasses import asdict
 
-    from synth.privacy.ledger import places
-    from synth.privacy.ledger.moving import take_over
+    from synth.privacy.ledger import copies
+    from synth.privacy.ledger.copies import take_over
 
-    made = take_over(places.at(ledger), old)
+    made = take_over(copies.at(ledger), old)
     if as_json:
         say(asdict(made))
         return

@@ -105,9 +105,8 @@ def schema_init(
     """
     from synth.schema import codebook
     from synth.sources import named_databases
-    from synth.sources.draft_related import Wanted
+    from synth.sources.draft_related import Wanted, is_folder_of_tables
     from synth.sources.draft_schema import draft
-    from synth.sources.tables_to_draft import is_folder_of_tables
 
     kinds: dict[str, Any] = {
         "categorical": names(categorical),
@@ -160,12 +159,11 @@ def _of_several(
     common: dict[str, Any],
 ) -> "DraftedTables":
     """Drafts a folder of tables, or a database. Errors: UsageError, InputError."""
-    from synth.sources import tables_to_draft
-    from synth.sources.draft_related import draft_related
+    from synth.sources.draft_related import draft_related, in_database, in_folder
 
     if table is None and source is None:
         raise UsageError("TABLE is missing; name a file, a folder with a file for each table, or a --source")
-    reported = tables_to_draft.in_folder(table, stated=stated) if table else tables_to_draft.in_database(str(source))
+    reported = in_folder(table, stated=stated) if table else in_database(str(source))
     options: dict[str, dict[str, Any]] = {t: dict(common) for t in reported.headers}
     for option, named in kinds.items():
         for name in named:

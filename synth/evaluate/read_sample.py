@@ -16,8 +16,7 @@ from synth.sources.formats.cell_formats import PLAIN, Reading
 from synth.sources.formats.text_table import from_frame
 from synth.sources.related_tables import places
 from synth.sources.related_tables import read as read_table
-from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import Forest, link
 
 TABLE = "synthetic.csv"  # of a release of one table
 

@@ -190,7 +190,6 @@ def _listed(words: list[str]) -> str:
     return "; ".join([*([page + ", ".join(opened)] if opened else []), *(w for w in words if not w.startswith(page))])
 
 
-
 __all__ = ["ACTIONS", "Roles", "Visitor", "load", "pages", "place"]
 CAPS = ("max_epsilon", "max_delta")
 USUAL_DELTA = 1e-3  # over all runs, where a budget names epsilon alone
@@ -354,7 +353,6 @@ def load(path: Path) -> Roles:
         {name: rules.model_dump(exclude_none=True) for name, rules in file.datasets.items()},
         file.budget.model_dump(exclude_none=True),
     )
-
 
 
 if __name__ == "__main__":

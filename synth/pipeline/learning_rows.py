@@ -17,10 +17,10 @@ from synth.privacy.relation import Adjacency
 from synth.schema import cells, coarsening, codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import CATEGORICAL, Column, Schema
-from synth.sources.contribution_bound import keep
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import whole
-from synth.sources.rows.linking import TableRows, one_of_each_root
+from synth.sources.rows.forest import TableRows, one_of_each_root
+from synth.sources.rows.spill import keep
 
 
 @dataclass(frozen=True)

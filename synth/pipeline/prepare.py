@@ -24,8 +24,8 @@ from synth.pipeline.schema_approval import (
 from synth.pipeline.statistics_questions import StatisticsQuestions
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
-from synth.privacy.ledger.config import command as cap_command
 from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.ledger.policy import cap_command
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
@@ -35,7 +35,7 @@ from synth.schema.dataset import Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.persons import as_tables
 from synth.schema.table import Schema
-from synth.sources.public_references import with_combinations
+from synth.sources.public_tables import with_combinations
 from synth.sources.related_tables import allowed_empty
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"

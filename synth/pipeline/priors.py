@@ -27,11 +27,10 @@ from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.histories import gap_of, month_of
 from synth.schema.table import Schema
 from synth.sources.formats import files
-from synth.sources.formats.table_versions import parquet_files
+from synth.sources.formats.files import parquet_files
 from synth.sources.related_tables import Read, places, read
 from synth.sources.rows.encoded import parts
-from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import Forest, link
 from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
 

@@ -16,12 +16,10 @@ from synth.release import folder
 from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Schema
-from synth.sources.contribution_bound import keep_parts
 from synth.sources.engines import stored_trees
 from synth.sources.related_tables import Read, read
-from synth.sources.rows.forest import Forest
-from synth.sources.rows.linking import link
-from synth.sources.rows.spill import Spill
+from synth.sources.rows.forest import Forest, link
+from synth.sources.rows.spill import Spill, keep_parts
 
 
 @dataclass(frozen=True, kw_only=True)

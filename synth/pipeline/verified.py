@@ -34,8 +34,7 @@ from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import read
-from synth.sources.rows.forest import Branch, Forest
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import Branch, Forest, link
 from synth.sources.table_source import place_of
 from synth.verified import language, price
 from synth.verified.asking import LEVEL, VerifiedQuestions, alike, answer, scaled, synthetic_values

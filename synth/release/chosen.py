@@ -13,7 +13,7 @@ from typing import Any
 from synth.errors import InputError, UsageError
 from synth.jobs.looks import signature
 from synth.privacy.accounting.guarantee import Guarantee
-from synth.privacy.ledger import places
+from synth.privacy.ledger import copies
 from synth.privacy.ledger.ledger import ANSWERED, Entry, Ledger
 from synth.privacy.ledger.store import Store
 from synth.release import comparison_notes
@@ -72,7 +72,7 @@ class ChoiceLedger:
     """
 
     def __init__(self, ledger: str | Path | None, of: Candidate | None = None) -> None:
-        self.store = places.at(ledger)
+        self.store = copies.at(ledger)
         last = ((of.signed if of else None) or {}).get("lines", float("inf"))
         lines = [e for e in Ledger(self.store).entries() if e.number <= last] if self.store.there() else []
         ends = [e for e in lines if e.kind == "outcome"]
@@ -130,7 +130,7 @@ def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger:
 
     Privacy: public only.
     """
-    store = places.at(ledger)
+    store = copies.at(ledger)
     about: dict[str, Any] = verify.load(release) if card is None else dict(card)
     if not store.there():
         return about

@@ -16,7 +16,7 @@ from typing import Any
 
 from synth.errors import InputError
 from synth.files import regular_files
-from synth.privacy.ledger.moving import NOTES
+from synth.privacy.ledger.copies import NOTES
 from synth.privacy.ledger.store import Store
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from synth.errors import InputError, UsageError, likely
 from synth.schema import csv_injection
 from synth.schema.table import Schema
-from synth.sources.formats import csv_reader, dialect_writer, files
-from synth.sources.formats.dialect_writer import Writing
+from synth.sources.formats import cell_formats, csv_files, files
+from synth.sources.formats.cell_formats import Writing
 
 NAME = "synthetic.dialect.csv"
 DIGEST = "synthetic_dialect_sha256"  # in the card
@@ -28,7 +28,7 @@ def check(schema: Schema, choice: str) -> None:
     Errors: UsageError for a choice that is none, InputError with the column and the remedy; never a value.
     """
     check_choice(choice)
-    fault = dialect_writer.problem(schema) if choice == "same" else None
+    fault = cell_formats.problem(schema) if choice == "same" else None
     if fault is not None:
         raise InputError(f"schema: {fault}")
 
@@ -48,7 +48,7 @@ def write(
     What was learnt after ``check`` may not fit the schema's encoding: then a note says so, and no twin is there.
     """
     wanted = Writing.of(schema) if choice == "same" else None
-    fault = dialect_writer.problem(schema) if wanted is not None else None
+    fault = cell_formats.problem(schema) if wanted is not None else None
     (folder / NAME).unlink(missing_ok=True)
     if fault is not None:
         note(f"{NAME} is not written: {fault}")
@@ -64,7 +64,7 @@ def _parts(table: Path, schema: Schema, wanted: Writing, *, raw_text: bool) -> I
     """The plain table's cells as they stand there, apostrophes included, some rows at a time."""
     names = list(schema.retained().columns)
     heads = names if raw_text else [csv_injection.marked(n, names) for n in names]
-    for part in csv_reader.stream(table, csv_reader.header(table).names):
+    for part in csv_files.stream(table, csv_files.header(table).names):
         texts = wanted.columns(dict(zip(names, part.columns, strict=True)))
         yield dict(zip(heads, texts.values(), strict=True))
 

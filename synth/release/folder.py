@@ -33,7 +33,7 @@ from synth.schema.dialect import Dialect
 from synth.schema.persons import as_tables
 from synth.schema.table import Schema
 from synth.sources.formats import files
-from synth.sources.formats.dialect_writer import Writing
+from synth.sources.formats.cell_formats import Writing
 from synth.sources.formats.text_table import Table
 
 ONE_TABLE = "one_table"  # beside the format of a release whose tree of tables is written as one

@@ -2,26 +2,314 @@
 
 The rules look at the distinct texts of a column and at how many rows have each, never at what the texts of real codes
 mean: whole numbers stay numbers until somebody names the column as categorical or ordinal. What looks like a key, a
-note, or a long list is drafted so that nothing of it is published (``synth.sources.draft_risks``).
+note, or a long list is drafted so that nothing of it is published (``synth.sources.draft_risks``). Whether a person may
+have several rows is told by keys that repeat: exact counts of private rows, for the steward; how many rows are kept of
+each person is a proposal until somebody confirms it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from synth.errors import UsageError, meant
-from synth.schema import coarsening
-from synth.schema.column import RISKS
-from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, parse
+from synth.errors import InputError, UsageError, meant
+from synth.schema import coarsening, literals, round_bounds
+from synth.schema.column import RISKS, Risk
+from synth.schema.table import MAX_CATEGORIES, UNCONFIRMED, Column, Schema, canonical, parse
 from synth.sources import draft_risks, named_databases
-from synth.sources.draft_cells import Notes, cells_of
-from synth.sources.draft_kinds import kind_of
-from synth.sources.draft_risks import named_like_key
-from synth.sources.draft_unit import ProposedUnit, persons
+from synth.sources.draft_risks import FEW, named_like_key, names_person
 from synth.sources.formats import sniff_formats
-from synth.sources.formats.text_table import Table, from_frame
+from synth.sources.formats.text_table import Table, canonical_texts, from_frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What the rules see of a column: distinct canonical values that are not missing, and counts."""
+
+    name: str
+    values: list[str]
+    counts: np.ndarray  # rows with each value
+    missing: list[str]  # the codes that occur, "" among them
+
+    @property
+    def rows(self) -> int:
+        """Rows with a value."""
+        return int(self.counts.sum())
+
+    @property
+    def seen(self) -> draft_risks.ColumnTexts:
+        """The values and their counts, as the rules of risk want them."""
+        return draft_risks.ColumnTexts(name=self.name, values=self.values, counts=self.counts)
+
+
+def cells_of(table: Table, name: str, missing: Sequence[str]) -> Cells:
+    """A column of the table. ``missing``: texts that mean that a value is missing, besides the empty one."""
+    text = table.column(name)
+    plain = np.array(canonical_texts(text.values), dtype=object)
+    codes = {canonical(code): code for code in ("", *missing)}
+    gone = np.array([value in codes for value in plain], dtype=bool)
+    counts = np.bincount(text.codes, minlength=len(plain))
+    result = set(plain[gone])
+    values = sorted(set(plain[~gone]))
+    index = {value: i for i, value in enumerate(values)}
+    places = np.array([index[value] for value in plain[~gone]], dtype=np.int64)
+    return Cells(
+        name=name,
+        values=values,
+        counts=np.bincount(places, weights=counts[~gone], minlength=len(values)).astype(np.int64),
+        missing=[code for key, code in codes.items() if key in result],
+    )
+
+
+@dataclass(kw_only=True)
+class Notes:
+    """Columns worth a second look, gathered by reason."""
+
+    codes: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
+    lists: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # number of values, and how to group them
+    order: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """One sentence for each reason that applies; names only."""
+        parts = [
+            (self.codes, "few distinct whole numbers: if they are codes, name them with `categorical=`"),
+            (self.keys, "keys by their form, with repeats: drafted as identifiers, of which nothing is published"),
+            (self.notes, "free text, or values that hardly any two rows share: left out; nothing of it is read"),
+            (self.dates, "dates of a form that is not read here: left out; write them like 2020-01-31 to keep them"),
+            (self.mixed, "numbers besides a few words: if the words mean missing, name those with `missing=`"),
+            (self.order, "ordinal text in alphabetical order: put the categories in order in the schema"),
+            (self.empty, "no value in any row: drafted as a constant; leave the column out or state what it can hold"),
+        ]
+        said = [f"{','.join(names)}: {text}" for names, text in parts if names]
+        return [*said, *self._long()]
+
+    def _long(self) -> list[str]:
+        """What can be done about lists of values that tell of persons."""
+        if not self.lists:
+            return []
+        message = ", ".join(f"{name} has {count} values" for name, (count, _) in self.lists.items())
+        ways = ",".join(f"{name}={length}" for name, (_, length) in self.lists.items() if length)
+        group = f"group them by first characters with `group={ways}`, or " if ways else ""
+        return [
+            f"{','.join(self.lists)}: long lists, or values that few rows have ({message}): learn them privately with "
+            f"`learn_share=`, or {group}vouch for each alone with `assume_public=` and `reasons=`"
+        ]
+
+
+LIFE = 40  # years between the first and last of dates that are likely to be births
+
+
+def kind_of(cells: Cells, *, kind: str | None, limit: int, notes: Notes) -> Column:
+    """One column's facts: as named, or by the first rule that fits. ``kind``: the name's, if any; ``limit``: of texts.
+
+    Errors: UsageError for a named date that is none; InputError for more texts than the limit.
+    """
+    if kind == "identifier":
+        return _made(cells, "identifier")
+    if not cells.values:
+        notes.empty.append(cells.name)
+        return Column(type="categorical", categories=tuple(cells.missing), source=UNCONFIRMED)
+    if kind in ("categorical", "ordinal"):
+        return _categories(cells, kind, limit=limit, notes=notes)
+    if kind == "datetime":
+        return _dates(cells) or _no_dates(cells)
+    rules: list[Callable[[], Column | None]] = [
+        lambda: _places(cells, limit, notes),
+        lambda: _whole_dates(cells, notes),
+        lambda: _integers(cells, notes),
+        lambda: _floats(cells),
+        lambda: _dates(cells),
+        lambda: _unpublished(cells, notes),
+    ]
+    for rule in rules:
+        column = rule()
+        if column is not None:
+            return column
+    return _categories(cells, "boolean" if len(cells.values) == 2 else "categorical", limit=limit, notes=notes)
+
+
+def _made(cells: Cells, kind: str, **facts: object) -> Column:
+    """The column with its missing codes: an empty cell alone makes it nullable, other codes are listed."""
+    codes = cells.missing
+    missing = tuple(codes) if any(codes) else None
+    return Column.model_validate(
+        {
+            "type": kind,
+            **facts,
+            "nullable": "" in codes or None,
+            "missing": missing,
+            "source": UNCONFIRMED,
+        }
+    )
+
+
+def _places(cells: Cells, limit: int, notes: Notes) -> Column | None:
+    """Post codes are no quantities, even where all are whole numbers."""
+    if not draft_risks.named_like_place(cells.name) or literals.whole(cells.values) is None:
+        return None
+    return _categories(cells, "categorical", limit=limit, notes=notes)
+
+
+def _whole_dates(cells: Cells, notes: Notes) -> Column | None:
+    """Dates written as 20200131."""
+    whole = len(cells.values) > FEW and literals.whole(cells.values) is not None
+    return _other_dates(cells, notes) if whole and draft_risks.dated(cells.values) else None
+
+
+def _other_dates(cells: Cells, notes: Notes) -> Column:
+    notes.dates.append(cells.name)
+    return _made(cells, "omitted", risk="dates")
+
+
+def _keyed(cells: Cells, notes: Notes) -> Column:
+    """A key becomes a counter: nothing of it is published."""
+    if cells.seen.repeats:
+        notes.keys.append(cells.name)
+    return _made(cells, "identifier")
+
+
+def _integers(cells: Cells, notes: Notes) -> Column | None:
+    bounds = literals.whole(cells.values)
+    if bounds is None:
+        return None
+    if draft_risks.key_of_numbers(cells.seen):
+        return _keyed(cells, notes)
+    if named_like_key(cells.name) or 1 < len(cells.values) <= FEW:
+        notes.codes.append(cells.name)
+    if max(-bounds[0], bounds[1]) >= literals.MAX_WHOLE:
+        return None
+    wide = round_bounds.widened(*bounds, whole=True, common=_common(cells, bounds), step=1)
+    low, high = round_bounds.within(draft_risks.words(cells.name), bounds, wide)
+    return _made(cells, "integer", min=low, max=high)
+
+
+def _common(cells: Cells, bounds: tuple[int, int]) -> tuple[bool, bool]:
+    """Whether many rows have the smallest and the largest of whole numbers."""
+    numbers, counts = pd.to_numeric(pd.Series(cells.seen.values), errors="coerce").to_numpy(), cells.seen.counts
+    low, high = (bool(counts[numbers == b].sum() >= round_bounds.COMMON) for b in bounds)
+    return low, high
+
+
+def _floats(cells: Cells) -> Column | None:
+    grid = literals.decimal(cells.values)
+    if grid is None:
+        return None
+    step = grid.resolution or 10.0**-grid.decimals
+    wide = round_bounds.widened(grid.low, grid.high, whole=False, common=(False, False), step=step)
+    low, high = round_bounds.within(draft_risks.words(cells.name), (grid.low, grid.high), wide)
+    return _made(cells, "float", min=low, max=high, decimals=grid.decimals, resolution=grid.resolution)
+
+
+def _dates(cells: Cells) -> Column | None:
+    span = literals.dates(cells.values)
+    if span is None:
+        return None
+    years = int(span.last[:4]) - int(span.first[:4])
+    span = round_bounds.years(span, births=draft_risks.named_like_birth(cells.name) or years > LIFE)
+    return _made(cells, "datetime", min=span.first, max=span.last, resolution=span.resolution)
+
+
+def _no_dates(cells: Cells) -> Column:
+    raise UsageError(f"`datetime_={cells.name}`: not all its cells are dates like 2020-01-31; convert them first")
+
+
+def _unpublished(cells: Cells, notes: Notes) -> Column | None:
+    """Text that must not be published: a counter where it is a key, else left out. None for lists of categories."""
+    if literals.mostly_numbers(cells.values):
+        notes.mixed.append(cells.name)
+    seen = cells.seen
+    risk = draft_risks.risk_of_text(seen)
+    if risk == "dates":
+        return _other_dates(cells, notes)
+    if risk == "key" or (risk == "unique" and not seen.repeats):
+        return _keyed(cells, notes)
+    if risk in ("text", "unique"):
+        notes.notes.append(cells.name)
+        return _made(cells, "omitted", risk=risk)
+    return None
+
+
+def _categories(cells: Cells, kind: str, *, limit: int, notes: Notes) -> Column:
+    if len(cells.values) > limit:
+        raise InputError(
+            f"column {cells.name}: more than {limit} distinct texts; name it with `identifier=` if it is a key, "
+            "or raise `max_categories=`"
+        )
+    numbers = literals.sorted_numbers(cells.values)
+    if kind == "ordinal" and numbers is None:
+        notes.order.append(cells.name)
+    risk: Risk | None = draft_risks.risk_of_text(cells.seen)
+    if risk is not None:
+        notes.lists[cells.name] = (len(cells.values), coarsening.offered(cells.values) if cells.seen.long else None)
+    return _made(cells, kind, categories=numbers or cells.values, risk=risk)
+
+
+RETAINED = 0.95  # part of the rows that a proposed max_rows keeps
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedUnit:
+    """The proposal: the key that names a person, or ``row``, and how many rows of each to keep.
+
+    ``keys``: of each key that repeats, how many values it has, and how many rows have one.
+    """
+
+    unit: str
+    max_rows: int | None
+    keys: Mapping[str, tuple[int, int]]
+
+    def sentences(self) -> list[str]:
+        """What the draft says of keys that repeat; nothing where none does."""
+        if not self.keys:
+            return []
+        message = ", ".join(f"{name} has {size} values in {rows} rows" for name, (size, rows) in self.keys.items())
+        return [
+            f"{','.join(self.keys)}: keys that repeat ({message}). Can a person appear in more than one row? "
+            f"Proposed: `unit={self.unit}` `max_rows={self.max_rows}`, which keeps {RETAINED:.0%} of the rows; or "
+            "answer `unit=row`: each row is one person"
+        ]
+
+
+def persons(table: Table, columns: Mapping[str, Column]) -> ProposedUnit:
+    """The unit that the identifiers of a draft suggest: the coarsest key that repeats, one of persons before others."""
+    counts = {n: _rows_by_key(table, n) for n, c in columns.items() if c.type == "identifier"}
+    keys = {n: c for n, c in counts.items() if len(c) and c.max() > 1}
+    reported = {n: (len(c), int(c.sum())) for n, c in keys.items()}
+    if not keys:
+        return ProposedUnit(unit="row", max_rows=None, keys={})
+    unit = min(keys, key=lambda n: (not names_person(n), len(keys[n])))
+    return ProposedUnit(unit=unit, max_rows=rows_retained(keys[unit]), keys=reported)
+
+
+def _rows_by_key(table: Table, name: str) -> np.ndarray:
+    """Rows with each value that is not empty, (values,)."""
+    text = table.column(name)
+    counts = np.bincount(text.codes, minlength=len(text.values))
+    filled = np.array([bool(str(v).strip()) for v in text.values], dtype=bool)
+    return counts[filled & (counts > 0)]
+
+
+def rows_retained(counts: np.ndarray, *, part: float = RETAINED) -> int:
+    """The smallest number of rows of each person that keeps this part of all rows.
+
+    >>> rows_retained(np.array([1, 1, 1, 7])), rows_retained(np.array([2] * 50 + [30]))
+    (7, 24)
+    """
+    wanted = ceil(part * int(counts.sum()))
+    low, high = 1, int(counts.max())
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if int(np.minimum(counts, middle).sum()) >= wanted else (middle + 1, high)
+    return low
+
 
 __all__ = ["Drafted", "draft", "named_like_key"]
 SMALL_TABLE = draft_risks.SMALL_TABLE

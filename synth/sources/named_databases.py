@@ -31,9 +31,9 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.sqlite import SqlitePlace, is_sqlite
 from synth.sources.engines.sqlite import tables as sqlite_tables
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.formats import csv_reader, files
+from synth.sources.formats import csv_files, files
 from synth.sources.formats.cell_formats import Reading
-from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.text_table import Table
 from synth.sources.table_source import CsvPlace, ParquetPlace, Place, place_of
 
@@ -165,7 +165,7 @@ def whole(
             result.dialect = dialect
             return result, []
         names = files.header(table, dialect=dialect)
-        parts = csv_reader.stream(at.path, names, dialect)
+        parts = csv_files.stream(at.path, names, dialect)
     retained, step = thinned(parts, few=few)
     note = f"drafted from one row in {step}: rare values and extreme bounds may be missing, look for them"
     result = Table({n: retained.column(n) for n in names}, num_rows=retained.num_rows)

@@ -17,7 +17,7 @@ from synth.schema.tree import ONE
 from synth.sources.formats.text_table import Table, Text
 from synth.sources.named_databases import address, placed
 from synth.sources.rows.encoding import Encoder
-from synth.sources.rows.linking import TableRows
+from synth.sources.rows.forest import TableRows
 from synth.sources.rows.sketch import Sketch
 from synth.sources.table_source import MOST_COMPARED, Place, place_of
 

@@ -16,17 +16,15 @@ from synth.files.regular_files import is_folder
 from synth.schema.codec import Draws, Encoded
 from synth.schema.table import Schema
 from synth.sources.engines import duckdb
-from synth.sources.formats import csv_reader as delimited
-from synth.sources.formats import files
-from synth.sources.formats.arrow_text import check_type
+from synth.sources.formats import csv_files, files
+from synth.sources.formats.arrow_text import check_type, one_text
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.csv_records import open_bytes
-from synth.sources.formats.table_versions import parquet_files
+from synth.sources.formats.csv_files import open_bytes
+from synth.sources.formats.files import parquet_files
 from synth.sources.formats.text_table import Digest, Table, check_names, from_frame
-from synth.sources.formats.valid_text import one_text
 from synth.sources.rows.encoding import Batch, Encoder, plain, tables
-from synth.sources.rows.persons import Persons
 from synth.sources.rows.sketch import Sketch
+from synth.sources.rows.spill import Persons
 
 MOST_COMPARED = 1 << 21  # rows; a longer table is not compared with those charged before
 
@@ -158,7 +156,7 @@ class CsvPlace(FilePlace):
 
     def batches(self, schema: Schema, raw: Sequence[str]) -> Iterator[Batch]:
         """Some megabytes of cells at a time."""
-        parts = tables(delimited.stream(self.path, [*schema.measured(), *raw], self.reading.dialect))
+        parts = tables(csv_files.stream(self.path, [*schema.measured(), *raw], self.reading.dialect))
         return plain(part.read_by(self.reading) for part in parts)
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from synth.errors import InputError, SynthError
 from synth.jobs import Job
 from synth.privacy.ledger import checkpoint
+from synth.privacy.ledger.copies import restore
 from synth.privacy.ledger.ledger import Ledger, Spend
-from synth.privacy.ledger.restore import restore
 from tests.conftest import SMALL, small_frame
 
 CAP, COST = 1.0, 0.3

@@ -5,27 +5,27 @@ from pathlib import Path
 import pytest
 
 from synth.errors import InputError
-from synth.privacy.ledger import filesystem
+from synth.privacy.ledger import sqlite
 from synth.privacy.ledger.ledger import Ledger
 
 
 def test_the_system_is_asked_and_this_disk_is_local(tmp_path):
-    assert isinstance(filesystem.magic(tmp_path), int)
-    assert filesystem.magic(Path("/proc")) == 0x9FA0
-    assert filesystem.magic(tmp_path / "absent") is None
-    assert filesystem.kind(tmp_path / "not" / "yet" / "ledger.sqlite") is None
+    assert isinstance(sqlite.magic(tmp_path), int)
+    assert sqlite.magic(Path("/proc")) == 0x9FA0
+    assert sqlite.magic(tmp_path / "absent") is None
+    assert sqlite.network_kind(tmp_path / "not" / "yet" / "ledger.sqlite") is None
 
 
-@pytest.mark.parametrize("number", filesystem.MAGIC)
+@pytest.mark.parametrize("number", sqlite.MAGIC)
 def test_a_network_file_system_is_refused_with_a_reason_and_a_way_out(number, tmp_path, monkeypatch):
     """No such disk can be mounted in a test: only statfs's answer is put in its place."""
-    monkeypatch.setattr(filesystem, "magic", lambda _: number)
+    monkeypatch.setattr(sqlite, "magic", lambda _: number)
     with pytest.raises(InputError) as reported:
         Ledger(tmp_path / "ledger.sqlite")
-    assert filesystem.MAGIC[number] in str(reported.value)
+    assert sqlite.MAGIC[number] in str(reported.value)
     assert "SYNTH_LEDGER_NETWORK=allow" in str(reported.value)
     assert not list(tmp_path.iterdir())
-    monkeypatch.setenv(filesystem.SWITCH, "allow")
+    monkeypatch.setenv(sqlite.SWITCH, "allow")
     assert Ledger(tmp_path / "ledger.sqlite").verify().ok
 
 
@@ -35,8 +35,8 @@ def test_among_programs_that_serve_files_the_mount_table_tells_a_network_from_a_
         "22 1 0:21 / / rw - ext4 /dev/sda1 rw\n30 22 0:33 / /far\\040away rw,nosuid - fuse.sshfs host:/ rw\n"
         "31 22 0:34 / /near rw - fuse.fuse-overlayfs x rw\nnonsense\n"
     )
-    assert filesystem.mount_type(Path("/far away/x"), table=table) == "fuse.sshfs"
-    assert filesystem.mount_type(Path("/near/x"), table=table) == "fuse.fuse-overlayfs"
-    assert filesystem.mount_type(Path("/farther"), table=table) == "ext4"
-    assert filesystem.mount_type(Path("/x"), table=tmp_path / "absent") == ""
-    assert filesystem.named(filesystem.FUSE, tmp_path) is None
+    assert sqlite.mount_type(Path("/far away/x"), table=table) == "fuse.sshfs"
+    assert sqlite.mount_type(Path("/near/x"), table=table) == "fuse.fuse-overlayfs"
+    assert sqlite.mount_type(Path("/farther"), table=table) == "ext4"
+    assert sqlite.mount_type(Path("/x"), table=tmp_path / "absent") == ""
+    assert sqlite.network_named(sqlite.FUSE, tmp_path) is None

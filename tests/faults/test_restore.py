@@ -14,9 +14,8 @@ import pytest
 
 from synth.errors import BudgetError, InputError, LedgerLostError, UnsettledError, UsageError
 from synth.privacy.ledger import checkpoint, entries, sqlite, transactions
-from synth.privacy.ledger.backup import backup
+from synth.privacy.ledger.copies import backup, restore
 from synth.privacy.ledger.ledger import Ledger
-from synth.privacy.ledger.restore import restore
 from synth.privacy.ledger.sqlite import File
 from synth.privacy.ledger.transactions import writing
 from tests.faults.deeds import charge
@@ -128,7 +127,7 @@ def test_a_backup_that_is_none_is_refused_and_changes_nothing(place, content):
 
 
 def test_a_restore_cut_short_can_be_done_again(place, monkeypatch):
-    from synth.privacy.ledger import restore as ledger_restore
+    from synth.privacy.ledger import copies as ledger_restore
 
     shutil.copy(place / "backup.sqlite", place / "ledger.sqlite")
     monkeypatch.setattr(ledger_restore, "_charge", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -308,7 +307,7 @@ def test_a_spend_whose_mark_did_not_follow_is_not_reported(tmp_path, monkeypatch
 @pytest.mark.parametrize("behind", [0, 1, 2])
 def test_a_restore_killed_between_filling_and_charging_leaves_no_ledger_that_spends(place, monkeypatch, behind):
     """With a mark that had stayed behind, the filled ledger verified, and what was lost was free."""
-    from synth.privacy.ledger import restore as ledger_restore
+    from synth.privacy.ledger import copies as ledger_restore
 
     mark = checkpoint.read(File(place / "ledger.sqlite"))
     with sqlite.connection(place / "ledger.sqlite") as db:

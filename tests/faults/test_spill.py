@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from synth.sources.engines import scratch
+from synth.sources.engines import duckdb
 
 SPILLS = """
     import time
@@ -34,7 +34,7 @@ DOORS = {
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(scratch, "_held", {})
+    monkeypatch.setattr(duckdb, "_held", {})
     return tmp_path
 
 
@@ -53,19 +53,19 @@ def test_what_a_killed_process_spilt_is_removed_at_the_next_start(door, place):
         (theirs,) = place.iterdir()
         assert [p.name for p in theirs.iterdir() if p.name.startswith("duckdb_temp")]
         assert stat.S_IMODE(theirs.stat().st_mode) == 0o700
-        own = scratch.folder()
+        own = duckdb.spill_folder()
         assert theirs.is_dir(), "a living process keeps its own"
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait(30)
         child.stdout.close()
     assert [p.name for p in theirs.iterdir() if p.name.startswith("duckdb_temp")], "SIGKILL leaves it"
-    assert (scratch.sweep(), theirs.exists(), own.is_dir()) == (1, False, True)
+    assert (duckdb.sweep(), theirs.exists(), own.is_dir()) == (1, False, True)
 
 
 def test_only_this_user_s_own_folders_are_swept(place):
-    (place / f"{scratch.PREFIX}mine").mkdir()
-    (place / f"{scratch.PREFIX}link").symlink_to(place, target_is_directory=True)
-    (place / f"{scratch.PREFIX}file").write_text("")
-    assert scratch.sweep() == 0, "no lock: it is just being made"
+    (place / f"{duckdb.PREFIX}mine").mkdir()
+    (place / f"{duckdb.PREFIX}link").symlink_to(place, target_is_directory=True)
+    (place / f"{duckdb.PREFIX}file").write_text("")
+    assert duckdb.sweep() == 0, "no lock: it is just being made"
     assert len(list(place.iterdir())) == 3

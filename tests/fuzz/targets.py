@@ -208,7 +208,7 @@ def read_ledger(path: Path) -> None:
 
 
 def read_backup(path: Path) -> None:
-    from synth.privacy.ledger.restore import restore
+    from synth.privacy.ledger.copies import restore
 
     restore(path.with_name("new.sqlite"), path)
 

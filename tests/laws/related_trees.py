@@ -11,7 +11,7 @@ from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.sources.related_tables import places, read
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import link
 
 KEY = {"type": "identifier"}
 SCHEMA = synth.app_api.parse_related(

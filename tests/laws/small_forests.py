@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from synth.schema import dataset as datasets
-from synth.sources.rows.linking import TableRows, link
+from synth.sources.rows.forest import TableRows, link
 from tests.laws.secret_numbers import Given, texts
 
 MOST = 3

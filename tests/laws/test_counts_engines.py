@@ -15,8 +15,7 @@ from synth.questions import Bins
 from synth.schema.table import Schema, parse
 from synth.sources.engines import one_pass
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.engines.warehouse_rows import WarehouseRows
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.formats.text_table import Table
 from synth.sources.rows.encoding import Batch, Encoder
 from synth.sources.rows.spill import Spill

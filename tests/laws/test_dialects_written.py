@@ -14,9 +14,9 @@ from synth.release import dialect_copy, folder
 from synth.report.bundle import bundle as make_bundle
 from synth.schema import codec
 from synth.schema.table import parse
-from synth.sources.formats import dialect_writer, files
+from synth.sources.formats import cell_formats, files
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.csv_files import sniffed
 
 COLUMNS = {
     "nr": {"type": "identifier"},
@@ -85,7 +85,7 @@ def read(path, facts, reading):
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_table_in_a_dialect_has_the_positions_of_the_plain_one(tmp_path, name, raw):
     facts = schema(name)
-    assert dialect_writer.problem(facts) is None
+    assert cell_formats.problem(facts) is None
     places, texts = drawn(facts)
     blocks = [{n: a.slice(i, 1000) for n, a in texts.items()} for i in range(0, ROWS, 1000)]
     folder.write_blocks(tmp_path / "synthetic.csv", blocks, facts, raw_text=raw)
@@ -120,8 +120,8 @@ def test_what_is_written_looks_like_the_files_of_that_country(tmp_path):
 
 
 def test_noon_and_midnight_on_a_clock_of_twelve():
-    form = dialect_writer.form_of(schema("american").columns["am"], None)
-    reported = dialect_writer.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
+    form = cell_formats.form_of(schema("american").columns["am"], None)
+    reported = cell_formats.respelt(pa.array([f"2020-01-31 {h}:05:00" for h in ("00", "01", "12", "13")]), form)
     assert [t[11:] for t in reported.to_pylist()] == ["12:05 AM", "01:05 AM", "12:05 PM", "01:05 PM"]
 
 
@@ -155,8 +155,8 @@ def test_what_could_not_be_read_back_is_refused_before_the_spend(tmp_path, name,
 
 
 def test_codes_that_are_no_value_as_written_are_no_fault():
-    assert dialect_writer.problem(schema("hospital", bmi={"missing": ["999,0", "1.234", "9999,00"]})) is None
-    assert dialect_writer.problem(parse({"columns": COLUMNS})) is None
+    assert cell_formats.problem(schema("hospital", bmi={"missing": ["999,0", "1.234", "9999,00"]})) is None
+    assert cell_formats.problem(parse({"columns": COLUMNS})) is None
 
 
 def test_release_bundle_refit_and_sample_carry_the_table_in_its_dialect(tmp_path, command):

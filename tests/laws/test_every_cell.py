@@ -17,7 +17,7 @@ from synth.schema.dataset import parse as parse_related
 from synth.schema.table import Schema
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.related_tables import places, read
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import link
 from tests.engines import SPARK, fill, spark
 from tests.laws import every_cell
 from tests.laws.every_cell import CASES, KINDS, SCHEMA, WRITERS, every_kind, parquet

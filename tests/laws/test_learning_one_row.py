@@ -26,7 +26,7 @@ from synth.schema import dataset as datasets
 from synth.schema.dataset import ONE
 from synth.schema.persons import as_tables
 from synth.sources.related_tables import places
-from synth.sources.rows.linking import TableRows, one_of_each_root
+from synth.sources.rows.forest import TableRows, one_of_each_root
 from synth.sources.table_source import place_of
 from tests.laws.secret_numbers import texts
 

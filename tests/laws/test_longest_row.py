@@ -4,7 +4,7 @@ import pytest
 
 from synth.errors import InputError
 from synth.schema.dialect import Dialect
-from synth.sources.formats import csv_records
+from synth.sources.formats import csv_files
 
 LONGEST, READ = 4096, 1000  # in place of 64 MiB and 8 MiB at a time
 
@@ -14,7 +14,7 @@ def refused(path, before: int, long: int, *, quoted: bool) -> bool:
     cell = b'"' + b"y\n" * (long // 2 - 1) + b'"' if quoted else b"y" * long
     path.write_bytes(b"a\n" + (b"x" * before + b"\n" if before else b"") + cell + b"\n" + b"z\n" * 300)
     try:
-        return not sum(len(b) for b in csv_records.blocks(path, Dialect(), gathered=READ, longest=LONGEST))
+        return not sum(len(b) for b in csv_files.blocks(path, Dialect(), gathered=READ, longest=LONGEST))
     except InputError as error:
         return "a row is longer" in str(error)
 

@@ -10,7 +10,7 @@ import pytest
 
 from synth.errors import UsageError
 from synth.pipeline.private_rows import check_known, dataset_name
-from synth.privacy.ledger import places
+from synth.privacy.ledger import copies
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.server import Server
 from synth.sources.engines.engine import Engine
@@ -205,11 +205,11 @@ def test_an_address_of_a_ledger_is_never_the_name_of_a_new_file(given, tmp_path,
     full = given.replace("://", "\uff1a\uff0f\uff0f")
     typed = [given, given.title(), given.upper(), full, *(s + given for s in SIGNS), *(f"{s}{given}{s}" for s in SIGNS)]
     for spelling in typed:
-        assert isinstance(places.at(spelling), Server), ascii(spelling)
+        assert isinstance(copies.at(spelling), Server), ascii(spelling)
         monkeypatch.setenv("SYNTH_LEDGER", spelling)
-        assert isinstance(places.at(), Server), ascii(spelling)
+        assert isinstance(copies.at(), Server), ascii(spelling)
     for other in ("MySQL://db/census", "postgresqll://db/x", ' "https://db', "./http://x", "a b://c", "POSTGRES:db"):
         with pytest.raises(UsageError, match="ledger: "):
-            places.at(other).connect()
+            copies.at(other).connect()
     for other in (f'"{given}"', given.upper(), f"\u00a0{given}"):
         assert Engine(other).identity.lower() == Engine(given).identity

@@ -19,11 +19,10 @@ from synth.privacy.noise import SystemNoise
 from synth.questions import Bins
 from synth.schema.names import UNSEEN
 from synth.schema.table import canonical, parse
-from synth.sources.contribution_bound import keep, keep_parts
 from synth.sources.formats.text_table import Text
-from synth.sources.rows import persons as persons_module
-from synth.sources.rows.linking import coded
-from synth.sources.rows.persons import LONG, Persons
+from synth.sources.rows import spill
+from synth.sources.rows.forest import coded
+from synth.sources.rows.spill import LONG, Persons, keep, keep_parts
 
 WIDE = " " * (LONG + 50)
 LONGER = "x" * (LONG + 50)
@@ -126,7 +125,7 @@ def in_learning(place, size):  # noqa: ARG001
 @pytest.mark.parametrize("few", [True, False], ids=["in memory", "in a file"])
 def test_each_person_keeps_as_many_rows_however_written(kind, reads, few, tmp_path, monkeypatch):
     if not few:
-        monkeypatch.setattr(persons_module, "FEW", 10)
+        monkeypatch.setattr(spill, "FEW", 10)
     listed = rows()
     if kind == "xlsx":  # a workbook cannot hold NUL
         listed = [r for r in listed if "\0" not in r[0]]

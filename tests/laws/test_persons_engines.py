@@ -17,12 +17,11 @@ from synth.questions import Bins, Counts
 from synth.schema import cells
 from synth.schema.names import UNSEEN
 from synth.schema.table import parse
-from synth.sources.contribution_bound import keep_parts
 from synth.sources.engines import one_pass
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.engines.warehouse_rows import WarehouseRows
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.formats.text_table import Table
+from synth.sources.rows.spill import keep_parts
 from tests.engines import fill, spark
 from tests.laws.typed_cells import LAW, arrow, at, compiled, hard_rows, question_of, schema_of, words
 

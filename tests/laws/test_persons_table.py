@@ -16,7 +16,7 @@ from synth.questions import Bins, Embedding, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema.dataset import number_of
 from synth.schema.persons import PERSONS, ROWS, as_tables
-from synth.sources.rows.linking import TableRows, link
+from synth.sources.rows.forest import TableRows, link
 from synth.verified import language
 from synth.verified.plan import Cut
 from tests.laws.secret_numbers import Given, texts

@@ -14,7 +14,7 @@ from synth.questions import Bins, Linked, Marginal
 from synth.questions.linked import place
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
-from synth.sources.rows.linking import TableRows, link
+from synth.sources.rows.forest import TableRows, link
 from tests.laws.secret_numbers import Given, texts
 from tests.laws.small_forests import MOST, forest, trees, two
 

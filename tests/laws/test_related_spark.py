@@ -24,7 +24,7 @@ from synth.sources.engines.engine import Engine
 from synth.sources.engines.stored_trees import StoredTrees, stored
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.related_tables import places, read
-from synth.sources.rows.linking import link
+from synth.sources.rows.forest import link
 from tests.engines import spark
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.long]

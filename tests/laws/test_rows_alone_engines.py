@@ -12,8 +12,7 @@ from synth.pipeline import run as pipeline
 from synth.privacy.noise import SeededNoise
 from synth.schema.table import Schema, parse
 from synth.sources.engines.engine import Engine
-from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.engines.warehouse_rows import WarehouseRows
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows
 from synth.sources.table_source import Place, place_of
 from tests.engines import SPARK, fill, spark
 from tests.laws.hostile_cells import CROWD, LONG, NUL, SCHEMA, check, counts, crowd, typed

@@ -20,7 +20,7 @@ from synth.schema.table import parse
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats import files
-from synth.sources.formats.table_versions import parquet_files
+from synth.sources.formats.files import parquet_files
 from synth.sources.named_databases import whole
 from synth.sources.rows.marginals import MarginalCounter
 from synth.sources.table_source import place_of

@@ -12,12 +12,12 @@ from synth.mechanisms import linked
 from synth.pipeline import read_rows
 from synth.privacy.relation import Relation
 from synth.schema.persons import PERSONS
-from synth.sources.rows import linking
-from synth.sources.rows.linking import link
+from synth.sources.rows import forest
+from synth.sources.rows.forest import link
 from tests.planted.suspects import swapped
 from tests.planted.walks import once, reported_alike, uncovered
 
-COUNTED, RANKED = linked.exact, linking._ranked
+COUNTED, RANKED = linked.exact, forest._ranked
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_a_word_about_rows_without_a_parent_is_noticed():
         return RANKED(codes, draws)
 
     canary = chosen_trees(["cells and keys that cannot be read"])[0]
-    with swapped(linking, "_ranked", reported):
+    with swapped(forest, "_ranked", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
 

@@ -19,16 +19,15 @@ from synth.mechanisms import counts
 from synth.privacy.noise import SystemNoise
 from synth.release import folder, leaving
 from synth.schema import cells, codec
-from synth.sources import contribution_bound
 from synth.sources import table_source as places
-from synth.sources.formats import excel_cells, text_table, valid_text
-from synth.sources.rows import persons
+from synth.sources.formats import arrow_text, excel_cells, text_table
+from synth.sources.rows import spill
 from tests.planted.suspects import swapped
 
 FEW_TEXTS = 2_000
 Planted = AbstractContextManager[None]
 # ours, as they were when this module was loaded
-KNOWN, ENCODE, KEEP, FRAME = codec.known, codec.encode, contribution_bound.keep, places.from_frame
+KNOWN, ENCODE, KEEP, FRAME = codec.known, codec.encode, spill.keep, places.from_frame
 GAUSSIAN, LOG = SystemNoise.gaussian_counts, folder.write_steward_log
 
 
@@ -77,7 +76,7 @@ class _ByPlace:
 
 def retained_by_place() -> Planted:
     """Which rows of a person are kept follows from where they stand: a person in front moves everybody's."""
-    return swapped(contribution_bound, "keep", lambda persons, max_rows, draws: KEEP(persons, max_rows, _ByPlace()))  # noqa: ARG005
+    return swapped(spill, "keep", lambda spill, max_rows, draws: KEEP(spill, max_rows, _ByPlace()))  # noqa: ARG005
 
 
 def root_of_rows() -> Planted:
@@ -138,14 +137,14 @@ def in_the_files_order() -> Planted:
 
 def _raw_first(values: np.ndarray, key: bytes) -> np.ndarray:  # noqa: ARG001
     short = values.copy()
-    for i in [i for i, v in enumerate(values) if len(v) > persons.LONG]:
+    for i in [i for i, v in enumerate(values) if len(v) > spill.LONG]:
         short[i] = f"\0{hashlib.blake2b(values[i].strip().encode()).hexdigest()}"
     return short
 
 
 def shortened_raw() -> Planted:
     """Long identifiers are shortened as they are written, short ones are not: one person becomes two."""
-    return swapped(persons, "_short", _raw_first)
+    return swapped(spill, "_short", _raw_first)
 
 
 def unicode_as_written() -> Planted:
@@ -168,7 +167,7 @@ def half_a_character() -> Iterator[None]:
     """A text is handed on as it was read; half a character ends the run where it becomes a column, after the spend."""
     with (
         swapped(excel_cells, "whole", lambda text: text),
-        swapped(valid_text, "strings", lambda texts: pa.array(texts, pa.large_string())),
+        swapped(arrow_text, "strings", lambda texts: pa.array(texts, pa.large_string())),
     ):
         yield
 

@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.errors import BudgetError, InputError
-from synth.privacy.ledger import config
+from synth.privacy.ledger import policy
 from synth.privacy.ledger.ledger import Ledger
 from tests.faults.deeds import charge
 
@@ -121,10 +121,10 @@ def test_a_rule_that_cannot_be_read_is_no_permission(monkeypatch, tmp_path, text
             attempt(charge("d", 0.1))
     monkeypatch.setenv("SYNTH_CONFIG", str(tmp_path / "none.toml"))
     with pytest.raises(InputError, match="configuration"):
-        config.cap_required()
+        policy.cap_required()
     monkeypatch.setenv("SYNTH_REQUIRE_CAP", "perhaps")
     with pytest.raises(InputError, match="must be yes or no"):
-        config.cap_required()
+        policy.cap_required()
 
 
 def test_the_rules_of_a_dataset_hold_for_every_spelling_of_its_name(tmp_path):

@@ -243,7 +243,7 @@ def test_nothing_that_a_run_of_related_tables_refuses_is_recommended(command, fo
 
 def test_parts_of_one_table_are_no_related_tables(tmp_path):
     """Parquet files of one header are parts, whatever lies beside them; of two headers they are two tables."""
-    from synth.sources.tables_to_draft import is_folder_of_tables
+    from synth.sources.draft_related import is_folder_of_tables
 
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
     for name in ("part-0", "part-1"):

@@ -8,8 +8,8 @@ import pytest
 
 import synth
 from synth.privacy.noise import SystemNoise
-from synth.sources.contribution_bound import keep
 from synth.sources.formats.text_table import from_frame
+from synth.sources.rows.spill import keep
 from tests.conftest import SMALL, small_frame
 
 

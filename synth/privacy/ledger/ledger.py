@@ -12,23 +12,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from synth.errors import BudgetError, LedgerLostError, UnsettledError, UsageError
-from synth.privacy.ledger import (
-    accounts,
-    checkpoint,
-    config,
-    entries,
-    hash_chain,
-    places,
-    row_marks,
-    transactions,
-)
+from synth.privacy.ledger import accounts, checkpoint, copies, entries, hash_chain, policy, row_marks, transactions
 from synth.privacy.ledger import (
     policy as ledger_policy,
 )
 from synth.privacy.ledger.accounts import Account
+from synth.privacy.ledger.copies import default_path
 from synth.privacy.ledger.entries import Entry
 from synth.privacy.ledger.hash_chain import Verification
-from synth.privacy.ledger.places import default_path
 from synth.privacy.ledger.policy import Policy, Spend, Total, name, user
 from synth.privacy.ledger.server import Server
 from synth.privacy.ledger.sqlite import File
@@ -68,7 +59,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path | Store | None = None) -> None:
-        self.store = places.at(path)
+        self.store = copies.at(path)
         self.store.create()
 
     @property
@@ -141,7 +132,7 @@ class Ledger:
 
         Errors: as ``spend``.
         """
-        required = config.cap_required()
+        required = policy.cap_required()
         with reading(self.store) as db:
             db.check_writable()
             checkpoint.check(db, self.store)
@@ -166,7 +157,7 @@ class Ledger:
         charge = {"epsilon": spend.epsilon, "delta": spend.delta}
         line: dict[str, Any] = {what: getattr(spend, what) for what in _SHARED}
         line["run"] = spend.run or str(uuid.uuid4())
-        required, reason = config.cap_required(), None
+        required, reason = policy.cap_required(), None
         try:
             with writing(self.store) as db:
                 account = accounts.of(db, spend.dataset)

@@ -1,20 +1,69 @@
-"""What may be charged: spends, policies, their exact sums, and the reasons for a refusal."""
+"""What may be charged: spends, policies, their exact sums, and the reasons for a refusal.
+
+Whether an installation allows a spend on a dataset that nothing caps: ``SYNTH_REQUIRE_CAP=yes`` forbids it, and so does
+a configuration file: the one that ``SYNTH_CONFIG`` names, else ``facsimile/config.toml`` in the user's configuration
+folder (``$XDG_CONFIG_HOME``, by default ``~/.config``)::
+
+    [budget]
+    require_cap = true
+
+No cap comes by itself: somebody chooses the figure.
+"""
 
 import getpass
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf, isfinite, isnan, nan
+from pathlib import Path
 from typing import Any
 
 from synth.errors import InputError, UsageError
+from synth.files import toml_files
 from synth.privacy.accounting.guarantee import is_number
-from synth.privacy.ledger import accounts, config, entries
+from synth.privacy.ledger import accounts, entries
 from synth.privacy.ledger.accounts import Account
 from synth.privacy.ledger.checkpoint import EXACT
 from synth.privacy.ledger.entries import Entry
 from synth.privacy.ledger.store import Connection
 from synth.schema import names
+
+SWITCH, FILE = "SYNTH_REQUIRE_CAP", "SYNTH_CONFIG"
+WORDS = {"": False, "no": False, "0": False, "false": False, "yes": True, "1": True, "true": True}
+
+
+def cap_required() -> bool:
+    """Whether the variable or the file demands a cap; either is enough. Errors: InputError for an unreadable rule."""
+    reported = os.environ.get(SWITCH, "").strip().lower()
+    if reported not in WORDS:
+        raise InputError(f"{SWITCH}: must be yes or no")
+    return WORDS[reported] or _in_file()
+
+
+def _in_file() -> bool:
+    named = os.environ.get(FILE)
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    path = Path(named).expanduser() if named else folder / "facsimile" / "config.toml"
+    try:
+        if not named and not path.exists():
+            return False
+    except PermissionError:  # the folder of another user, whose configuration it then is
+        return False
+    plain = toml_files.read(path, kind="configuration", variable=FILE, page="docs/ledger.md")
+    budget = plain.get("budget", {})
+    known = set(plain) <= {"budget"} and isinstance(budget, dict) and set(budget) <= {"require_cap"}
+    if not known or not isinstance(budget.get("require_cap", False), bool):  # a misspelt rule would be no rule
+        raise InputError(
+            f"configuration {path}: it may hold [budget] with require_cap = true or false, and nothing else"
+        )
+    return bool(budget.get("require_cap", False))
+
+
+def cap_command(dataset: str) -> str:
+    """The command that caps a dataset, ready to be typed."""
+    return f"`synth.Ledger.set_policy(dataset={dataset!r}, max_epsilon=E)`"
+
 
 LARGEST = 1e100  # of a figure: so many cannot be added that their sum leaves the range of a float
 
@@ -283,7 +332,7 @@ def refusal(db: Connection, account: Account, spend: Spend, *, required: bool = 
     if required and (policy is None or policy.uncapped):
         return (
             f"dataset {spend.dataset!r}: it has no cap, and this installation requires one; set it with "
-            f"{config.command(spend.dataset)}"
+            f"{cap_command(spend.dataset)}"
         )
     if policy is None:
         return None

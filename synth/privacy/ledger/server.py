@@ -1,8 +1,12 @@
-"""A ledger on a PostgreSQL server, for several application servers at once; made by server_tables.py.
+"""A ledger on a PostgreSQL server, for several application servers at once.
 
 Every operation has a connection of its own and one transaction. Writers wait for one advisory lock, so that a check and
 its charge are one step for all machines; each line is on the server's disk before its commit returns. Whatever goes
 wrong with a connection at its commit may have been written: that is an UnsettledError, never "not written".
+
+The tables are those of a file, in the server's types, with its guards and its rights. Lines are guarded twice: by
+triggers, which refuse everybody a change, and by rights, where the tables belong to one role and lines are added by
+another (``granted``), which may neither alter, remove nor own them.
 
 **Guarantee**: no message, card or log says where the server is or who asked (server_words.py): addresses, users and
 databases stay with whoever typed them, and a password is never part of an address.
@@ -16,18 +20,120 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from synth.errors import InputError, UnsettledError, UsageError, need
 from synth.files import regular_files
 from synth.jobs import home
-from synth.privacy.ledger import server_tables, server_words
+from synth.privacy.ledger import server_words
 from synth.privacy.ledger.accounts import INDEXES, TABLES
-from synth.privacy.ledger.server_tables import GUARDS, SCHEMA, made, translated
+from synth.privacy.ledger.entries import START, TABLE
 from synth.privacy.ledger.server_words import PASSWORD_FILE, SHOWN
 from synth.privacy.ledger.store import Connection, Cursor, Store
 from synth.sources.engines import addresses
+
+SCHEMA, VERSION = "facsimile_ledger", 1
+TYPES = ((" INTEGER", " BIGINT"), (" REAL", " DOUBLE PRECISION"), (" TEXT", ' TEXT COLLATE "C"'))
+
+
+def translated(sql: str) -> str:
+    """A statement for SQLite as PostgreSQL has it.
+
+    >>> translated("SELECT a FROM ledger NOT INDEXED WHERE b IS NOT ?")
+    'SELECT a FROM ledger WHERE b IS DISTINCT FROM %s'
+    """
+    sql = sql.replace(" NOT INDEXED", "").replace("IS NOT ?", "IS DISTINCT FROM ?")
+    return sql.replace("?", "%s")
+
+
+def made(sql: str) -> str:
+    """The making of a table or an index, in the server's types. An index ends with the number, as SQLite's all do.
+
+    >>> made("CREATE INDEX a ON ledger (dataset)")
+    'CREATE INDEX a ON ledger (dataset, number)'
+    """
+    if sql.startswith("CREATE INDEX"):
+        return sql.replace(")", ", number)")
+    for ours, theirs in TYPES:
+        sql = sql.replace(ours, theirs)
+    return sql
+
+
+FROZEN = " BEGIN RAISE EXCEPTION 'a ledger line cannot be altered or removed'; END "
+APPENDED = f""" DECLARE
+    last_number BIGINT;
+    last_hash TEXT;
+BEGIN
+    SELECT number, hash INTO last_number, last_hash FROM {SCHEMA}.ledger ORDER BY number DESC LIMIT 1;
+    IF NEW.number IS DISTINCT FROM coalesce(last_number, 0) + 1
+        OR NEW.previous IS DISTINCT FROM coalesce(last_hash, '{START}') THEN
+        RAISE EXCEPTION 'a ledger line can only be added at the end';
+    END IF;
+    RETURN NEW;
+END """
+# By name: when it acts, its function, and how the catalogue has it: bits of pg_trigger.tgtype (1 each row, 2 before,
+# 4 insert, 8 delete, 16 update, 32 truncate). A statement's guard also stops a change that meets no row.
+GUARDS: Final = {
+    "ledger_no_change": ("BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger FOR EACH STATEMENT", FROZEN, 58),
+    "ledger_only_append": ("BEFORE INSERT ON ledger FOR EACH ROW", APPENDED, 7),
+}
+BESIDE = {
+    "ledger_version": "CREATE TABLE ledger_version (version BIGINT NOT NULL)",
+    "ledger_key": "CREATE TABLE ledger_key (digest TEXT NOT NULL)",  # which key: never the key
+    "ledger_note": "CREATE TABLE ledger_note (number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " note TEXT NOT NULL)",
+}
+
+
+def statements() -> list[str]:
+    """What makes the ledger. ``ALWAYS``: also while a replica is filled, where other triggers rest."""
+    result = [made(sql) for sql in (TABLE, *TABLES.values(), *INDEXES.values(), *BESIDE.values())]
+    for name, (when, body, _) in GUARDS.items():
+        result += [
+            f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $${body}$$",
+            f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {name}()",
+            f"ALTER TABLE ledger ENABLE ALWAYS TRIGGER {name}",
+        ]
+    begun = ["INSERT INTO account_end VALUES (0, '', 0)", f"INSERT INTO ledger_version VALUES ({VERSION})"]
+    return [*result, *begun]
+
+
+RIGHTS = {  # of a role that adds lines; sums are derived and sealed, so that an altered one is not used
+    "SELECT, INSERT": ("ledger", "ledger_key", "ledger_note"),
+    "SELECT, INSERT, UPDATE, DELETE": tuple(TABLES),
+    "SELECT": ("ledger_version",),
+}
+
+
+MAY_WRITE = "SELECT " + " AND ".join(
+    f"has_table_privilege('{table}', '{right}')"
+    for rights, tables in RIGHTS.items()
+    for right in rights.split(", ")
+    for table in tables
+)
+
+
+def granted(role: str) -> list[str]:
+    """What lets a role add lines, and nothing else. ``role``: as an identifier, quoted."""
+    rights = [f"GRANT {what} ON {', '.join(tables)} TO {role}" for what, tables in RIGHTS.items()]
+    return [f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}", *rights]
+
+
+COLUMNS = """SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a
+    WHERE a.attrelid = 'ledger'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+TRIGGERS = """SELECT t.tgname AS name, t.tgtype AS type, t.tgenabled::text AS enabled, p.prosrc AS body
+    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+    WHERE t.tgrelid = 'ledger'::regclass AND NOT t.tgisinternal"""
+HIDING = """SELECT c.relrowsecurity OR c.relkind <> 'r' OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = c.oid)
+    FROM pg_class c WHERE c.oid = 'ledger'::regclass"""
+UNLOGGED = f"""SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = '{SCHEMA}' AND c.relkind IN ('r', 'S') AND c.relpersistence <> 'p'"""
+KINDS = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": "text"}  # as format_type calls them
+EXPECTED = [(name, KINDS[kind]) for name, kind, *_ in (part.split() for part in TABLE.partition("(")[2].split(",\n"))]
+CONSTRAINTS = "SELECT count(*) FROM pg_constraint WHERE conrelid = 'ledger'::regclass AND contype IN ('p', 'c')"
+CONSTRAINED = TABLE.count(" CHECK ") + TABLE.count(" PRIMARY KEY")
+
 
 if TYPE_CHECKING:
     import psycopg
@@ -95,11 +201,11 @@ class Server(Store):
             self._check_server(db)
             if db.there("ledger_version"):
                 version = db.execute("SELECT max(version) FROM ledger_version").fetchone()[0]
-                if version != server_tables.VERSION:
+                if version != VERSION:
                     raise InputError(f"ledger {SHOWN}: written by a newer version of this library; update the library")
                 return
             db.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            for statement in server_tables.statements():
+            for statement in statements():
                 db.execute(statement)
 
     def grant(self, role: str) -> None:
@@ -107,7 +213,7 @@ class Server(Store):
         from psycopg import sql
 
         with self._opened() as db, db.locked():
-            for statement in server_tables.granted(sql.Identifier(role).as_string()):
+            for statement in granted(sql.Identifier(role).as_string()):
                 db.run(statement)
 
     def there(self) -> bool:
@@ -146,7 +252,7 @@ class Server(Store):
             raise InputError(
                 f"ledger {SHOWN}: the server runs with fsync off, so that a power cut may undo a spend; switch it on"
             )
-        if named := db.execute(server_tables.UNLOGGED).fetchone():
+        if named := db.execute(UNLOGGED).fetchone():
             raise InputError(
                 f"ledger {SHOWN}: its table {named[0]} is UNLOGGED, so that a power cut empties it; set it LOGGED"
             )
@@ -229,7 +335,7 @@ class ServerConnection:
         """Whether the server takes lines, and from this role. Errors: InputError."""
         if self.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
             raise server_words.machine(server_words.STANDBY)
-        if not self.execute(server_tables.MAY_WRITE).fetchone()[0]:
+        if not self.execute(MAY_WRITE).fetchone()[0]:
             raise server_words.machine(server_words.DENIED)
 
     def there(self, name: str) -> bool:
@@ -250,19 +356,17 @@ class ServerConnection:
 
     def guard_problem(self) -> str | None:
         """Whether columns, constraints and triggers are as they were made, and nothing hides lines."""
-        columns = [(row["name"], row["type"]) for row in self.execute(server_tables.COLUMNS)]
-        constrained = self.execute(server_tables.CONSTRAINTS).fetchone()[0]
-        if columns != server_tables.EXPECTED or constrained != server_tables.CONSTRAINED:
+        columns = [(row["name"], row["type"]) for row in self.execute(COLUMNS)]
+        constrained = self.execute(CONSTRAINTS).fetchone()[0]
+        if columns != EXPECTED or constrained != CONSTRAINED:
             return "the guard ledger against changes was altered"
-        present = {
-            row["name"]: (row["type"], row["enabled"], row["body"]) for row in self.execute(server_tables.TRIGGERS)
-        }
+        present = {row["name"]: (row["type"], row["enabled"], row["body"]) for row in self.execute(TRIGGERS)}
         for name, (_, body, kind) in GUARDS.items():
             if present.pop(name, None) != (kind, "A", body):
                 return f"the guard {name} against changes was altered or removed"
-        if named := self.execute(server_tables.UNLOGGED).fetchone():
+        if named := self.execute(UNLOGGED).fetchone():
             return f"the table {named[0]} is UNLOGGED, so that a power cut empties it"
-        if present or self.execute(server_tables.HIDING).fetchone()[0]:
+        if present or self.execute(HIDING).fetchone()[0]:
             return "a trigger, a rule or a policy that no ledger has stands before its lines"
         return None
 

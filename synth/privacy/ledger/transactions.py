@@ -1,18 +1,113 @@
-"""The two ways into a ledger: one writer at a time, and looks at one moment.
+"""The two ways into a ledger: one writer at a time, and looks at one moment; and the secret bytes beside it.
 
 **Guarantee**: when ``writing`` ends without an error, what was added is on the disk of the place that answers under the
 ledger's name, and the mark beside it tells of it; where that is not known, the error is an UnsettledError, and whoever
 charged must count it as spent.
+
+Under the secret bytes the marks of rows in a ledger are kept, and its accounts sealed. A file's key lies beside it. A
+server's key lies on every machine that writes there, never on the server: who reads the database must not learn which
+rows are alike. All machines must have the same one, so the server has a digest of it.
 """
 
+import hmac
+import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError, UnsettledError
-from synth.privacy.ledger import accounts, checkpoint, secret_key
+from synth.files import regular_files, whole_files
+from synth.privacy.ledger import accounts, checkpoint
 from synth.privacy.ledger.checkpoint import Follower
 from synth.privacy.ledger.store import Connection, Store
+
+KEY_BYTES = 32
+KEY_ELSEWHERE = "SYNTH_LEDGER_KEY"  # of a server's ledger: the key's file, from wherever secrets come
+
+
+def key_place(store: Store) -> Path:
+    """The file of a ledger's key."""
+    named = os.environ.get(KEY_ELSEWHERE) if store.shares else None
+    return Path(named).expanduser().absolute() if named else store.beside(".key")
+
+
+def held_key(store: Store) -> bytes | None:
+    """The key where this machine has one and may read it."""
+    try:
+        return _read_key(key_place(store))
+    except InputError:
+        return None
+
+
+def first_key(db: Connection, store: Store) -> bytes | None:
+    """The key of a file that has none yet, drawn. A server's waits for who needs it: all machines must be given it."""
+    return None if store.shares or key_place(store).exists() else drawn_key(db, store)
+
+
+def told_key(db: Connection, store: Store) -> bytes | None:
+    """The key; None where it is still to be drawn, or the server to be told of it. Errors: InputError for another."""
+    known = _known_key(db) if store.shares else None
+    if not key_place(store).exists():
+        if known:
+            raise InputError(OTHER_KEY.format(key_place(store)))
+        return None
+    secret = _read_key(key_place(store))
+    if known and not hmac.compare_digest(known, _digest(secret)):
+        raise InputError(OTHER_KEY.format(key_place(store)))
+    return secret if known or not store.shares else None
+
+
+def drawn_key(db: Connection, store: Store) -> bytes:
+    """The key, made where there is none, and told to the server. Under the lock. Errors: InputError."""
+    if (secret := told_key(db, store)) is None:
+        if not key_place(store).exists():
+            _make_key(key_place(store))
+        secret = _read_key(key_place(store))
+        if store.shares:
+            db.execute("INSERT INTO ledger_key (digest) VALUES (?)", (_digest(secret),))
+    return secret
+
+
+OTHER_KEY = (
+    "ledger key {}: other machines that use this ledger have another key; copy theirs here, or name its file in "
+    f"{KEY_ELSEWHERE}"
+)
+
+
+def _known_key(db: Connection) -> str | None:
+    row = db.execute("SELECT digest FROM ledger_key").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _digest(secret: bytes) -> str:
+    return hmac.new(secret, b"which key", "sha256").hexdigest()
+
+
+def _read_key(file: Path) -> bytes:
+    with _named(file), regular_files.opened(file) as opened:
+        secret = opened.read(KEY_BYTES + 1)
+    if len(secret) != KEY_BYTES:
+        raise InputError(f"ledger key {file}: not {KEY_BYTES} bytes; restore it from a backup or remove it")
+    return secret
+
+
+def _make_key(file: Path) -> None:
+    """Writes a complete key under another name first: no reader and no crash may meet half a key."""
+    with _named(file):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        whole_files.write(file, secrets.token_bytes(KEY_BYTES), private=True)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "refused"
+        raise InputError(f"ledger key {file}: {reason}; make it readable for you alone") from None
+
 
 PATIENCE = (0.2, 1.0, 3.0)  # seconds before each look at whether a line whose connection was lost is there
 
@@ -33,7 +128,7 @@ def writing(store: Store) -> Iterator[Connection]:
             with store.connection() as db, db.locked():
                 store.check(db)
                 checkpoint.check(db, store)
-                db.secret = secret_key.held(store) or secret_key.first(db, store)
+                db.secret = held_key(store) or first_key(db, store)
                 accounts.follow(db)
                 yield db
                 mark.draft(db)
@@ -50,7 +145,7 @@ def writing(store: Store) -> Iterator[Connection]:
 def reading(store: Store) -> Iterator[Connection]:
     """A connection whose statements all see the ledger at one moment."""
     with store.connection() as db, db.snapshot():
-        db.secret = secret_key.held(store)
+        db.secret = held_key(store)
         yield db
 
 
@@ -60,10 +155,10 @@ def key(store: Store) -> bytes:
     Errors: InputError when the key file is unreadable or cannot be made, or is not the one that other machines have.
     """
     with reading(store) as db:
-        secret = secret_key.told(db, store)
+        secret = told_key(db, store)
     if secret is None:
         with writing(store) as db:  # one process at a time decides whether a key is wanting
-            secret = secret_key.drawn(db, store)
+            secret = drawn_key(db, store)
     return secret
 
 

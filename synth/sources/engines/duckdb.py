@@ -1,15 +1,28 @@
-"""Parquet files encoded by DuckDB inside this process as Arrow reads them: larger than memory.
+"""DuckDB inside this process: connections that reach the named files alone, and Parquet files encoded through them.
 
-Arrow alone opens the files, and hands DuckDB each cell as it lies there: DuckDB's own reader ends at a time beyond its
-range and at a text that is not UTF-8, so that one cell would decide how a run ends.
+A database file is somebody's program: a view in it may read any file of this machine (``read_text``), ask an address
+of the network, or have an extension fetched. So every connection is closed before the first query of ours, and its
+settings are locked. Each is an instance of its own, so that no other connection's settings are shared with it.
 
-Whole numbers, double precision, dates, times and categories written as the schema writes them are encoded in SQL;
-every other cell is handed over as it is and read by the codec.
+It spills to a folder of this process's own; what a killed process left there is removed by the next one. What lies
+there is as private as the rows. A living process holds a lock on its folder, which the system lets go with the process,
+however that ends; so nobody has to be known by a number, also not in another container.
+
+Of Parquet files Arrow alone opens them, and hands DuckDB each cell as it lies there: DuckDB's own reader ends at a time
+beyond its range and at a text that is not UTF-8, so that one cell would decide how a run ends. Whole numbers, double
+precision, dates, times and categories written as the schema writes them are encoded in SQL; every other cell is handed
+over as it is and read by the codec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import atexit
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,23 +34,148 @@ from pyarrow import dataset
 
 from synth.errors import InputError
 from synth.lazy import Lazy
-from synth.schema import codec
+from synth.schema import cells, codec
 from synth.schema.table import CATEGORICAL, Column, Schema
-from synth.sources.engines import duckdb_closed
-from synth.sources.engines.sql import Kind, position
-from synth.sources.engines.sql_branches import LOST
-from synth.sources.engines.sql_dialects import DUCKDB
+from synth.sources.engines.sql import DUCKDB, LOST, Kind, position
 from synth.sources.formats import files
-from synth.sources.formats.arrow_text import encode
+from synth.sources.formats.arrow_text import encode, is_text
 from synth.sources.formats.cell_formats import UNREADABLE
 from synth.sources.formats.text_table import Table
-from synth.sources.formats.valid_text import is_text
 from synth.sources.rows.encoding import Batch
+
+PREFIX, LOCK = "facsimile-spill-", "lock"
+
+_held: dict[int, Path] = {}  # by process: a fork has none of its own
+
+
+def spill_folder() -> Path:
+    """This process's folder, made on first use, when also those that killed processes left are removed."""
+    own = _held.get(os.getpid())
+    if own is None or not own.is_dir():
+        sweep()
+        own = _held[os.getpid()] = _made()
+    return own
+
+
+def sweep() -> int:
+    """Removes the folders of this user that no living process holds; how many.
+
+    Errors: none; what cannot be removed stays. Privacy: public only.
+    """
+    left = [place for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _ours(place) and _left(place)]
+    for place in left:
+        shutil.rmtree(place, ignore_errors=True)
+    return len(left)
+
+
+def _made() -> Path:
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=PREFIX))  # nobody else may look in there
+        try:
+            handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until the process ends
+        except OSError:
+            if place.is_dir() and not os.access(place, os.W_OK):
+                raise
+            continue  # another process swept between the two
+        atexit.register(_gone, place, os.getpid())
+        return place
+
+
+def _gone(place: Path, maker: int) -> None:
+    if os.getpid() == maker:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _ours(place: Path) -> bool:
+    try:
+        return place.lstat().st_uid == os.getuid() and place.is_dir() and not place.is_symlink()
+    except OSError:
+        return False
+
+
+def _left(place: Path) -> bool:
+    """Whether nobody holds the folder. One without its lock is just being made, or was left then and is empty."""
+    try:
+        handle = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
 
 if TYPE_CHECKING:
     import duckdb
 else:
     duckdb = Lazy("duckdb")
+
+NOTHING_FETCHED: Mapping[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,  # keys to stores elsewhere, which lie in a home folder
+    "python_enable_replacements": False,  # a table is never a variable of Python
+}
+TAKEN = ("memory", "system", "temp")
+# a Parquet file's minimum and maximum leave out NaN: by them the optimizer would take isnan() for false
+TRUSTING = "SET disabled_optimizers = 'statistics_propagation'"
+
+
+def connected(**config: Any) -> duckdb.DuckDBPyConnection:
+    """A database in memory that loads and fetches nothing and spills to a folder of this process alone (duckdb.py).
+
+    It still opens files: ``close_off`` ends that.
+    """
+    con = duckdb.connect(
+        config={
+            "threads": len(os.sched_getaffinity(0)),
+            "temp_directory": str(spill_folder()),
+            **NOTHING_FETCHED,
+            **config,
+        }
+    )
+    con.execute("SET enable_progress_bar = false")
+    con.execute(TRUSTING)
+    con.create_function("one_spelling", cells.one_spelling, ["VARCHAR"], "VARCHAR", type="arrow")  # type: ignore[call-overload]
+    return con
+
+
+def attach(con: duckdb.DuckDBPyConnection, path: Path, *, writing: bool) -> None:
+    """Opens a database file and makes its tables those that a plain name means. Errors: duckdb.Error."""
+    # DuckDB names it after the file, which views in it may rely on; some names are its own
+    alias = f" AS {DUCKDB.identifier(path.stem + '_file')}" if path.stem.lower() in TAKEN else ""
+    how = "TYPE DUCKDB" if writing else "TYPE DUCKDB, READ_ONLY"
+    before = _catalogs(con)
+    con.execute(f"ATTACH {DUCKDB.text(str(path.absolute()))}{alias} ({how})")
+    (name,) = _catalogs(con) - before
+    con.execute(f"USE {DUCKDB.identifier(name)}.main")
+
+
+def close_off(con: duckdb.DuckDBPyConnection, files: Sequence[Path] = ()) -> None:
+    """From now on the connection reads ``files`` and what it has attached, and no query can change that."""
+    allowed = [text for path in files for text in {str(path.absolute()), literal(path.absolute())}]
+    con.execute(f"SET allowed_paths = [{', '.join(DUCKDB.text(text) for text in allowed)}]")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
+
+
+def literal(path: Path) -> str:
+    """The path as a pattern that only it matches: DuckDB takes every path for a pattern.
+
+    >>> literal(Path("data[1]*.parquet"))
+    'data[[]1][*].parquet'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def _catalogs(con: duckdb.DuckDBPyConnection) -> set[str]:
+    return {str(name) for (name,) in con.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+
 
 BATCH = 1 << 18  # rows handed over at a time
 VIEW = "synth_files"
@@ -47,10 +185,10 @@ MOST_LISTED = 60_000  # categories that an enumeration lists
 
 
 def connect(paths: Sequence[Path]) -> duckdb.DuckDBPyConnection:
-    """A database in memory with these files as ``VIEW``, and nothing else (duckdb_closed.py)."""
-    con = duckdb_closed.connected(memory_limit=MEMORY, arrow_large_buffer_size=True)  # the last: texts beyond 2 GiB
+    """A database in memory with these files as ``VIEW``, and nothing else (duckdb.py)."""
+    con = connected(memory_limit=MEMORY, arrow_large_buffer_size=True)  # the last: texts beyond 2 GiB
     present(con, paths, view=VIEW)
-    duckdb_closed.close_off(con)
+    close_off(con)
     return con
 
 

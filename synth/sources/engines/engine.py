@@ -18,11 +18,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import pyarrow as pa
 
 from synth.errors import InputError, UsageError, need
-from synth.sources.engines import addresses, duckdb_closed, spark_session
+from synth.sources.engines import addresses, duckdb, spark_session
 from synth.sources.engines.duckdb import MEMORY, present
-from synth.sources.engines.sql_dialects import DIALECTS, SqlDialect
-from synth.sources.formats import files, valid_text
-from synth.sources.formats.table_versions import parquet_files
+from synth.sources.engines.sql import DIALECTS, SqlDialect
+from synth.sources.formats import arrow_text, files
+from synth.sources.formats.files import parquet_files
 
 SCHEMES = {"postgres": "postgres", "postgresql": "postgres", "duckdb": "duckdb", "spark": "spark"}
 KNOWN = "postgres://user@host/database, duckdb:///file.duckdb, sqlite:///file.db (to read), spark, or spark://host:7077"
@@ -133,11 +133,11 @@ class Engine:
         if path and not os.path.exists(path):
             raise InputError(f"source {self.shown}: no such file; check the name")
         # what a load holds until it is committed goes to the disk beyond this
-        con = duckdb_closed.connected(**({"memory_limit": MEMORY} if self.writing else {}))
+        con = duckdb.connected(**({"memory_limit": MEMORY} if self.writing else {}))
         if path:
-            duckdb_closed.attach(con, Path(path), writing=self.writing)
+            duckdb.attach(con, Path(path), writing=self.writing)
         result = ibis.duckdb.from_connection(con)  # it sets the time zone: before settings are locked
-        duckdb_closed.close_off(con, self.files)
+        duckdb.close_off(con, self.files)
         return result
 
     def _spark(self, ibis: Any) -> Any:
@@ -197,7 +197,7 @@ class Engine:
         frame = self.backend.raw_sql(self.backend.compile(query))
         if spark_session.has_python(session):
             for batch in spark_session.fetched(session, frame):
-                cells = [valid_text.cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
+                cells = [arrow_text.valid_cells(pa.chunked_array([c])).chunk(0) for c in batch.columns]
                 yield pa.record_batch([c.cast(f.type) for c, f in zip(cells, types, strict=True)], schema=types)
             return
         waiting = frame.toLocalIterator(prefetchPartitions=False)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from synth.sources.engines import spark_session
 from synth.sources.engines.engine import FETCH, Engine
 from synth.sources.engines.spark_session import ANSWER, sent
-from synth.sources.engines.sql_branches import binned
+from synth.sources.engines.sql import binned
 from synth.sources.rows import block_counts
 from synth.sources.rows.block_counts import CountPlan
 

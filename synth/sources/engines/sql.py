@@ -1,20 +1,188 @@
 """A column's position as an SQL expression, equal to the codec's for every cell (tests/laws/test_counts_engines.py).
 
-Only types whose text the codec reads back unchanged are compiled: whole numbers, double precision, dates and times.
-The expression never fails, whatever a cell holds: no sum, quotient or cast in it can overflow, and none underflows.
-Its value is the position, or a mark below zero (sql_branches.py).
+Only types whose text the codec reads back unchanged are compiled: whole numbers, double precision, dates and times. The
+expression never fails, whatever a cell holds: no sum, quotient or cast in it can overflow, and none underflows. Its
+value is the position, or one of three marks below zero that ``codec`` gives a position afterwards. Decisions on whole
+numbers are few branches one after the other, more nested in halves.
+
+At most so many rows of each person are kept, chosen by the engine that holds them (``Bound``): the rows of a person are
+numbered by what they are, and a row's key is a hash of a secret number, the person and that number; those with the
+least keys stay. Rows that are alike are interchangeable, so what stays of a person follows from the secret number and
+that person's rows: it is the same for every question, whoever computes it, and however often.
+
+**Guarantee**: whatever the secret number, the rows kept of one person depend on that person's rows alone, and are at
+most ``most``: one person more or less moves at most ``most`` kept rows. The hash decides which rows, not how many.
 """
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
 
 from synth.schema import csv_injection
 from synth.schema.cells import LONGEST
 from synth.schema.codec import is_exact
 from synth.schema.names import UNSEEN
 from synth.schema.table import CATEGORICAL, Column, canonical
-from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST, piecewise
-from synth.sources.engines.sql_dialects import SqlDialect
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlDialect:
+    """How an engine writes what the standard leaves open. ``{0}`` stands for the operand.
+
+    ``quote``: around names. ``double``, ``words``: types. ``rint``: to the nearest whole number, halves to the even
+    one. ``days``, ``seconds``: whole ones since 1970 of a date and of a time without a zone, rounded down. ``time``: a
+    time in microseconds, NULL for one beyond them. ``finite``: whether a date is one. ``trim``, ``ltrim``: text without
+    the characters ``{1}`` around or before it. ``bytes``: of a text. ``order``: compares texts byte by byte, whatever
+    the column says. ``end``: the end of a text in a pattern; ``group``: what it caught. ``hash``: a whole number of a
+    text, all its 64 bits used; it cannot fail. ``one_spelling``: ``cells.one_spelling``, ``{1}`` what is not seen.
+    """
+
+    name: str
+    quote: str = '"'
+    double: str = "DOUBLE"
+    words: str
+    rint: str
+    nan: str = "isnan({0})"
+    days: str = "CAST({0} - DATE '1970-01-01' AS BIGINT)"
+    seconds: str
+    time: str = "{0}"
+    finite: str = "isfinite({0})"
+    trim: str
+    ltrim: str = "ltrim({0}, {1})"
+    bytes: str = "octet_length({0})"
+    order: str
+    end: str = "$"
+    group: str = "\\1"
+    hash: str
+    one_spelling: str
+
+    def identifier(self, name: str) -> str:
+        """The name, quoted."""
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def whole(self, cells: int) -> str:
+        """A type for positions among so many cells, and marks below zero; Spark's executors hold narrow ones."""
+        if self.name == "spark" and cells < 1 << 15:
+            return "TINYINT" if cells < 1 << 7 else "SMALLINT"
+        return "INTEGER" if cells < 1 << 31 else "BIGINT"
+
+    def number(self, value: float) -> str:
+        """Exactly this float."""
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def text(self, value: str) -> str:
+        """A text literal."""
+        plain = value.replace("\\", "\\\\") if self.name == "spark" else value
+        return "'" + plain.replace("'", "\\'" if self.name == "spark" else "''") + "'"
+
+
+DUCKDB = SqlDialect(
+    name="duckdb",
+    words="VARCHAR",
+    rint="round_even({0}, 0)",
+    seconds="(epoch_us({0}) // 1000000 - CASE WHEN epoch_us({0}) % 1000000 < 0 THEN 1 ELSE 0 END)",
+    time="TRY_CAST({0} AS TIMESTAMP)",
+    trim="trim({0}, {1})",
+    bytes="strlen({0})",
+    order="({0} COLLATE C)",
+    hash="hash({0})",
+    one_spelling="one_spelling({0})",  # of Python: duckdb.py
+)
+POSTGRES = SqlDialect(
+    name="postgres",
+    double="DOUBLE PRECISION",
+    words="TEXT",
+    rint="round({0})",
+    nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
+    seconds="CAST(floor(extract(epoch FROM {0})) AS BIGINT)",
+    trim="btrim({0}, {1})",
+    order='({0} COLLATE "C")',
+    hash="hashtextextended({0}, 0)",
+    one_spelling="normalize(regexp_replace({0}, {1}, '', 'g'), NFKC)",
+)
+SPARK = SqlDialect(
+    name="spark",
+    quote="`",
+    words="STRING",
+    rint="rint({0})",
+    days="CAST(datediff({0}, DATE '1970-01-01') AS BIGINT)",
+    seconds="unix_seconds(CAST({0} AS TIMESTAMP))",
+    finite="TRUE",
+    trim="trim(BOTH {1} FROM {0})",
+    ltrim="trim(LEADING {1} FROM {0})",
+    order="({0} COLLATE UTF8_BINARY)",
+    end="\\z",
+    group="$1",
+    hash="xxhash64({0})",
+    one_spelling="reflect('com.ibm.icu.text.Normalizer', 'compose', regexp_replace({0}, {1}, ''), true)",
+)
+DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK)}
+
+
+LOST, BELOW, ABOVE = -1, -2, -3  # not readable; clamped at the minimum, at the maximum
+FEW = 8  # branches written one after the other
+MOST_RUNS = 5_000
+
+
+def piecewise(cell: str, places: Mapping[int, int]) -> str | None:
+    """The place of a whole number, or ``LOST``: runs of neighbouring numbers with neighbouring places are one branch.
+
+    >>> piecewise("x", {1: 0, 2: 1})
+    'CASE WHEN x BETWEEN 1 AND 2 THEN CAST(x AS BIGINT) - 1 ELSE -1 END'
+    """
+    runs: list[tuple[int, int, int]] = []
+    for value in sorted(places):
+        shift = value - places[value]
+        if runs and runs[-1][1] == value - 1 and runs[-1][2] == shift:
+            runs[-1] = (runs[-1][0], value, shift)
+        else:
+            runs.append((value, value, shift))
+    return None if len(runs) > MOST_RUNS else _halved(cell, runs)
+
+
+def _halved(cell: str, runs: Sequence[tuple[int, int, int]]) -> str:
+    def listed(few: Sequence[tuple[int, int, int]]) -> str:
+        reported = [f"WHEN {cell} BETWEEN {a} AND {b} THEN {_shifted(cell, -s)}" for a, b, s in few]
+        return f"CASE {' '.join(reported)} ELSE {LOST} END" if reported else str(LOST)
+
+    return _nested(cell, runs, listed, few=FEW)
+
+
+def _nested(cell: str, pieces: Sequence[Any], leaf: Callable[[Sequence[Any]], str], *, few: int) -> str:
+    """``leaf`` of the pieces where they are few, else of the half to which the cell belongs."""
+    if len(pieces) <= few:
+        return leaf(pieces)
+    half = len(pieces) // 2
+    low, high = (_nested(cell, part, leaf, few=few) for part in (pieces[:half], pieces[half:]))
+    return f"CASE WHEN {cell} < {pieces[half][0]} THEN {low} ELSE {high} END"
+
+
+def _shifted(cell: str, shift: int) -> str:
+    """Widened first: a sum of narrow whole numbers could overflow."""
+    return f"CAST({cell} AS BIGINT) {'-' if shift <= 0 else '+'} {abs(shift)}"
+
+
+def settled(cell: str, column: Column) -> str:
+    """The position without marks; ``LOST`` stays where the column is never missing."""
+    last, absent = column.size - 1, column.size if column.missing_codes else LOST
+    return f"CASE {cell} WHEN {BELOW} THEN 0 WHEN {ABOVE} THEN {last} WHEN {LOST} THEN {absent} ELSE {cell} END"
+
+
+def binned(cell: str, cells: int, starts: np.ndarray, groups: np.ndarray, *, lost: int) -> str:
+    """The group of a position among ``cells``, ``lost`` below zero; neighbouring leaves of one group are one branch.
+
+    >>> binned("p", 9, np.array([0, 5, 7]), np.array([0, 0, 1]), lost=9)
+    'CASE WHEN p < 0 THEN 9 ELSE CASE WHEN p < 7 THEN 0 ELSE 1 END END'
+    """
+    if len(starts) == cells and np.array_equal(groups, starts):
+        return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {cell} END"
+    first = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    pieces = list(zip(starts[first].tolist(), groups[first].tolist(), strict=True))
+    inner = _nested(cell, pieces, lambda one: str(one[0][1]), few=1)
+    return f"CASE WHEN {cell} < 0 THEN {lost} ELSE {inner} END"
+
 
 FIRST_SECOND, LAST_SECOND = -62167219200, 253402300799  # of the years 0 and 9999, which four digits can write
 MOST_TEXTS = 2_000  # categories that a query lists; of more, rows are fetched
@@ -207,3 +375,36 @@ def _missing(column: Column) -> dict[str, int]:
 
 def _categories(column: Column) -> dict[str, int]:
     return {canonical(c): i for i, c in enumerate(column.categories or ())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """``person``: the canonical text of who a row is about, in SQL, empty for a row that is a unit of its own.
+
+    ``most``: rows kept of each. ``secret``: from the secret generator, as fresh as the run.
+    """
+
+    person: str
+    most: int
+    secret: int
+
+    def __post_init__(self) -> None:
+        """Errors: ValueError for a bound that is none."""
+        if self.most < 1:
+            raise ValueError("at least one row of each person is kept")
+
+    def retained(self, positions: Sequence[str], relation: str, dialect: SqlDialect) -> str:
+        """A relation of the kept rows: their positions as p0, p1, ..., all of which the numbers go by."""
+        names = [f"p{i}" for i in range(len(positions))]
+        marked = ", ".join(f"{sql} AS {n}" for sql, n in zip(positions, names, strict=True))
+        listed = ", ".join(names)
+        within = "PARTITION BY who ORDER BY"
+        words = dialect.words
+        key = dialect.hash.format(f"'{self.secret}/' || CAST(place AS {words}) || '/' || who")
+        return (
+            f"(SELECT {listed} FROM ("
+            f"SELECT {listed}, who, ROW_NUMBER() OVER ({within} {key}) AS turn FROM ("
+            f"SELECT {listed}, who, ROW_NUMBER() OVER ({within} {listed}) AS place FROM ("
+            f"SELECT {self.person} AS who, {marked} FROM {relation}) AS marked_rows) AS numbered_rows) AS ranked_rows "
+            f"WHERE turn <= {self.most} OR who = '') AS kept_rows"
+        )

@@ -1,6 +1,6 @@
 """Related tables on Spark as trees: bounded, joined and counted by its executors, so that only counts come back.
 
-It is the forest of rows/linking.py. A table's rows are numbered among those of their key by what they are, and a secret
+It is the forest of rows/forest.py. A table's rows are numbered among those of their key by what they are, and a secret
 number, hashed with key and number, says which are kept, and what a cell stands for that nobody can read: the same for
 every question, however often an executor reckons it again. A row below carries the columns of those above, so that one
 pass counts across tables; pairs of rows are joined by their parent. Keys are compared as canonical texts, by the
@@ -20,9 +20,8 @@ from synth.schema.dataset import Dataset, number_of
 from synth.schema.table import Column
 from synth.schema.tree import Key
 from synth.sources.engines import one_pass
-from synth.sources.engines.sql_branches import LOST, settled
-from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.engines.warehouse_rows import WarehouseRows, joint_tables
+from synth.sources.engines.sql import LOST, settled
+from synth.sources.engines.warehouse import WarehousePlace, WarehouseRows, joint_tables
 from synth.sources.rows.encoded import Tables
 from synth.sources.rows.forest import Branch, Forest
 from synth.sources.table_source import Place

@@ -15,8 +15,8 @@ from openpyxl.utils.datetime import from_excel, from_ISO8601
 from openpyxl.worksheet._reader import INLINE_STRING, ROW_TAG, VALUE_TAG
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 
+from synth.sources.formats.arrow_text import well_formed
 from synth.sources.formats.cell_formats import UNREADABLE
-from synth.sources.formats.valid_text import whole
 
 SI, TEXT, RUN = (f"{{{SHEET_MAIN_NS}}}{tag}" for tag in ("si", "t", "r"))
 NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -120,7 +120,7 @@ def _joined(element: Element) -> str:
 
 def _plain(text: str) -> str:
     """The text with its characters in place of Excel's escapes, well formed whatever they stand for."""
-    return whole(ESCAPED.sub(lambda result: chr(int(result[1], 16)), text)) if "_x" in text else text
+    return well_formed(ESCAPED.sub(lambda result: chr(int(result[1], 16)), text)) if "_x" in text else text
 
 
 def merges(source: IO[bytes]) -> bool:

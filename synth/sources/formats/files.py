@@ -2,28 +2,126 @@
 
 Only the *form* of a file can be at fault: its encoding, its header, the number of fields in a row. What stands
 in a cell never is, and no message repeats a cell.
+
+A Delta, Iceberg or Hudi table leaves the files of deleted and overwritten rows where they are; only its own log tells
+them from the current ones. So its folder is never read file by file, nor is a part of it.
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from synth.errors import EmptyTableError, InputError
+from synth.errors import EmptyTableError, InputError, need
 from synth.files import whole_files
+from synth.files.regular_files import is_folder
 from synth.schema.dialect import Dialect
-from synth.sources.formats import arrow_text, csv_reader, csv_writer, excel_reader, excel_writer, valid_text
+from synth.sources.formats import arrow_text, csv_files, excel
 from synth.sources.formats.cell_formats import PLAIN, Reading
-from synth.sources.formats.csv_records import PLAIN as PLAIN_DIALECT
-from synth.sources.formats.csv_records import open_bytes
-from synth.sources.formats.table_versions import check_whole
+from synth.sources.formats.csv_files import PLAIN as PLAIN_DIALECT
+from synth.sources.formats.csv_files import open_bytes
 from synth.sources.formats.text_table import Table, check_names
+
+ENDINGS = (".parquet", ".pq")
+ICEBERG = re.compile(r"v?[0-9]+(-.*)?\.(gz\.)?metadata\.json")
+UNDERSTOOD = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file, those of a folder in the order of their names, or those of a Delta table's current version.
+
+    Errors: InputError for a folder without any, a part of a table that keeps old rows, and what of such a table cannot
+    be honoured; UsageError without the extra `delta`.
+    """
+    check_whole(path)
+    if not is_folder(path):
+        return [path]
+    if is_delta(path):
+        return _current(path)
+    result = sorted(p for p in path.iterdir() if p.name.lower().endswith(ENDINGS))
+    result = [p for p in result if not p.name.startswith((".", "_"))]
+    if not result:
+        raise InputError(f"{path}: no .parquet file lies in this folder; name the folder that holds them")
+    return result
+
+
+def check_whole(path: Path) -> None:
+    """Errors: InputError for an Iceberg or Hudi table, and for what lies within one or within a Delta table."""
+    whole = path.resolve()
+    for home in (whole, *whole.parents):
+        if _is_iceberg(home) or (home / ".hoodie").exists():
+            kind = "Iceberg" if _is_iceberg(home) else "Hudi"
+            raise InputError(
+                f"{path}: belongs to the {kind} table {home.name!r}, whose folder also keeps the files of rows that "
+                "were deleted or overwritten; write its current rows to a folder of Parquet files, or name it as a "
+                "table of Spark's catalogue"
+            )
+        if home != whole and is_delta(home):
+            raise InputError(
+                f"{path}: belongs to the Delta table {home.name!r}, whose folder also keeps the files of rows that "
+                f"were deleted or overwritten; name the folder {home}"
+            )
+
+
+def is_delta(path: Path) -> bool:
+    """Whether a folder is a Delta table. Privacy: public only (names of files)."""
+    return is_folder(path / "_delta_log")
+
+
+def _is_iceberg(path: Path) -> bool:
+    held = path / "metadata"
+    return is_folder(held) and any(ICEBERG.fullmatch(p.name) for p in held.glob("*.metadata.json"))
+
+
+def _current(path: Path) -> list[Path]:
+    """The files of a Delta table's current version, in the order of their names. Errors: as ``parquet_files``."""
+    need(f"{path}: to read a Delta table", "delta", "deltalake")
+    from deltalake import DeltaTable
+
+    home = path.resolve()
+    if re.search("%[0-9A-Fa-f]{2}", str(home)):
+        raise InputError(
+            f"{path}: the library of Delta would take a name with a sign like %20 for another; rename the folder"
+        )
+    try:
+        table = DeltaTable(home.as_uri())  # of a bare path it would decode the signs
+        features, facts = set(table.protocol().reader_features or ()), table.metadata()
+        masked = "deletionVectors" in features and any(b.num_rows for b in table.deletion_vectors())
+        result = sorted(Path(unquote(urlsplit(uri).path)).resolve() for uri in table.file_uris())  # no links, no ..
+    except Exception:  # of many kinds, whose texts may quote the log, which holds cells
+        raise InputError(
+            f"{path}: the log of this Delta table cannot be read; look at it, or write its current rows to a folder of "
+            "Parquet files"
+        ) from None
+    unknown = sorted(features - UNDERSTOOD)
+    log = home / "_delta_log"
+    faults = {
+        "a log that links lead out of the folder for": any(p.is_symlink() for p in (log, *log.rglob("*"))),
+        "deletion vectors (rows marked as deleted inside files)": masked,
+        "column mapping (other names in the files)": facts.configuration.get("delta.columnMapping.mode", "none")
+        != "none",
+        f"partition columns ({', '.join(facts.partition_columns)}), which no file holds": bool(facts.partition_columns),
+        f"the feature {', '.join(unknown)}": bool(unknown),
+        "files outside its folder, twice, or that are gone": len({*result}) < len(result)
+        or any(home not in p.parents or not p.is_file() for p in result),
+        "no file in its current version": not result,
+    }
+    for fault, there in faults.items():
+        if there:
+            raise InputError(
+                f"{path}: this Delta table has {fault}, which is not read; write its current rows to a folder of "
+                "Parquet files, or name it as a table of Spark's catalogue"
+            )
+    return result
+
 
 SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 
@@ -57,9 +155,9 @@ def header(path: str | Path, *, dialect: Dialect | None = None) -> list[str]:
     """
     path = Path(path)
     if kind(path) == "csv":
-        return csv_reader.header(path, dialect).names
+        return csv_files.header(path, dialect).names
     if kind(path) == "xlsx":
-        return excel_reader.header(path)
+        return excel.header(path)
     names: list[str] = list(_parquet(path).schema_arrow.names)
     check_names(names, thing=str(path))
     return names
@@ -74,9 +172,9 @@ def check_form(path: str | Path, *, columns: Iterable[str] | None = None, dialec
     path = Path(path)
     names = wanted(path, columns, dialect)
     if kind(path) == "csv":
-        csv_reader.check(path, dialect)
+        csv_files.check(path, dialect)
     elif kind(path) == "xlsx":
-        excel_reader.check(path)
+        excel.check(path)
     else:
         _check_parquet(path, names)
 
@@ -91,9 +189,9 @@ def read(path: str | Path, *, columns: Iterable[str] | None = None, reading: Rea
     if kind(path) == "parquet":
         check_whole(path)
     if kind(path) == "csv":
-        table = csv_reader.read(path, names, reading.dialect)
+        table = csv_files.read(path, names, reading.dialect)
     else:
-        table = excel_reader.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
+        table = excel.read(path, names, reading) if kind(path) == "xlsx" else read_parquet(path, names)
     if table.num_rows == 0:
         raise _no_rows(path)
     result = Table({name: table.column(name) for name in names}, num_rows=table.num_rows)
@@ -123,9 +221,9 @@ def write_parts(path: str | Path, parts: Iterable[Mapping[str, Cells]], *, diale
     try:
         with whole_files.beside(path) as draft:
             if results == "csv":
-                csv_writer.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
+                csv_files.write(draft, tables, packed=path.name.lower().endswith(".gz"), dialect=dialect)
             elif results == "xlsx":
-                excel_writer.write(draft, pa.concat_tables(tables))
+                excel.write(draft, pa.concat_tables(tables))
             else:
                 _write_parquet(draft, tables)
     except OSError as error:
@@ -209,12 +307,12 @@ def _check_parquet(path: Path, wanted: list[str]) -> None:
     for name, kind in types.items():
         arrow_text.check_type(kind, name=name)
     # texts that a file lists once and names by their places are looked at once, not again in every row
-    listed = [name for name, kind in types.items() if valid_text.is_text(kind)]
+    listed = [name for name, kind in types.items() if arrow_text.is_text(kind)]
     with _damage_named(path):
         file = pq.ParquetFile(path, read_dictionary=listed)
         for batch in file.iter_batches(batch_size=65_536, columns=wanted, use_threads=False):
             for column in batch.columns:
-                valid_text.as_bytes(column).validate(full=True)
+                arrow_text.as_bytes(column).validate(full=True)
 
 
 def read_parquet(path: Path, wanted: list[str]) -> pa.Table:
@@ -235,15 +333,15 @@ def parquet_batches(path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _as_one(column: Any) -> Any:
-    """A column whose texts are of the one type for all (valid_text.py), whatever their bytes are."""
-    return column.cast(valid_text.one_text(column.type), safe=False)
+    """A column whose texts are of the one type for all (arrow_text.py), whatever their bytes are."""
+    return column.cast(arrow_text.one_text(column.type), safe=False)
 
 
 def _as_listed(file: pq.ParquetFile, path: Path) -> pq.ParquetFile:
     """The same file; texts that it lists keep their list. Left to make another kind of list, Arrow looks at the
     characters of all of them, and one that is not UTF-8 ends the reading.
     """
-    listed = [f.name for f in file.schema_arrow if pt.is_dictionary(f.type) and valid_text.is_text(f.type)]
+    listed = [f.name for f in file.schema_arrow if pt.is_dictionary(f.type) and arrow_text.is_text(f.type)]
     return pq.ParquetFile(path, read_dictionary=listed) if listed else file
 
 

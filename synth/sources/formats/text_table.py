@@ -13,7 +13,7 @@ from synth.errors import EmptyTableError, InputError, UsageError
 from synth.schema.dialect import Dialect
 from synth.schema.names import twins
 from synth.schema.table import MOST_COLUMNS, canonical
-from synth.sources.formats import scalars, valid_text
+from synth.sources.formats import arrow_text
 from synth.sources.formats.arrow_text import check_type, encode
 from synth.sources.formats.cell_formats import Reading
 
@@ -75,9 +75,9 @@ class Table:
         return self._columns[name].type
 
     def cells(self, name: str) -> pa.ChunkedArray:
-        """A column's cells as they came, but for bytes of a text that are not UTF-8 (valid_text.py)."""
+        """A column's cells as they came, but for bytes of a text that are not UTF-8 (arrow_text.py)."""
         if name not in self._valid:
-            self._columns[name] = valid_text.cells(self._columns[name])
+            self._columns[name] = arrow_text.valid_cells(self._columns[name])
             self._valid.add(name)
         return self._columns[name]
 
@@ -213,11 +213,11 @@ def _arrow(series: pd.Series, *, name: str) -> pa.ChunkedArray:
 
 def _cells(series: pd.Series) -> pa.Array | pa.ChunkedArray:
     if series.dtype == object:
-        return scalars.texts(series.array)
+        return arrow_text.object_texts(series.array)
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a type that Arrow has no name for
-        return scalars.texts(series.astype(object).array)
+        return arrow_text.object_texts(series.astype(object).array)
 
 
 def _categories(series: pd.Series, *, name: str) -> pa.Array:

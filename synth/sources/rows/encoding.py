@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from synth.schema import codec
 from synth.schema.table import Column, Schema
-from synth.sources.engines.sql_branches import ABOVE, BELOW, LOST
+from synth.sources.engines.sql import ABOVE, BELOW, LOST
 from synth.sources.formats.text_table import Digest, Table
-from synth.sources.rows.persons import Persons
-from synth.sources.rows.spill import Spill
+from synth.sources.rows.spill import Persons, Spill
 
 
 @dataclass(frozen=True, kw_only=True)

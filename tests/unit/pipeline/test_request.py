@@ -25,7 +25,7 @@ from synth.pipeline.stored_requests import (
     VerifiedRequest,
     read,
 )
-from synth.sources.engines import scratch
+from synth.sources.engines import duckdb as scratch
 
 FACTS = {"epsilon": 1.0, "delta": 1e-5}
 
@@ -245,7 +245,7 @@ def test_a_report_on_a_databases_table_leaves_no_copy_of_it(small, command, tmp_
     assert "steward" in page.lower()
     assert "2 x 40" in page[page.index("Membership by shadow runs") :]
     assert not list(tmp_path.rglob("copy.parquet"))
-    copy = scratch.folder() / "copy.parquet"  # of this process: gone with it, or with the next one's start
+    copy = scratch.spill_folder() / "copy.parquet"  # of this process: gone with it, or with the next one's start
     assert copy.stat().st_mode & 0o777 == 0o600
     assert [e.epsilon for e in synth.Ledger().entries() if e.kind == "spend"] == [1.0]
 

@@ -10,7 +10,7 @@ import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
 from synth.privacy.accounting import guarantee
-from synth.privacy.ledger import entries, secret_key, transactions
+from synth.privacy.ledger import entries, transactions
 from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.privacy.ledger.row_marks import Audience
 from synth.privacy.ledger.transactions import reading
@@ -231,7 +231,7 @@ def test_the_same_rows_under_another_name_are_found_among_the_datasets_that_are_
 
 def other_key(ledger, secret: bytes) -> None:
     """The key was lost and drawn anew; a server is told so by whoever owns its tables."""
-    secret_key.place(ledger.store).write_bytes(secret)
+    transactions.key_place(ledger.store).write_bytes(secret)
     if ledger.store.shares:
         with ledger.store.connection() as db, db.locked():
             db.execute("DELETE FROM ledger_key")
@@ -280,7 +280,7 @@ def test_a_fingerprint_cannot_be_guessed_without_the_key_nor_compared_with_anoth
 
 def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger):
     ledger.fingerprint("run", dataset="census", digest=b"rows")
-    place = secret_key.place(ledger.store)
+    place = transactions.key_place(ledger.store)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert len(place.read_bytes()) == 32
     assert ledger.row_key() == Ledger(ledger.store).row_key()
@@ -294,7 +294,7 @@ def test_the_key_is_secret_lasting_and_never_in_the_ledger(ledger):
 
 
 def test_a_damaged_key_is_named(ledger):
-    place = secret_key.place(ledger.store)
+    place = transactions.key_place(ledger.store)
     place.parent.mkdir(exist_ok=True)
     place.write_bytes(b"short")
     with pytest.raises(InputError, match="not 32 bytes"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from synth.errors import BudgetError, InputError, UsageError
-from synth.privacy.ledger import accounts, entries, secret_key, sqlite
+from synth.privacy.ledger import accounts, entries, sqlite, transactions
 from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.privacy.ledger.transactions import writing
 from synth.schema import names
@@ -110,7 +110,7 @@ def test_a_machine_without_the_key_derives_every_sum(anywhere, tmp_path):
     book = filled(anywhere)
     book.row_key()
     book.set_policy("third", max_epsilon=1.0)
-    key = secret_key.place(book.store)
+    key = transactions.key_place(book.store)
     key.rename(tmp_path / "away")
     assert (book.summary("census")[0].epsilon, book.verify().ok) == (0.9, True)
     assert [t.dataset for t in book.summary()] == ["census", "other", "third"]

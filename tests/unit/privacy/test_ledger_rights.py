@@ -11,11 +11,10 @@ import pytest
 
 import synth
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import checkpoint, entries, places, secret_key, server, server_tables, transactions
-from synth.privacy.ledger.backup import backup
+from synth.privacy.ledger import checkpoint, copies, entries, server, transactions
+from synth.privacy.ledger import server as server_tables
+from synth.privacy.ledger.copies import backup, restore, take_over
 from synth.privacy.ledger.ledger import Ledger
-from synth.privacy.ledger.moving import take_over
-from synth.privacy.ledger.restore import restore
 from synth.privacy.ledger.sqlite import File
 from synth.release import comparison_notes
 from synth.release.comparison_notes import Note
@@ -241,7 +240,7 @@ def test_a_request_with_a_password_is_refused_before_it_is_stored():
 
 def test_one_server_has_one_mark_however_its_address_is_written():
     stems = {
-        places.at(a).stem
+        copies.at(a).stem
         for a in (
             "postgres://ann@localhost/db",
             "postgresql://bob@127.0.0.1:5432/db?sslmode=require",
@@ -249,8 +248,8 @@ def test_one_server_has_one_mark_however_its_address_is_written():
         )
     }
     assert len(stems) == 1
-    assert places.at("postgresql://localhost/other").stem not in stems
-    assert places.at("postgresql://a:1,b:2/db").stem not in stems
+    assert copies.at("postgresql://localhost/other").stem not in stems
+    assert copies.at("postgresql://a:1,b:2/db").stem not in stems
 
 
 def test_lines_have_the_servers_clock(address, ledger_server, monkeypatch):
@@ -270,7 +269,7 @@ def test_lines_have_the_servers_clock(address, ledger_server, monkeypatch):
 def test_two_machines_with_unlike_keys_are_told_so_before_they_mark_rows(address, monkeypatch, tmp_path):
     book = Ledger(address)
     book.fingerprint("one", dataset="census", digest=b"rows")
-    key = secret_key.place(book.store)
+    key = transactions.key_place(book.store)
     monkeypatch.setenv("SYNTH_HOME", str(tmp_path / "another machine"))
     other = Ledger(address)
     assert "another key" in refused(other.row_key)
@@ -286,7 +285,7 @@ def test_notes_of_looks_are_seen_by_all_machines(address, monkeypatch, tmp_path)
     note = Note(what="look", line="a", table="b", dataset="census", by="ann")
     comparison_notes.add(Ledger(address).store, note)
     monkeypatch.setenv("SYNTH_HOME", str(tmp_path / "another machine"))
-    (seen,) = comparison_notes.notes(places.at(address))
+    (seen,) = comparison_notes.notes(copies.at(address))
     assert (seen.what, seen.by, seen.among) == ("look", "ann", ())
 
 
@@ -355,7 +354,7 @@ def test_a_taking_over_that_was_cut_short_goes_on(old, address, monkeypatch):
     made = take_over(address, old.path)
     assert made.lines == 6
     assert Ledger(address).summary("census")[0].epsilon == 0.4 + 1e-17
-    assert len(comparison_notes.notes(places.at(address))) == 1
+    assert len(comparison_notes.notes(copies.at(address))) == 1
 
 
 @pytest.mark.parametrize("fault", ["other lines", "more lines", "another key", "damaged", "a file", "none"])

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth.errors import InputError
-from synth.sources.formats import excel_reader, files
+from synth.sources.formats import excel, files
 from tests.unit.sources.excel_books import book, columns
 
 SECRET = "s3cret"
@@ -114,7 +114,7 @@ def test_a_merge_is_found_where_two_chunks_meet(tmp_path, monkeypatch):
     made.active.merge_cells("A2:A3")
     made.save(tmp_path / "t.xlsx")
     for size in (7, 11, 13):
-        monkeypatch.setattr(excel_reader, "CHUNK", size)
+        monkeypatch.setattr(excel, "CHUNK", size)
         assert_one_line(tmp_path / "t.xlsx", "merged cells")
 
 
@@ -155,7 +155,7 @@ def bomb(path, name, size):
 
 
 def test_what_would_unpack_to_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(excel_reader, "MAX_UNPACKED", 3 << 20)
+    monkeypatch.setattr(excel, "MAX_UNPACKED", 3 << 20)
     path = bomb(book(tmp_path, [["a"], [1]]), "xl/worksheets/other.xml", 4 << 20)
     assert path.stat().st_size < 1 << 16
     assert_one_line(path, "unpacks to more than 3 MiB")

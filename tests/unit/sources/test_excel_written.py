@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from synth.errors import UsageError
-from synth.sources.formats import excel_writer, files
+from synth.sources.formats import excel, files
 from tests.conftest import small_frame
 from tests.unit.sources.excel_books import cells, columns
 
@@ -68,7 +68,7 @@ def test_more_than_a_sheet_has_room_for_is_refused_with_the_remedy(tmp_path, mon
         files.write(path, {f"c{i}": ["x"] for i in range(16_385)})
     with pytest.raises(UsageError, match=r"column a: .*32767 characters"):
         files.write(path, {"a": ["\U0001f600" * 16_384]})
-    monkeypatch.setattr(excel_writer, "MAX_UNPACKED", 1000)
+    monkeypatch.setattr(excel, "MAX_UNPACKED", 1000)
     with pytest.raises(UsageError, match="too large for Excel"):
         files.write(path, {"a": ["x"] * 100})
     assert list(tmp_path.iterdir()) == []

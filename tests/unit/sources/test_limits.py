@@ -19,8 +19,8 @@ from synth.errors import InputError
 from synth.files import regular_files
 from synth.schema.table import MOST_COLUMNS
 from synth.sources import named_databases
-from synth.sources.formats import csv_records, files
-from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats import csv_files, files
+from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.text_table import from_frame
 from synth.sources.table_source import place_of
 
@@ -36,7 +36,7 @@ TOO_MANY = [f"c{i}" for i in range(MOST_COLUMNS + 1)]
 
 @pytest.mark.parametrize("reader", ["check", "read", "draft", "sniff"])
 def test_a_gzipped_file_is_unpacked_up_to_a_limit(tmp_path, monkeypatch, reader):
-    monkeypatch.setattr(csv_records, "UNPACKED", 1 << 16)
+    monkeypatch.setattr(csv_files, "UNPACKED", 1 << 16)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000))
     call = {

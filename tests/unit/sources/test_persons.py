@@ -11,10 +11,9 @@ from synth.errors import InputError
 from synth.pipeline import run as pipeline
 from synth.privacy.noise import SeededNoise
 from synth.schema.table import canonical, parse
-from synth.sources.contribution_bound import keep_parts
 from synth.sources.formats.text_table import Text
-from synth.sources.rows import persons as persons_module
-from synth.sources.rows.persons import Persons
+from synth.sources.rows import spill
+from synth.sources.rows.spill import Persons, keep_parts
 from synth.sources.table_source import ParquetPlace
 
 
@@ -30,7 +29,7 @@ def drawn(count: int, people: int) -> np.ndarray:
 @pytest.fixture
 def few(monkeypatch, tmp_path):
     """More than a thousand rows go to the file."""
-    monkeypatch.setattr(persons_module, "FEW", 1000)
+    monkeypatch.setattr(spill, "FEW", 1000)
     home = tmp_path / "temporary"
     home.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(home))
@@ -61,7 +60,7 @@ def test_every_row_is_in_one_part_and_every_person_too(few):
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("long", [True, False])
 def test_a_person_keeps_as_many_rows_as_may_be_wherever_they_lie(monkeypatch, long, most):
-    monkeypatch.setattr(persons_module, "FEW", 1000 if long else 1 << 30)
+    monkeypatch.setattr(spill, "FEW", 1000 if long else 1 << 30)
     cells = drawn(20_000, 3000)
     result = filled(cells)
     retained = keep_parts(result.parts(), most, SeededNoise(1), num_rows=result.num_rows)

@@ -22,7 +22,7 @@ from synth.schema.table import parse
 from synth.sources.engines.declared_keys import declared_keys
 from synth.sources.engines.engine import Engine
 from synth.sources.engines.warehouse import WarehousePlace
-from synth.sources.formats import csv_reader, files
+from synth.sources.formats import csv_files, files
 from synth.sources.table_source import ParquetPlace, place_of
 from tests.engines import PASSWORD, fill, spark
 
@@ -284,11 +284,11 @@ def test_a_csv_file_is_read_in_parts(tmp_path):
     """Every row once, whatever the size of the parts, and faults are the ones that a check finds."""
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": range(1000), "b": ["x,y"] * 1000}).to_csv(path, index=False)
-    parts = list(csv_reader.stream(path, ["b", "a"], gathered=1))
+    parts = list(csv_files.stream(path, ["b", "a"], gathered=1))
     assert pa.concat_tables(parts).column("a").to_pylist() == [str(i) for i in range(1000)]
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(InputError, match="row 3"):
-        list(csv_reader.stream(path, ["a"]))
+        list(csv_files.stream(path, ["a"]))
 
 
 def test_postgres_tells_the_keys_it_declares(cluster):

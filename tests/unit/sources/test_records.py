@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synth.errors import InputError
-from synth.sources.formats import csv_reader, csv_records
+from synth.sources.formats import csv_files
 
 TRICKY = st.text('ab,"\n\r', max_size=30)
 
@@ -46,9 +46,9 @@ def joined(parts: list[list[dict]]) -> list[dict]:
 def test_pieces_read_as_the_whole_does(text: str) -> None:
     """Every record end that the cut finds is one for the parser too; what is left over holds none."""
     data = text.encode()
-    end = csv_records.whole_records(data)
+    end = csv_files.whole_records(data)
     left = data[end:]
-    assert csv_records.whole_records(left) == 0
+    assert csv_files.whole_records(left) == 0
     if end and data[:end].strip(b"\r\n") and left.strip(b"\r\n") and not data[:end].endswith(b"\r"):
         assert joined([parsed(data[:end]), parsed(left)]) == parsed(data)
 
@@ -56,8 +56,8 @@ def test_pieces_read_as_the_whole_does(text: str) -> None:
 @given(TRICKY)
 def test_the_two_ways_to_find_the_last_record_agree(text: str) -> None:
     data = text.encode()
-    match = csv_records._forms(",", chr(34))[0].match(data)
-    assert csv_records.whole_records(data) == (match.end() if match else 0)
+    match = csv_files._forms(",", chr(34))[0].match(data)
+    assert csv_files.whole_records(data) == (match.end() if match else 0)
 
 
 @given(
@@ -70,29 +70,29 @@ def test_a_file_read_in_small_pieces_is_the_file(cells: list[tuple[str, str]]) -
         path = Path(folder) / "t.csv"
         lines = ["x,y"] + ['"' + x.replace('"', '""') + '",' + y for x, y in cells]
         path.write_text("\n".join(lines), encoding="utf-8", newline="")
-        csv_reader.check(path, piece=5)
-        rows = pa.concat_tables(list(csv_reader.stream(path, ["y", "x"], gathered=1, piece=5))).to_pylist()
+        csv_files.check(path, piece=5)
+        rows = pa.concat_tables(list(csv_files.stream(path, ["y", "x"], gathered=1, piece=5))).to_pylist()
     assert [(row["x"], row["y"]) for row in rows] == cells
 
 
 def test_a_fault_names_its_row_in_a_later_piece(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n\na,b\n" + "1,2\n" * 40 + "1,2,3\n" + "1,2\n" * 40)
     with pytest.raises(InputError, match=r"row 42 .the header is row 1. has 3 fields where the header has 2"):
-        csv_reader.check(tmp_path / "t.csv", piece=64)
+        csv_files.check(tmp_path / "t.csv", piece=64)
 
 
 @pytest.mark.parametrize("ending", ["", "\n", '\nx,"', "\r\n"])
 def test_a_quote_that_is_never_closed_is_found(tmp_path: Path, ending: str) -> None:
     (tmp_path / "t.csv").write_text('a,b\n1,"2' + ending.replace('"', ""), newline="")
     with pytest.raises(InputError, match="opens a quote that is never closed"):
-        csv_reader.check(tmp_path / "t.csv")
+        csv_files.check(tmp_path / "t.csv")
 
 
 STORM = """
 import sys
 from pathlib import Path
 from synth.errors import InputError
-from synth.sources.formats import csv_reader as delimited
+from synth.sources.formats import csv_files as delimited
 delimited.BYTES_AT_A_TIME = 1 << 16
 paths = [Path(p) for p in sys.argv[1:]]
 for turn in range(100):
@@ -134,6 +134,6 @@ def test_blank_lines_mean_the_same_wherever_the_file_is_cut(tmp_path: Path, size
     """Between rows of two columns they are nothing; in one column each is an empty cell."""
     path = tmp_path / "t.csv"
     path.write_bytes(b"\n\na,b\r\n1,2\r\n\r\n\n\n\n3,4")
-    assert csv_reader.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "3"]
+    assert csv_files.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "3"]
     path.write_bytes(b"a\r\n1\r\n\r\n\r\n\r\n3")
-    assert csv_reader.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "", "", "", "3"]
+    assert csv_files.read(path, ["a"], piece=size).column("a").to_pylist() == ["1", "", "", "", "3"]

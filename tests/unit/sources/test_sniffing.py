@@ -6,7 +6,7 @@ import pytest
 
 from synth.schema.dialect import Dialect
 from synth.sources.draft_schema import draft
-from synth.sources.formats.sniff_dialect import sniffed
+from synth.sources.formats.csv_files import sniffed
 from synth.sources.formats.text_table import from_frame
 
 TEXT = "name;gr\u00f6\u00dfe\nM\u00fcller;1,5\nK\u00f6hler;2,5\n"

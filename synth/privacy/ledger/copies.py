@@ -1,4 +1,8 @@
-"""Putting a backup in the place of a lost or damaged ledger, without giving any budget back."""
+"""Which ledger is meant; a copy of one, what a backup gives back, and a file whose lines a server takes over.
+
+A backup is a ledger's file, taken while others spend, wherever the ledger itself lies. A restore puts it in the place
+of a lost or damaged ledger, without giving any budget back. A server takes over a file's lines as they are, its key and
+its notes; the file takes no spend then."""
 
 import os
 import secrets
@@ -11,11 +15,85 @@ from math import inf, nextafter
 from pathlib import Path
 
 from synth.errors import InputError, LedgerLostError, UsageError
-from synth.privacy.ledger import accounts, checkpoint, entries, hash_chain, places, sqlite
+from synth.files import regular_files, whole_files
+from synth.privacy.ledger import accounts, checkpoint, entries, hash_chain, server, sqlite, transactions
 from synth.privacy.ledger.checkpoint import EXACT, Mark, Spent
 from synth.privacy.ledger.policy import user
+from synth.privacy.ledger.server import Server
 from synth.privacy.ledger.sqlite import File
 from synth.privacy.ledger.store import Connection, Store
+from synth.privacy.ledger.transactions import reading
+
+
+def default_path() -> str | Path:
+    """Where the ledger lies: ``$SYNTH_LEDGER``, else in the user's data folder (``$XDG_DATA_HOME``)."""
+    if named := os.environ.get("SYNTH_LEDGER"):
+        return server.address(named) or Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "facsimile" / "ledger.sqlite"
+
+
+def at(place: str | Path | Store | None = None) -> Store:
+    """The place of a ledger, None for the default one. Nothing is opened. Errors: UsageError for an unusable address.
+
+    >>> at("/tmp/ledger.sqlite").shown
+    '/tmp/ledger.sqlite'
+    """
+    if isinstance(place, Store):
+        return place
+    named = place if place is not None else default_path()
+    address = server.address(os.fspath(named))
+    return File(named) if address is None else Server(address)
+
+
+def check_bare(place: str | None) -> None:
+    """Errors: UsageError for an address with a password in it, which would be stored with a request."""
+    if place is not None and (address := server.address(place)):
+        server.check_bare(address)
+
+
+def backup(place: str | Path | Store, out: str | Path) -> int:
+    """Writes the ledger as it is at one moment to the file ``out``, and its key beside it; how many lines it has.
+
+    Both are readable by their owner alone. The copy of a ledger is what ``restore`` takes. Errors: InputError where
+    there is no ledger or it cannot be written there; UsageError for a file that is there already.
+
+    Privacy: released answers only; the key is for whoever keeps the ledger.
+    """
+    store, out = at(place), Path(out)
+    key = out.with_name(out.name + ".key")
+    if isinstance(store, File) and not store.path.is_file():
+        raise InputError(f"ledger {store.shown}: no such file; there is nothing to back up")
+    try:
+        for file in (out, key):
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        lines = _copied(store.path, out) if isinstance(store, File) else _written(store, out)
+        key.write_bytes(transactions.key(store))
+    except FileExistsError as error:
+        raise UsageError(f"backup {error.filename}: exists already; name a new file") from None
+    except OSError as error:
+        raise InputError(f"backup {out}: {error.strerror or 'cannot be written'}; name a writable place") from None
+    return lines
+
+
+def _copied(path: Path, out: Path) -> int:
+    """A file, page by page."""
+    with sqlite.connection(path) as db:
+        if not sqlite.is_ledger(db, path):
+            raise InputError(f"ledger {path}: not a ledger file; name another file")
+        with closing(sqlite3.connect(out)) as copy:
+            db.backup(copy)
+            return int(copy.execute("SELECT count(*) FROM ledger").fetchone()[0])
+
+
+def _written(store: Store, out: Path) -> int:
+    """Another ledger's lines, as they are, into a new file."""
+    with reading(store) as db, sqlite.connection(out.absolute(), mode="rwc") as copy, copy.locked():
+        sqlite.build(copy, out)
+        for line in db.execute("SELECT * FROM ledger ORDER BY number"):
+            entries.put(copy, dict(line))
+        return entries.count(copy)
+
 
 ENGINE, SOURCE = "restored", "not known"
 
@@ -43,7 +121,7 @@ def restore(place: str | Path | Store, backup: str | Path) -> Restored:
 
     **Guarantee**: no dataset's sums are lower afterwards than the larger of what backup, present ledger and mark say.
     """
-    store, source = places.at(place), File(backup)
+    store, source = at(place), File(backup)
     lines = _checked(source)
     if not isinstance(store, File):
         store.create()
@@ -219,3 +297,88 @@ def _missing(known: Spent, held: Spent, what: str) -> float:
         return 0.0
     result = float(short)
     return result if Decimal(repr(result)) >= short else nextafter(result, inf)
+
+
+NOTES = ".looks"  # the ending of a file of notes (release/comparison_notes.py)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakenOver:
+    """What was taken over: how many ``lines``."""
+
+    lines: int
+
+
+def take_over(place: str | Path | Store, old: str | Path) -> TakenOver:
+    """Adds a file's lines to the ledger on a server, which must be new or hold an earlier part of them.
+
+    The file is locked meanwhile and is no ledger afterwards, wherever its mark lies and whatever name it is given: it
+    takes no spend any more, and no backup is restored over it. Done again after a kill, it goes on. Errors: UsageError
+    for a ledger that is not on a server, or has lines of its own; InputError for a file that is no whole ledger, or
+    another key on the server.
+
+    **Guarantee**: every line of the file is on the server before the file is no ledger any more, and none is there
+    alone.
+    Privacy: released answers only.
+    """
+    store, file = at(place), File(old)
+    if not store.shares:
+        raise UsageError("ledger: name a server's with `ledger=`; a file is copied by a backup")
+    if not file.path.is_file():
+        raise InputError(f"ledger {file.shown}: no such file; name the file that is to be taken over")
+    if sqlite.moved(file.path):
+        raise UsageError(sqlite.TAKEN.format(file.shown))
+    result = hash_chain.verify(file)
+    if not result.ok:
+        raise InputError(f"ledger {file.shown}: it does not verify ({result.problem}); restore it from a backup first")
+    store.create()
+    with file.connection() as source, source.locked():
+        file.check(source)
+        checkpoint.check(source, file)
+        _take_key(store, file)
+        with store.connection() as db, db.locked():
+            checkpoint.check(db, store)
+            ours = checkpoint.last(db)
+            theirs = checkpoint.last(source)
+            if ours is not None and (theirs is None or ours[0] > theirs[0]):
+                raise UsageError("ledger: the server's has lines of its own; take a new database")
+            added(source, db)
+            _take_notes(db, file)
+        with store.connection() as db, db.locked(), checkpoint.following(store) as mark:
+            mark.draft(db)
+            mark.place()
+            if (theirs := checkpoint.last(source)) != checkpoint.last(db):
+                raise InputError(f"ledger {store.shown}: the lines did not arrive; run again")
+        source.execute(f"PRAGMA application_id = {sqlite.MOVED}")
+    return TakenOver(lines=theirs[0] if theirs else 0)
+
+
+def _take_key(store: Store, file: File) -> None:
+    """The file's key for the server's ledger. Errors: InputError where that has another one."""
+    old, new = transactions.key_place(file), transactions.key_place(store)
+    if not old.exists():
+        return
+    try:
+        if not new.exists():
+            new.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            whole_files.write(new, old.read_bytes(), private=True)
+        same = new.read_bytes() == old.read_bytes()
+    except OSError as error:
+        raise InputError(f"ledger key {new}: {error.strerror or 'refused'}; make it writable for you alone") from None
+    if not same:
+        raise InputError(f"ledger key {new}: not the key {old}, under which rows were marked; put that in its place")
+    transactions.key(store)
+
+
+def _take_notes(db: Connection, file: File) -> None:
+    """The notes beside the file, each once. Errors: InputError."""
+    try:
+        lines = regular_files.text(file.beside(NOTES), most=regular_files.ENDLESS).splitlines()
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{file.beside(NOTES)}: cannot be read; restore it from a backup") from None
+    known = {row["note"] for row in db.execute("SELECT note FROM ledger_note")}
+    for line in lines:
+        if line.strip() and line not in known:
+            db.execute("INSERT INTO ledger_note (note) VALUES (?)", (line,))
