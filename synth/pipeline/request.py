@@ -159,13 +159,13 @@ class RunRequest(BaseModel):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        from synth.privacy.ledger import places
+        from synth.privacy.ledger import copies
         from synth.release import dialect_copy
 
         check_num_rows(self.num_rows)
         check_seed(self.seed)
         dialect_copy.check_choice(self.dialect)
-        places.check_bare(self.ledger)
+        copies.check_bare(self.ledger)
         for name in TEXTS:
             reported = getattr(self, name)
             for text in (reported,) if isinstance(reported, str) else reported or ():
