@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from synth.report.answer_page import render as answer_page
     from synth.report.card_page import render_html as card_html
     from synth.report.chosen_release import compared_elsewhere
+    from synth.report.chosen_release import distances as choice_distances
     from synth.report.chosen_release import look as note_look
+    from synth.report.chosen_release import questions as choice_questions
+    from synth.report.chosen_release import shared as choice_columns
     from synth.report.compared import compare as compared
     from synth.report.last_look import bounds as standing_bounds
     from synth.report.last_look import standing, standing_rare
     from synth.report.preview import preview
     from synth.report.prior_evidence import prior_evidence
-    from synth.report.private_selection import distances as choice_distances
-    from synth.report.private_selection import questions as choice_questions
-    from synth.report.private_selection import shared as choice_columns
     from synth.report.publish import verdict as released_verdict
     from synth.report.publish import write as write_publishable_report
     from synth.report.result_page import render as result_page
@@ -118,9 +118,9 @@ _HOME = {
     "canonical": "schema.names",
     "audience_of": "pipeline.same_rows",
     "charged_before": "pipeline.prepare",
-    "choice_columns": "report.private_selection:shared",
-    "choice_distances": "report.private_selection:distances",
-    "choice_questions": "report.private_selection:questions",
+    "choice_columns": "report.chosen_release:shared",
+    "choice_distances": "report.chosen_release:distances",
+    "choice_questions": "report.chosen_release:questions",
     "column_lines": "evaluate.column_numbers:lines",
     "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",

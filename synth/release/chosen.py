@@ -43,6 +43,11 @@ class Candidate:
     table: str
     signed: dict[str, Any] | None = None
 
+    @property
+    def release(self) -> tuple[str, str]:
+        """By what notes know it."""
+        return self.line, self.table
+
     @classmethod
     def at(cls, folder: str | Path) -> "Candidate":
         """The release there. Errors: InputError without a card, UsageError where it was changed since it was signed."""
@@ -79,18 +84,13 @@ class ChoiceLedger:
         unanswered = {e.run for e in ends if _left_nothing(e)} - {e.run for e in ends if not _left_nothing(e)}
         self.spends = [e for e in lines if e.kind == "spend" and e.run not in unanswered]
 
-    def line(self, number: int, seal: str | None = None) -> Entry | None:
-        """The spend of that number, and of that hash where one is given."""
-        result = (e for e in self.spends if e.number == number)
-        return next((e for e in result if seal is None or e.hash == seal), None)
-
-    def of(self, one: Candidate) -> Entry | None:
-        """The spend that paid for a release, None where another ledger did."""
-        return self.line(int(one.card["ledger_entry"]["number"]), one.line)
+    def line(self, entry: Mapping[str, Any]) -> Entry | None:
+        """The spend that a card names as its ledger entry, or counts; None where another ledger was charged."""
+        return next((e for e in self.spends if (e.number, e.hash) == (int(entry["number"]), str(entry["hash"]))), None)
 
     def dataset(self, one: Candidate) -> str:
         """What a release was charged to. Errors: UsageError where another ledger was charged."""
-        paid = self.of(one)
+        paid = self.line(one.card["ledger_entry"])
         if paid is None:
             raise self._strange(one, f"its run (line {one.card['ledger_entry']['number']})")
         return paid.dataset
@@ -117,11 +117,8 @@ class ChoiceLedger:
 
 def _left_nothing(outcome: Entry) -> bool:
     """Whether a run ended before its first answer."""
-    reported = outcome.question
-    detail = reported.get("detail")
-    return (
-        reported.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
-    )
+    said, detail = outcome.question, outcome.question.get("detail")
+    return said.get("state") in ("failed", "cancelled") and isinstance(detail, dict) and detail.get(ANSWERED) is False
 
 
 def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger: Any = None) -> dict[str, Any]:
@@ -135,7 +132,7 @@ def noted(release: str | Path, *, card: Mapping[str, Any] | None = None, ledger:
     if not store.there():
         return about
     one, known = Candidate.of(Path(release), about), comparison_notes.notes(store)
-    said = [n.how for n in known if (n.what, n.line, n.table) == ("choice", one.line, one.table)]
+    said = [n.how for n in known if n.what == "choice" and n.release == one.release]
     return choice.chosen(about, "scores") if said[-1:] == ["scores"] else about
 
 
@@ -153,10 +150,10 @@ def standing(release: str | Path, *, beside: Sequence[str | Path] = (), ledger: 
     if uncovered(card := noted(release, ledger=ledger)):
         return card
     said = one.card.get("selection") or {}
-    if book.of(one) is None and ("charges" in said or said.get("how") == "before"):
+    if book.line(one.card["ledger_entry"]) is None and ("charges" in said or said.get("how") == "before"):
         return one.card
-    others = [o for o in map(Candidate.at, beside) if o.line != one.line]
-    left = [n for n in compared(one, book) if (n.line, n.table) not in {(o.line, o.table) for o in others}]
+    others = {o.release for o in map(Candidate.at, beside) if o.line != one.line}
+    left = [n for n in compared(one, book) if n.release not in others]
     return unstated(one, book, left, f"say with `how=` how this one was chosen: {WAYS}")
 
 
@@ -189,15 +186,13 @@ def everything(one: Candidate, book: ChoiceLedger) -> list[Entry]:
 def compared(one: Candidate, book: ChoiceLedger) -> list[Note]:
     """Looks at other releases of the same dataset, each release once."""
     dataset = book.dataset(one)
-    return [] if one.signed else looks(book.store, dataset, but={(one.line, one.table)})
+    return [] if one.signed else looks(book.store, dataset, but={one.release})
 
 
 def looks(ledger: Store, dataset: str, *, but: set[tuple[str, str]]) -> list[Note]:
     """Looks at the dataset's releases but these (by line and table), each release once."""
-    result = {
-        (n.line, n.table): n for n in comparison_notes.notes(ledger) if n.what == "look" and same(n.dataset, dataset)
-    }
-    return [n for key, n in result.items() if key not in but]
+    seen = {n.release: n for n in comparison_notes.notes(ledger) if n.what == "look" and same(n.dataset, dataset)}
+    return [n for key, n in seen.items() if key not in but]
 
 
 def same(one: str, other: str) -> bool:

@@ -6,13 +6,12 @@ A look leaves no trace in what may leave, and a release is known by the ledger's
 of its table, both of which its card names.
 """
 
-import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from synth.errors import InputError
 from synth.files import regular_files
@@ -20,9 +19,10 @@ from synth.privacy.ledger.copies import NOTES
 from synth.privacy.ledger.store import Store
 
 
-@dataclass(frozen=True, kw_only=True)
-class Note:
+class Note(BaseModel):
     """``what``: look, or choice (then ``how``, and for a paid one the ledger's line in ``paid``, ``among`` tables)."""
+
+    model_config = ConfigDict(frozen=True)
 
     what: str
     line: str
@@ -34,6 +34,11 @@ class Note:
     among: tuple[str, ...] = ()
     time: str = ""
 
+    @property
+    def release(self) -> tuple[str, str]:
+        """By what the release is known: its line in the ledger, and its table."""
+        return self.line, self.table
+
 
 def place(ledger: Store) -> Path:
     """The file of notes beside a ledger's file."""
@@ -42,8 +47,7 @@ def place(ledger: Store) -> Path:
 
 def add(ledger: Store, note: Note) -> None:
     """Adds a note. Errors: InputError where it cannot be written: then nothing may be looked at."""
-    stamped = asdict(note) | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
-    line = json.dumps(stamped, ensure_ascii=False)
+    line = note.model_copy(update={"time": datetime.now(UTC).isoformat(timespec="seconds")}).model_dump_json()
     if ledger.shares:
         with ledger.connection() as db, db.locked():
             db.execute("INSERT INTO ledger_note (note) VALUES (?)", (line,))
@@ -78,11 +82,6 @@ def notes(ledger: Store) -> list[Note]:
 
 def _read(lines: Sequence[str], whose: str) -> list[Note]:
     try:
-        return [_note(json.loads(line)) for line in lines if line.strip()]
-    except (ValueError, TypeError, RecursionError):
+        return [Note.model_validate_json(line) for line in lines if line.strip()]
+    except ValueError:
         raise InputError(f"{whose}: damaged; restore it from a backup") from None
-
-
-def _note(plain: Mapping[str, Any]) -> Note:
-    known = {f.name: plain[f.name] for f in fields(Note) if f.name in plain}
-    return Note(**known | {"among": tuple(known.get("among", ()))})

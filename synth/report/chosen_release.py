@@ -7,11 +7,17 @@
 import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from synth.errors import InputError, UsageError
+from synth.evaluate.read_sample import read
 from synth.generators import GENERATORS
+from synth.pipeline.statistics_questions import MOST_CELLS, Asked, counted
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Entry
 from synth.release import comparison_notes
@@ -33,7 +39,11 @@ from synth.release.chosen import (
 )
 from synth.release.comparison_notes import Note
 from synth.release.statistics_file import load as load_statistics
-from synth.report import private_selection
+from synth.report.noisy_tables import NoisyTable
+from synth.schema import table as schemas
+from synth.schema.table import Schema
+
+MOST_ROWS = 1_000_000  # synthetic rows counted of each table
 
 
 def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
@@ -45,9 +55,7 @@ def look(release: str | Path, *, ledger: str | Path | None = None) -> None:
     Privacy: public only.
     """
     one, book = Candidate.at(release), ChoiceLedger(ledger)
-    comparison_notes.add(
-        book.store, Note(what="look", line=one.line, table=one.table, dataset=book.dataset(one), by=_user())
-    )
+    _note(one, "look", book)
 
 
 def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: str | Path | None = None) -> int:
@@ -62,8 +70,7 @@ def compared_elsewhere(releases: Sequence[str | Path], *, dataset: str, ledger: 
     book, ours = ChoiceLedger(ledger), [Candidate.at(one) for one in releases]
     for one in ours:
         book.dataset(one)
-    results, known = looks(book.store, dataset, but=set()), {(one.line, one.table) for one in ours}
-    return len({(n.line, n.table) for n in results} - known)
+    return len(looks(book.store, dataset, but={one.release for one in ours}))
 
 
 def settle(
@@ -96,7 +103,12 @@ def settle(
         raise UsageError(f"choice {how!r}: say one of {', '.join(CHOICES)}")
     charges = _charges(one, how, others, compared(one, book), paid, book)
     if how not in ("unstated", "only"):
-        _note(one, how, book, charges, others)
+        paid_by = next((c.hash for c in charges if c.what == CHOICE), "")
+        try:
+            _note(one, "choice", book, how=how, paid=paid_by, among=_among(one, others) if how == "private" else ())
+        except InputError:
+            if how == "private":  # or whoever asks again until his favourite wins would choose by what he saw
+                raise
     return choice.chosen(one.card, how, charges, [o.table for o in others])
 
 
@@ -114,8 +126,7 @@ def _charges(
                 f"chosen: {WAYS}"
             )
         return [] if how == "only" else lines
-    known = {(o.line, o.table) for o in others}
-    if missing := {(n.line, n.table) for n in looked} - known:
+    if missing := {n.release for n in looked} - {o.release for o in others}:
         raise UsageError(
             f"{releases(len(missing))} compared with the real rows and not named; name each with `candidates=`"
         )
@@ -131,17 +142,12 @@ def _of(other: Candidate, one: Candidate, book: ChoiceLedger) -> list[Charge]:
         raise InputError("candidates under different relations or units have guarantees that do not add up")
     line, own = other.card["ledger_entry"], choice.own(other.card)
     share = other.card.get("of_which_schema") or {"epsilon": 0.0, "delta": 0.0}
-    epsilon, delta = (_less(own[name], share[name]) for name in ("epsilon", "delta"))
-    alone = replace(kind, epsilon=epsilon, delta=delta)
-    charges = [Charge(number=int(line["number"]), hash=other.line, guarantee=alone)]
+    alone: dict[str, Any] = {name: choice.exact([own[name], -share[name]]) for name in ("epsilon", "delta")}
+    charges = [Charge(number=int(line["number"]), hash=other.line, guarantee=replace(kind, **alone))]
     if (paid := book.schema(other)) is not None:  # of a run that learnt and measured, all of it
         most = {name: max(share[name], getattr(paid, name)) for name in ("epsilon", "delta")}
         charges.append(Charge(number=paid.number, hash=paid.hash, guarantee=replace(kind, **most)))
     return charges
-
-
-def _less(whole: float, part: float) -> float:
-    return choice.exact([whole, -part])
 
 
 def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, book: ChoiceLedger) -> list[Charge]:
@@ -151,24 +157,20 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     if paid is None:
         raise UsageError("`how=private`: name the counts that decide, which `synth.statistics` wrote, with `paid=`")
     about = load_statistics(paid)["card"]
-    number, seal = int(about["ledger_entry"]["number"]), str(about["ledger_entry"]["hash"])
+    entry, mine = about["ledger_entry"], book.dataset(one)
     if Guarantee.of(about).kind != Guarantee.of(one.card).kind:
         raise InputError(f"{paid}: paid for under another relation or unit, so it does not add up with the candidates")
-    among = tuple(sorted({one.table, *(o.table for o in others)}))
-    before = [
-        n for n in comparison_notes.notes(book.store) if n.how == "private" and n.among == among and n.paid != seal
-    ]
-    if before:
+    before = [n for n in comparison_notes.notes(book.store) if n.how == "private" and n.paid != entry["hash"]]
+    if any(n.among == _among(one, others) for n in before):
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
-    if (decided := book.line(number, seal)) is None:
-        raise UsageError(
-            f"{paid}: line {number} is not in the ledger {book.store.shown}; name the one that paid with `ledger=`"
-        )
-    gaps = private_selection.distances(paid, [one.folder, *(o.folder for o in others)])
+    if (decided := book.line(entry)) is None:
+        where = f"line {entry['number']} is not in the ledger {book.store.shown}"
+        raise UsageError(f"{paid}: {where}; name the one that paid with `ledger=`")
+    gaps = distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder
         raise InputError(f"{paid}: these counts chose {winner}, not {one.folder}; release that one, or all")
-    opened, mine = min(int(c.card["ledger_entry"]["number"]) for c in (one, *others)), book.dataset(one)
+    opened = min(int(c.card["ledger_entry"]["number"]) for c in (one, *others))
     bought = [e for e in book.spends if e.number > opened and same(e.dataset, mine) and _answers(e)]
     charges = [charge(e, CHOICE) for e in (decided, *(e for e in bought if e != decided))]
     if any(c.guarantee.kind != Guarantee.of(one.card).kind for c in charges):
@@ -181,40 +183,24 @@ def _answers(line: Entry) -> bool:
     return line.question.get("method") not in GENERATORS and not line.question.get("learns")
 
 
-def _note(one: Candidate, how: str, book: ChoiceLedger, charges: list[Charge], others: list[Candidate]) -> None:
-    paid = next((c.hash for c in charges if c.what == CHOICE), "")
-    among = tuple(sorted({one.table, *(o.table for o in others)})) if how == "private" else ()
-    note = Note(
-        what="choice",
-        line=one.line,
-        table=one.table,
-        dataset=book.dataset(one),
-        by=_user(),
-        how=how,
-        paid=paid,
-        among=among,
-    )
-    try:
-        comparison_notes.add(book.store, note)
-    except InputError:
-        if how == "private":  # or whoever asks again until his favourite wins would choose by what he saw
-            raise
+def _among(one: Candidate, others: list[Candidate]) -> tuple[str, ...]:
+    return tuple(sorted({one.table, *(o.table for o in others)}))
+
+
+def _note(one: Candidate, what: str, book: ChoiceLedger, **more: Any) -> None:
+    seen: dict[str, Any] = {"line": one.line, "table": one.table, "dataset": book.dataset(one), "by": _user()}
+    comparison_notes.add(book.store, Note(what=what, **seen, **more))
 
 
 def check_lines(card: Mapping[str, Any], *, ledger: str | Path) -> None:
     """Whether the ledger holds every line that the card counts. Errors: InputError, one line."""
     book = ChoiceLedger(ledger)
-    own = card["ledger_entry"]
-    mine = book.line(int(own["number"]), str(own["hash"]))
-    if mine is None:
-        raise InputError(f"the card does not hold: its ledger line {own['number']} is not in this ledger")
+    if (mine := book.line(card["ledger_entry"])) is None:
+        number = card["ledger_entry"]["number"]
+        raise InputError(f"the card does not hold: its ledger line {number} is not in this ledger")
     for c in (card.get("selection") or {}).get("charges") or []:
-        line = book.line(int(c["number"]), str(c["hash"]))
-        if (
-            line is None
-            or not same(line.dataset, mine.dataset)
-            or (line.epsilon, line.delta) != (c["epsilon"], c["delta"])
-        ):
+        line, price = book.line(c), (c["epsilon"], c["delta"])
+        if line is None or not same(line.dataset, mine.dataset) or (line.epsilon, line.delta) != price:
             raise InputError(f"the card does not hold: line {c['number']} of this ledger is not what it counts")
 
 
@@ -223,3 +209,59 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return ""
+
+
+def shared(releases: Sequence[str | Path]) -> list[str]:
+    """The measured columns that all releases describe alike, in the order of the first. Errors: InputError.
+
+    Privacy: released answers only.
+    """
+    results = [schemas.load(Path(r) / "schema.json").measured() for r in releases]
+    return [n for n, c in results[0].items() if all(n in other and other[n] == c for other in results[1:])]
+
+
+def questions(schema: Schema, columns: Sequence[str]) -> list[str]:
+    """What to ask about these columns, as `synth statistics --ask` takes it: pairs; a column alone where none fits.
+
+    Privacy: public only.
+
+    >>> from synth.schema.table import parse
+    >>> facts = {"type": "integer", "min": 0, "max": 9}
+    >>> questions(parse({"columns": {"a": facts, "b": facts, "c": facts}}), ["a", "b"])
+    ['count:a*b']
+    """
+    cells = {n: counted(n, schema.columns[n]).size for n in columns}
+    pairs = [p for p in combinations(columns, 2) if prod(cells[n] for n in p) <= MOST_CELLS]
+    alone = [n for n in columns if not any(n in p for p in pairs)]
+    return [f"count:{'*'.join(p)}" for p in pairs] + [f"count:{n}" for n in alone]
+
+
+def distances(paid: str | Path, releases: Sequence[str | Path]) -> list[float]:
+    """How far each release's synthetic table is from counts that `synth statistics` wrote: 0 to 1, a mean over tables.
+
+    Distances are total variation to the noisy shares, so noise adds about the same to all of them. Errors: InputError
+    where the file holds no counts, or a release lacks their columns.
+
+    **Guarantee**: post-processing of the paid counts and of releases. A choice by these figures is covered by the sum
+    of what was charged for both.
+
+    Privacy: released answers only.
+    """
+    reported = [s for s in load_statistics(paid)["statistics"] if s["kind"] == "count"]
+    common = set(shared(releases))
+    if not reported or any(set(s["columns"]) - common for s in reported):
+        raise InputError(f"{paid}: holds no counts of columns that all these releases describe alike; ask for some")
+    return [_distance(Path(r), reported) for r in releases]
+
+
+def _distance(release: Path, reported: Sequence[dict[str, Any]]) -> float:
+    schema = schemas.load(release / "schema.json")
+    rng = np.random.default_rng(0)  # no privacy noise: a synthetic table may be sampled with a seed
+    made = read(release / "synthetic.csv", schema, limit=MOST_ROWS, rng=rng, synthetic=True).positions
+    gaps = []
+    for one in reported:
+        bins = tuple(counted(n, schema.columns[n]) for n in Asked.read(one["ask"]).columns)
+        noisy = np.clip([float(c["count"]) for c in one["cells"]], 0, None).reshape([b.size for b in bins])
+        counts = NoisyTable(bins=bins, values=noisy, sigma=0.0).counted(made)
+        gaps.append(0.5 * np.abs(noisy / max(noisy.sum(), 1.0) - counts / max(counts.sum(), 1.0)).sum())
+    return float(np.mean(gaps))
