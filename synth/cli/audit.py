@@ -58,7 +58,7 @@ def audit(
     if context.invoked_subcommand is not None:
         return
     from synth.evaluate import audit as auditing
-    from synth.report import audit_page, whole_audit_page
+    from synth.report import audit_page
 
     _check_out(out)
     shared: dict[str, Any] = {
@@ -87,7 +87,7 @@ def audit(
             planted=canaries,
             **shared,
         )
-        _answer(reported, whole_audit_page.whole_page(reported), out, as_json)
+        _answer(reported, audit_page.whole_page(reported), out, as_json)
         return
     result = auditing.audit(
         method, draws=10_000 if draws is None else draws, table_draws=tables, canaries=canaries, **shared

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,6 @@ from synth.report.words import between
 
 ANSWER = "answer.json"
 STEP = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Part:
-    """One question as the page shows it: ``words`` as it was asked, rows of figures, and their picture."""
-
-    words: str
-    rows: Sequence[tuple[str, ...]]
-    picture: Markup
-    settled: bool
 
 
 def write(answer: Mapping[str, Any], place: Path) -> dict[str, str]:
@@ -65,20 +54,17 @@ def answers(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(answer.get("answers", [answer]))
 
 
-def _part(one: Mapping[str, Any], level: str) -> _Part:
+def _part(one: Mapping[str, Any], level: str) -> dict[str, Any]:
+    """One question as the page shows it: ``words`` as it was asked, rows of figures, and their picture."""
+    spans = (("low", "high"), ("table_low", "table_high"))
     rows = [
-        (
-            name,
-            number(t["synthetic"]),
-            number(t["estimate"]),
-            _span(t, "low", "high"),
-            _span(t, "table_low", "table_high"),
-        )
+        (name, number(t["synthetic"]), number(t["estimate"]), *(_span(t, *ends) for ends in spans))
         for name, t in one["terms"].items()
     ]
     rows += [(_("yours of {name}").format(name=n), "", _yes(said), "", "") for n, said in one.get("within", {}).items()]
     words = json.dumps(one["question"], ensure_ascii=False)
-    return _Part(words=words, rows=rows, picture=picture(one["terms"], level=level), settled=bool(one["settled"]))
+    shown = picture(one["terms"], level=level)
+    return {"words": words, "rows": rows, "picture": shown, "settled": bool(one["settled"])}
 
 
 def _yes(said: Mapping[str, Any]) -> str:
@@ -119,48 +105,26 @@ def picture(terms: Mapping[str, Mapping[str, Any]], *, level: str) -> Markup:
 
     Privacy: released answers only.
     """
-    rows = rows_of(list(terms), STEP)
-    shapes, left = list(rows.labels), rows.left
-    for top, (name, term) in zip(rows.tops, terms.items(), strict=True):
-        y = top + 8
-        ends = [term[n] for n in ("low", "high", "synthetic") if term[n] is not None]
-        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-        wide = (WIDE - left - 20) / max(high - low, 1e-300)
-
-        def at(value: float, low: float = low, wide: float = wide) -> float:
-            return left + 8 + (value - low) * wide
-
-        if term["estimate"] is None:
-            shapes.append(label(left + 8, y + 4, _("not settled"), anchor="start", kind="dim"))
-            continue
-        title = _("{name}: verified {estimate}, {level} {interval}").format(
-            name=name, estimate=number(term["estimate"]), level=level, interval=_span(term, "low", "high")
-        )
-        shapes.append(line(at(term["low"]), at(term["high"]), y, y, "whisker", title=title))
-        inner = (max(term["table_low"], term["low"]), min(term["table_high"], term["high"]))
-        shapes.append(rect(at(inner[0]), y - 4, (inner[1] - inner[0]) * wide, 8, "real", opacity=0.4, title=title))
-        shapes.append(dot(at(term["estimate"]), y, title=title))
-        if term["synthetic"] is not None:
-            here = at(term["synthetic"])
-            shapes.append(
-                rect(
-                    here - 1.5,
-                    y - 8,
-                    3,
-                    16,
-                    "synthetic",
-                    title=_("{name}: synthetic {value}").format(name=name, value=number(term["synthetic"])),
-                )
-            )
+    rows, said = rows_of(list(terms), STEP), []
+    shapes, left = list(rows.labels), rows.left + 8
     alone = _("{name}: verified {estimate}, {level} {interval}, synthetic {synthetic}")
-    words = "; ".join(
-        alone.format(
-            name=n,
-            estimate=number(t["estimate"]),
-            level=level,
-            interval=_span(t, "low", "high"),
-            synthetic=number(t["synthetic"]),
-        )
-        for n, t in terms.items()
-    )
-    return draw(shapes, wide=WIDE, tall=rows.tall + 4, words=words, kind="answer")
+    for top, (name, term) in zip(rows.tops, terms.items(), strict=True):
+        numbers = {n: number(term[n]) for n in ("estimate", "synthetic")}
+        places = {"name": name, "level": level, "interval": _span(term, "low", "high"), **numbers}
+        said.append(alone.format(**places))
+        y = top + 8
+        if term["estimate"] is None:
+            shapes.append(label(left, y + 4, _("not settled"), anchor="start", kind="dim"))
+            continue
+        ends = [term[n] for n in ("low", "high", "synthetic") if term[n] is not None]
+        low, wide = min(ends), (WIDE - left - 12) / max(max(ends) - min(ends), 1e-300)
+        at = {n: left + (v - low) * wide for n, v in term.items() if isinstance(v, int | float)}
+        inner, outer = max(at["table_low"], at["low"]), min(at["table_high"], at["high"])
+        title = _("{name}: verified {estimate}, {level} {interval}").format(**places)
+        shapes.append(line(at["low"], at["high"], y, y, "whisker", title=title))
+        shapes.append(rect(inner, y - 4, outer - inner, 8, "real", opacity=0.4, title=title))
+        shapes.append(dot(at["estimate"], y, title=title))
+        if term["synthetic"] is not None:
+            value = _("{name}: synthetic {value}").format(name=name, value=numbers["synthetic"])
+            shapes.append(rect(at["synthetic"] - 1.5, y - 8, 3, 16, "synthetic", title=value))
+    return draw(shapes, wide=WIDE, tall=rows.tall + 4, words="; ".join(said), kind="answer")

@@ -47,16 +47,8 @@ def of_releases(
             known, noise = _pooled(answers, of, size)
             counts = np.bincount(of[synthetic[name]], minlength=size).astype(float)
             scale = (rows or float(known.sum())) / max(float(counts.sum()), 1.0)
-            made.append(
-                AreaLevel(
-                    column=column,
-                    labels=named(columns[column]),
-                    up=up,
-                    known=known,
-                    synthetic=counts * scale,
-                    noise=noise,
-                )
-            )
+            counted: dict[str, Any] = {"known": known, "synthetic": counts * scale, "noise": noise}
+            made.append(AreaLevel(column=column, labels=named(columns[column]), up=up, **counted))
         out[name] = tuple(made)
     return out
 
@@ -83,24 +75,13 @@ def sections(levels: Mapping[str, tuple[AreaLevel, ...]], *, exact: bool) -> lis
     """
     return [
         {
-            "name": name,
+            "exact": exact,
             "picture": picture(one, exact=exact),
             "rows": [_line(level, exact=exact) for level in one],
             "areas": [(level.column, _areas(level, exact=exact)) for level in one],
         }
-        for name, one in levels.items()
+        for one in levels.values()
     ]
-
-
-def head(*, exact: bool) -> list[str]:
-    """The head of the table of levels."""
-    first = [_("level"), _("areas"), _("error")]
-    return [*first, _("with other columns")] if exact else [*first, _("from noise")]
-
-
-def area_head(*, exact: bool) -> list[str]:
-    """The head of a level's table of areas."""
-    return [_("area"), _("real") if exact else _("released"), _("synthetic"), _("off by")]
 
 
 def _line(level: AreaLevel, *, exact: bool) -> list[str]:
@@ -128,6 +109,7 @@ def _areas(level: AreaLevel, *, exact: bool) -> list[tuple[str, str, str, str]]:
 def picture(levels: Sequence[AreaLevel], *, exact: bool) -> Markup:
     """The tree as tiles: a level below the other, a tile as wide as the rows of its area, dark where it is far off."""
     shapes: list[Shape] = []
+    known = _("real") if exact else _("released")
     left, width = np.zeros(1), np.full(1, WIDE)
     for depth, level in enumerate(levels):
         left, width = _places(level, left, width)
@@ -135,19 +117,14 @@ def picture(levels: Sequence[AreaLevel], *, exact: bool) -> Markup:
         shapes.append(label(0, y - 4, level.column, anchor="start", kind="dim"))
         far = np.minimum(np.abs(level.relative) / FAR, 1.0)
         for i in np.flatnonzero(width > 0).tolist():
+            area, kind = level.labels[i], "heat" if level.synthetic[i] >= level.known[i] else "cold"
             title = _("{area}: {known} rows {kind}, {made} synthetic").format(
-                area=level.labels[i],
-                known=commas(level.known[i]),
-                kind=_("real") if exact else _("released"),
-                made=commas(level.synthetic[i]),
+                area=area, known=commas(level.known[i]), kind=known, made=commas(level.synthetic[i])
             )
-            kind = "heat" if level.synthetic[i] >= level.known[i] else "cold"
-            wide = max(width[i] - GAP, 0.5)
-            shapes.append(
-                rect(left[i], y, wide, TALL, kind, title=title, opacity=0.06 + (DARKEST - 0.06) * float(far[i]))
-            )
-            if room([level.labels[i]]) < wide:
-                shapes.append(label(left[i] + wide / 2, y + TALL / 2 + 4, level.labels[i], anchor="middle"))
+            wide, opacity = max(width[i] - GAP, 0.5), 0.06 + (DARKEST - 0.06) * float(far[i])
+            shapes.append(rect(left[i], y, wide, TALL, kind, title=title, opacity=opacity))
+            if room([area]) < wide:
+                shapes.append(label(left[i] + wide / 2, y + TALL / 2 + 4, area, anchor="middle"))
     words = _("areas by level, from the top; dark tiles are far off: {levels}").format(
         levels="; ".join(f"{level.column} {percent(level.error)}" for level in levels)
     )

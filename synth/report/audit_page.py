@@ -1,4 +1,4 @@
-"""The audit as self-contained pages: bounds beside claims, ROC curves, leakage against capacity."""
+"""The audit as self-contained pages: bounds beside claims, ROC curves, leakage against capacity, canaries."""
 
 from math import exp, log10
 
@@ -6,8 +6,10 @@ from synth.evaluate.audit.capacity import Capacity
 from synth.evaluate.audit.capacity_curves import Curves
 from synth.evaluate.audit.methods import SKIPPED, Audit
 from synth.evaluate.audit.statistics import DELTA, Finding
+from synth.evaluate.audit.whole import Sight, WholeAudit
 from synth.lazy import Lazy
 from synth.report import html, svg
+from synth.report.html import figure
 from synth.report.svg import Shape
 
 special = Lazy("scipy.special")
@@ -40,7 +42,7 @@ def roc(finding: Finding, *, log: bool = False) -> str:
     shapes = _axes("false positives", "true positives", log)
     for points, kind in ((chance, "axis"), (allowed, "whisker"), (seen, "line")):
         shapes += [svg.curve([_place(x, y, log) for x, y in points], kind)] if points else []
-    words = f"ROC of {finding.attack}: what was seen stays {'above' if finding.violated else 'x_label'} what is claimed"
+    words = f"ROC of {finding.attack}: what was seen stays {'above' if finding.violated else 'below'} what is claimed"
     return svg.draw(shapes, wide=WIDE, tall=TALL + 30, words=words)
 
 
@@ -75,6 +77,22 @@ def _axes(x_label: str, y_label: str, log: bool) -> list[Shape]:
         svg.label((LEFT + WIDE) / 2, TALL + 24, x_label, anchor="middle"),
         svg.label(0, 0, y_label, anchor="middle", transform=turned),
     ]
+
+
+def whole_page(whole_audit: WholeAudit) -> str:
+    """The page of an audit from files to release folders: every canary, what it is made for, what was seen with it."""
+    title = f"Audit of {whole_audit.method} from file to release"
+    rows = [_line(s) for s in whole_audit.sights]
+    return html.render(
+        "whole_audit.html", title=title, mark=None, result=whole_audit, rows=rows, left_out=whole_audit.left_out
+    )
+
+
+def _line(sight: Sight) -> list[str]:
+    seen, claim = sight.moments, figure(sight.finding.claim.mu)
+    moved, noise = (None, None) if seen is None else (seen.mu, seen.noise_estimate)
+    told = "yes" if sight.violated else "no"
+    return [sight.name, sight.kind, sight.shows, told, sight.seen_by, figure(moved), claim, figure(noise, 2)]
 
 
 def capacity_page(capacity: Capacity) -> str:

@@ -164,8 +164,8 @@ def _decided(one: Candidate, others: list[Candidate], paid: str | Path | None, b
     if any(n.among == _among(one, others) for n in before):
         raise UsageError("noisy counts have already decided between these releases; that decision stands")
     if (decided := book.line(entry)) is None:
-        where = f"line {entry['number']} is not in the ledger {book.store.shown}"
-        raise UsageError(f"{paid}: {where}; name the one that paid with `ledger=`")
+        number, shown = entry["number"], book.store.shown
+        raise UsageError(f"{paid}: line {number} is not in the ledger {shown}; name the one that paid with `ledger=`")
     gaps = distances(paid, [one.folder, *(o.folder for o in others)])
     if gaps[0] > min(gaps):
         winner = others[gaps.index(min(gaps)) - 1].folder

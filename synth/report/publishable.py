@@ -275,8 +275,6 @@ def render(
         shown_cells=SHOWN_CELLS,
         known=known,
         areas=area_pages.sections(publishable.areas, exact=False),
-        area_levels=area_pages.head(exact=False),
-        area_head=area_pages.area_head(exact=False),
     )
 
 

@@ -14,7 +14,7 @@ def picture(schema: Tables) -> Markup:
 
     Privacy: public only.
     """
-    rows = _rows(schema)
+    rows = _rows(schema, schema.root)
     depth = {t: len(schema.upwards(t)) - 1 for t in schema.tables}
     inside = {t: _("{n} columns").format(n=len(s.columns)) for t, s in schema.tables.items()}
     for name, facts in (schema.public or {}).items():
@@ -43,22 +43,12 @@ def picture(schema: Tables) -> Markup:
     return svg.draw(shapes, wide=wide, tall=base + len(public) * STEP, words=words, kind="map")
 
 
-def _rows(schema: Tables) -> dict[str, float]:
-    """The line on which each table stands: a parent on its first child's."""
-    result: dict[str, float] = {}
-    free = 0.0
-
-    def put(table: str) -> float:
-        nonlocal free
-        below = [put(k.child) for k in schema.keys_below(table)]
-        if not below:
-            result[table], free = free, free + 1
-        else:
-            result[table] = below[0]
-        return result[table]
-
-    put(schema.root)
-    return result
+def _rows(schema: Tables, table: str, first: int = 0) -> dict[str, int]:
+    """The lines on which a table and those below it stand: a parent on its first child's."""
+    rows: dict[str, int] = {}
+    for key in schema.keys_below(table):
+        rows |= _rows(schema, key.child, max(rows.values(), default=first - 1) + 1)
+    return {**rows, table: first}
 
 
 def _box(x: float, y: float, name: str, words: str, wide: float) -> list[svg.Shape]:

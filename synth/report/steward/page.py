@@ -70,8 +70,6 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         weighting=_weighting(examination),
         shapes=_shapes(examination),
         areas=area_pages.sections(examination.areas, exact=True),
-        area_levels=area_pages.head(exact=True),
-        area_head=area_pages.area_head(exact=True),
         **subgroups.data(examination),
         **risks.data(examination, about),
     )
