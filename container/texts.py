@@ -148,7 +148,8 @@ def _of_templates() -> Iterator[tuple[str, str]]:
     made = Environment(extensions=["jinja2.ext.i18n"], autoescape=True)
     made.policies["ext.i18n.trimmed"] = True
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # as the reports' own environment has it
-    for path in sorted((ROOT / "synth" / "report" / "templates").glob("*.html")):
+    there = ROOT / "synth" / "report" / "templates"
+    for path in sorted([*there.glob("*.html"), *there.glob("*.json")]):
         tree: nodes.Template = made.parse(path.read_text(encoding="utf-8"))
         for _line, function, found in extract_from_ast(tree, gettext_functions=("_", "gettext")):
             text = str(found[0] if isinstance(found, tuple) else found)
