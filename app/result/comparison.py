@@ -67,9 +67,7 @@ def verdict_uses(result: Any) -> None:
 def _named(result: Any, only: str | None = None) -> list[tuple[str, str]]:
     """Each level's title and what it is said of."""
     named = {
-        level: "; ".join(frame.escape(phrase(u.use)) for u in result.at(level))
-        for level in LEVELS
-        if only in (None, level)
+        level: "; ".join(frame.escape(u.title) for u in result.at(level)) for level in LEVELS if only in (None, level)
     }
     return [(LEVELS[level], words) for level, words in named.items() if words]
 
@@ -80,8 +78,8 @@ def _table(result: Any) -> str:
     lines = [f"| {' | '.join(head)} |", "|:---|---:|---:|"]
     for use in result.uses:
         colour, icon = SIGNS[use.level]
-        why = frame.escape(app_api.verdict_reason(use)).replace("|", " ")
-        about, measure = frame.escape(phrase(use.use)), frame.escape(phrase(use.measure))
+        why = frame.escape(use.reason).replace("|", " ")
+        about, measure = frame.escape(use.title), frame.escape(phrase(use.measure))
         what = f"{colour}:material/{icon}:] {about}: {why} :small[({measure})]"
         figures = " | ".join(v.replace(" ", NARROW) for v in use.shown)
         lines.append(f"| {what} | {figures} |")
@@ -92,22 +90,22 @@ def _worst(result: Any) -> None:
     """The farthest columns, pairs, triples and groups; a click shows them. Keys by rank: names could be alike."""
     st.markdown(_("**Farthest from the real table** (share of rows in the wrong place; a click shows where)"))
     kinds = (
-        (_("Columns"), "column", [((n,), d) for n, d in result.columns]),
-        (_("Pairs"), "pair", [((a, b), d) for a, b, d in result.pairs]),
-        (_("Three columns"), "triple", [((a, b, c), d) for a, b, c, d in result.triples]),
-        (_("Groups"), "group", [((g.column, g.group), g.distance) for g in result.groups]),
+        (_("Columns"), "column"),
+        (_("Pairs"), "pair"),
+        (_("Three columns"), "triple"),
+        (_("Groups"), "group"),
     )
-    for title, kind, places in kinds:
-        if not places:
+    for title, kind in kinds:
+        if not (places := result.worst.get(kind)):
             continue
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
             st.caption(title, width=96)
-            for rank, (names, distance) in enumerate(places):
+            for rank, place in enumerate(places):
                 join = ": " if kind == "group" else " × "
                 st.button(
-                    f"{frame.escape(join.join(names))} **{100 * distance:.1f}{NARROW}%**",
+                    f"{frame.escape(join.join(place.names))} **{100 * place.distance:.1f}{NARROW}%**",
                     on_click=SHOW[kind],
-                    args=names,
+                    args=place.names,
                     key=f"worst_{kind}_{rank}",
                 )
 
@@ -214,14 +212,14 @@ def groups(result: Any, said: Any) -> None:
         st.info(_("There is one column only, so there is nothing to see within its groups."))
         return
     names = list(result.columns)
-    worst = said.groups[0] if said is not None and said.groups else None
+    worst = next(iter(said.worst.get("group", ())), None) if said is not None else None
     if st.session_state.get("group_column") not in names:
-        st.session_state["group_column"] = worst.column if worst else names[0]
+        st.session_state["group_column"] = worst.names[0] if worst else names[0]
     left, right = st.columns(2)
     name = left.selectbox(_("Groups by"), names, key="group_column", help=_("The column whose values divide people."))
     labels = list(result.groups[name].labels)
     if st.session_state.get("group_value") not in labels:
-        st.session_state["group_value"] = worst.group if worst and worst.group in labels else labels[0]
+        st.session_state["group_value"] = worst.names[1] if worst and worst.names[1] in labels else labels[0]
     value = right.selectbox(_("Group"), labels, key="group_value", help=_("The other columns are shown for it alone."))
     inside = result.within(name, value)
     real, synthetic = result.two_way(name, inside[0].column, where=(name, value)).used

@@ -6,8 +6,8 @@ from math import exp, log, pi, sqrt
 import numpy as np
 
 from synth.evaluate.association import tv
-from synth.evaluate.rating import AMOUNTS, DISTANCES, LEVELS, NOT, percent, rate
 from synth.evaluate.read_sample import values
+from synth.evaluate.verdict import DISTANCES, NOT, Measured, percent, rate, rate_average
 from synth.schema.grouping import Groups
 from synth.schema.table import Column
 
@@ -87,9 +87,8 @@ class ColumnNumbers:
             return None
         apart = abs(log(max(self.spread_ratio, LEAST)))
         second = self.by_chance_mean * sqrt(max(self.tail - 1, 0) / 4)
-        mean = rate(AMOUNTS["averages"], self.mean_off, second=self.by_chance_mean)
-        spread = rate(AMOUNTS["spreads"], apart, second=second)
-        level, why = max(mean, spread, key=lambda r: LEVELS.index(r[0]))
+        mean = Measured(value=self.mean_off, second=self.by_chance_mean)
+        level, why = rate_average(mean, Measured(value=apart, second=second))
         about = f"its mean is {versus(self.mean, self.date)}, its spread {self.spread_ratio:.2f} times"
         return level, why, about
 

@@ -16,12 +16,12 @@ from synth.evaluate.column_numbers import ColumnNumbers
 from synth.evaluate.detection import Nearness, TwoSample, nearness, two_sample
 from synth.evaluate.fidelity import STEWARD_ONLY, Comparison, compare_samples
 from synth.evaluate.figure import Figure
-from synth.evaluate.rating import Use
+from synth.evaluate.from_rows import from_rows
 from synth.evaluate.read_sample import Sample, read
 from synth.evaluate.similarity import Similarity, similarity
 from synth.evaluate.subgroups import Subgroup, subgroups
 from synth.evaluate.utility import Utility, utility
-from synth.evaluate.verdict import Verdict, judge
+from synth.evaluate.verdict import Use, Verdict
 from synth.evaluate.weighting import Weighted
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
@@ -158,7 +158,7 @@ def _appraised(
         utility=used,
         two_sample=reported,
         subgroups=served,
-        verdict=judge(comparison, utility=used, two_sample=reported, groups=served, named=named, fit=fit),
+        verdict=from_rows(comparison, utility=used, two_sample=reported, groups=served, named=named, fit=fit),
     )
 
 
@@ -377,8 +377,8 @@ def plain(examination: Examination) -> dict[str, Any]:
         },
         "limits": vars(examination.limits),
         "figures": [{**vars(f), "parts": f.parts, "reading": f.reading} for f in examination.figures],
-        "verdict": [u.plain() for u in examination.verdict.uses],
-        "worst_triples": [{"columns": list(names), "distance": d} for *names, d in examination.verdict.triples],
+        "verdict": examination.verdict.plain(),
+        "worst_triples": [{"columns": p.names, "distance": p.distance} for p in examination.verdict.worst["triple"]],
         "associations": {
             "columns": list(c.columns),
             "real": c.associations[0].tolist(),

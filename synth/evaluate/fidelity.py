@@ -14,10 +14,10 @@ from synth.evaluate.amounts import Correlation, GroupMean, Implausible
 from synth.evaluate.association import cramers_v, shares_of, tv
 from synth.evaluate.chart_data import Matrix, Shares
 from synth.evaluate.column_numbers import ColumnNumbers, numbers
-from synth.evaluate.joint_scores import mean, scored
+from synth.evaluate.joint_scores import scored
 from synth.evaluate.quality import Quality, measure, unscored
-from synth.evaluate.rating import Scored
 from synth.evaluate.read_sample import Sample, read
+from synth.evaluate.verdict import Measured, mean
 from synth.evaluate.weighting import Weighted, weighted
 from synth.schema import grouping
 from synth.schema.given import check_schema
@@ -101,7 +101,7 @@ class Comparison:
     groups: Mapping[str, Groups] = field(repr=False)
     codes: tuple[Codes, Codes] = field(repr=False)
     filled: tuple[Codes, Codes] = field(repr=False)
-    scored: Scored | None = field(repr=False, default=None)
+    scored: Measured | None = field(repr=False, default=None)
     weighted: Weighted | None = field(repr=False, default=None)
     group_means: tuple[GroupMean, ...] = field(repr=False, default=())
     correlation: Correlation | None = field(repr=False, default=None)

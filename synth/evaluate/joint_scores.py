@@ -11,27 +11,15 @@ import numpy as np
 
 from synth.evaluate.association import tv
 from synth.evaluate.column_numbers import apart
-from synth.evaluate.rating import Scored
+from synth.evaluate.verdict import Measured
 
 THIN = 0.35  # a second sample's distance, above which the rows with every cell are too few to be scored by themselves
 Cells = Mapping[str, np.ndarray]
 
 
-def mean(several: Sequence[Scored]) -> Scored | None:
-    """The mean of several; None of none. Of independent columns where each has such a figure."""
-    if not several:
-        return None
-    alone = [s.independent for s in several if s.independent is not None]
-    return Scored(
-        distance=float(np.mean([s.distance for s in several])),
-        by_chance=float(np.mean([s.by_chance for s in several])),
-        independent=float(np.mean(alone)) if len(alone) == len(several) else None,
-    )
-
-
 def scored(
     names: Sequence[str], sizes: Sequence[int], codes: tuple[Cells, Cells], filled: tuple[Cells, Cells]
-) -> Scored:
+) -> Measured:
     """The joint table of columns ``names`` of ``sizes`` groups, among the rows that hold a value in each of them.
 
     ``codes``, ``filled``: of the real and of the synthetic rows the group (rows,), and whether there is a value.
@@ -43,10 +31,10 @@ def scored(
     if all(k.all() for k in retained):
         return whole
     few = compared(*(_counts(c, names, sizes, k) for c, k in zip(codes, retained, strict=True)))
-    return whole if few.by_chance > max(THIN, whole.by_chance) else few
+    return whole if few.second > max(THIN, whole.second) else few
 
 
-def compared(real: np.ndarray, synthetic: np.ndarray) -> Scored:
+def compared(real: np.ndarray, synthetic: np.ndarray) -> Measured:
     """Two tables of counts of one shape.
 
     >>> compared(np.array([[50, 0], [0, 50]]), np.array([[25, 25], [25, 25]])).independent
@@ -57,7 +45,7 @@ def compared(real: np.ndarray, synthetic: np.ndarray) -> Scored:
     axes = range(real.ndim)
     sides = [shares.sum(axis=tuple(a for a in axes if a != k)) for k in axes]
     alone = reduce(np.multiply.outer, sides)
-    return Scored(distance=distance, by_chance=chance, independent=tv(shares, alone))
+    return Measured(value=distance, second=chance, independent=tv(shares, alone))
 
 
 def _counts(codes: Cells, names: Sequence[str], sizes: Sequence[int], retained: np.ndarray | None) -> np.ndarray:

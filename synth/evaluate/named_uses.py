@@ -7,9 +7,9 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate.fidelity import Comparison
-from synth.evaluate.joint_scores import mean, scored
-from synth.evaluate.rating import COEFFICIENTS, Scored, Use, rate, use_of
+from synth.evaluate.joint_scores import scored
 from synth.evaluate.read_sample import Sample
+from synth.evaluate.verdict import Measured, Use, mean, use_of
 from synth.pipeline.uses import positive_of
 from synth.schema import uses as named
 from synth.schema.table import CATEGORICAL, Schema
@@ -57,21 +57,19 @@ def judged(
         if isinstance(use, named.RegressionUse):
             yield _regression(schema, use, real, synthetic, fitted=fitted)
         elif isinstance(use, named.ColumnsUse):
-            ones = [_table(comparison, (n,)) for n in use.columns]
-            yield use_of("columns", f"named: {use.words}", _whole(ones), fitted=fitted)
+            yield _tables("columns", use, [_table(comparison, (n,)) for n in use.columns], fitted=fitted)
         elif use.tables:
-            larger = max(len(t) for t in use.tables) > 2
-            tables = [_table(comparison, t) for t in use.tables]
-            yield use_of("triples" if larger else "pairs", f"named: {use.words}", _whole(tables), fitted=fitted)
+            kind = "triples" if max(len(t) for t in use.tables) > 2 else "pairs"
+            yield _tables(kind, use, [_table(comparison, t) for t in use.tables], fitted=fitted)
 
 
-def _whole(tables: Sequence[Scored]) -> Scored:
-    result = mean(tables)
-    assert result is not None
-    return result
+def _tables(kind: str, use: named.Use, tables: Sequence[Measured], *, fitted: bool) -> Use:
+    whole = mean(tables)
+    assert whole is not None
+    return use_of(kind, whole, use=f"named: {use.words}", fitted=fitted)
 
 
-def _table(comparison: Comparison, names: tuple[str, ...]) -> Scored:
+def _table(comparison: Comparison, names: tuple[str, ...]) -> Measured:
     """One table, of three and more columns in few groups each, as every such table is compared."""
     few = {n: comparison.few(n, CELLS if len(names) > 2 else None) for n in names}
     sizes = [int(max(c.max(initial=0) for c in few[n])) + 1 for n in names]
@@ -141,14 +139,6 @@ def judged_by(words: str, each: Sequence[Coefficient], *, fitted: bool = True) -
             why="it cannot be fitted to the rows",
             value=None,
         )
-    value = float(np.sqrt(np.mean(np.square(off))))
-    level, why = rate(COEFFICIENTS, value, second=BY_CHANCE, digits=2, fitted=fitted)
-    return Use(
-        name="regression",
-        use=f"named: {words}",
-        level=level,
-        why=why,
-        value=value,
-        second=BY_CHANCE,
-        parts=tuple(c.in_words for c in each),
-    )
+    of = Measured(value=float(np.sqrt(np.mean(np.square(off)))), second=BY_CHANCE)
+    parts = [c.in_words for c in each]
+    return use_of("regression", of, use=f"named: {words}", digits=2, fitted=fitted, parts=parts)

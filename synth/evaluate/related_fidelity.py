@@ -16,9 +16,9 @@ import numpy as np
 from synth.evaluate import named_uses
 from synth.evaluate.association import shares_of, tv
 from synth.evaluate.fidelity import STEWARD_ONLY
-from synth.evaluate.rating import DISTANCES, WORSE, Scored, Uses, best_first, rate, use_of
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_quality import RelatedQuality, measure
+from synth.evaluate.verdict import DISTANCES, WORSE, Measured, Verdict, mean, rate, use_of
 from synth.pipeline.uses import alone, at, tables_of
 from synth.questions.linked import View, place, placed
 from synth.schema import grouping, related_uses, tree
@@ -30,7 +30,6 @@ from synth.sources.rows.forest import Forest
 
 STEP = 1 << 18  # rows or pairs looked at at a time
 AGAIN, MOST_AGAIN = 4, 4_000_000  # times that roots are drawn again; fewer where there are more rows in all
-PARTS = ("distance", "by_chance", "independent")
 ROW = "\0row"  # of the root, as a column of its table; no table has one of that name
 
 
@@ -89,41 +88,43 @@ class Across:
     marking: str = STEWARD_ONLY
 
     @cached_property
-    def verdict(self) -> Uses:
+    def verdict(self) -> Verdict:
         """What the tables are good for, across tables: numbers of children by key, and each kind of relation."""
         numbers = [
             use_of(
                 "children",
-                f"numbers of {n.child} of one {n.parent}",
-                Scored(distance=n.distance, by_chance=n.by_chance),
+                Measured(value=n.distance, second=n.by_chance),
+                use=f"numbers of {n.child} of one {n.parent}",
             )
             for n in self.numbers
         ]
         relations = [
             use_of(
                 "across",
-                f"relations: {about}",
-                Scored(**dict(zip(PARTS, self.mean(about), strict=True))),
+                _mean(pairs),
+                use=f"relations: {about}",
                 but={f"{p.first} and {p.second}": WORSE for p in sorted(pairs, key=_lost) if p.lost},
             )
             for about, pairs in self.pairs.items()
         ]
         uses = [
-            use_of("across", f"named: {words}", Scored(**dict(zip(PARTS, _mean(pairs), strict=True))))
+            use_of("across", _mean(pairs), use=f"named: {words}")
             for words, pairs in self.named.items()
             if words not in self.regressions
         ]
         uses += [named_uses.judged_by(words, each) for words, each in self.regressions.items()]
-        return Uses(uses=best_first([*uses, *numbers, *relations]))
+        return Verdict.of([*uses, *numbers, *relations])
 
     def mean(self, about: str) -> tuple[float, float, float]:
         """Mean distance of pairs, that of a second real sample, and that of independence."""
-        return _mean(self.pairs[about])
+        of = _mean(self.pairs[about])
+        return of.value, of.second, of.independent or 0.0
 
 
-def _mean(pairs: Sequence[PairDistance]) -> tuple[float, float, float]:
-    distance, chance, alone = (float(np.mean([getattr(p, n) for p in pairs])) for n in PARTS)
-    return distance, chance, alone
+def _mean(pairs: Sequence[PairDistance]) -> Measured:
+    of = mean(Measured(value=p.distance, second=p.by_chance, independent=p.independent) for p in pairs)
+    assert of is not None
+    return of
 
 
 def appraise_related(

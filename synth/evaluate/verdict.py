@@ -1,47 +1,67 @@
-"""What a synthetic table is good for, in words, from measured figures. For the steward alone.
+"""What a synthetic table is good for: one object, made by one rule, for every page and for what may leave.
 
-Each use is judged by one figure of the comparison with the real rows, beside what a second real sample would score, by
-the rule of ``rating``. Values are scored among cells that are not empty.
+A figure is good up to an absolute limit, or up to a multiple of what a second real sample would show: noise that is
+small against sampling does no harm that a second survey would not do too. A ceiling bounds that multiple, since a
+sample so small that it is far off itself serves nobody. What is rated is the figure as it is shown: equal figures have
+equal verdicts.
+
+The object is made twice: ``from_rows`` of a comparison with the real rows, ``from_release`` of the release alone.
+Whoever shows it asks it for its words, which are in the language spoken: ``heading``, ``title``, ``shown``, ``reason``,
+``sentence`` of a ``Use``; ``lines`` of a ``Verdict`` (a table), ``at`` (the uses of a level), ``unsure`` (through
+``prose``). What is stored is ``plain()``, in English, and ``Verdict.read`` makes the object of it again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
-from math import pi, sqrt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from synth.evaluate.amounts import Correlation, GroupMean, Implausible
-from synth.evaluate.column_numbers import versus
-from synth.evaluate.detection import TwoSample
-from synth.evaluate.fidelity import Comparison
-from synth.evaluate.joint_scores import mean, scored
-from synth.evaluate.rating import (
-    AMOUNTS,
-    CEILING,
-    DETECTION,
-    DISTANCES,
-    GOOD,
-    LEVELS,
-    NOT,
-    Limit,
-    Scored,
-    Use,
-    Uses,
-    advice,
-    best_first,
-    rate,
-    rate_score,
-    use_by_parts,
-    use_of,
-)
-from synth.evaluate.subgroups import Subgroup
-from synth.evaluate.utility import Utility
-from synth.generators.core.problem import misfit_in_words
+from synth.languages import Texts, _, numerals, prose, spoken
 
-TRIPLES = 200  # tables of three columns that are looked at, where there are more
-CELLS = 8  # groups of a column in them
-WORST = 5
+GOOD, CARE, NOT = "good for", "usable with care for", "not for"
+LEVELS = (GOOD, CARE, NOT)
+HEADINGS = Texts({GOOD: ("Good for",), CARE: ("Usable with care for",), NOT: ("Not for",)})
+TIMES = (1.5, 3.0)  # a second sample's figure, up to which a distance is good, and usable
+LOST = 0.5  # of a relation, from which on it is not called good
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Up to what a figure is good and usable in itself, and the most it may be beside a far second sample."""
+
+    good: float
+    care: float
+    good_ceiling: float
+    care_ceiling: float
+
+
+DISTANCES = {
+    "columns": Limit(0.02, 0.08, 0.10, 0.20),
+    "pairs": Limit(0.04, 0.12, 0.15, 0.30),
+    "triples": Limit(0.08, 0.20, 0.20, 0.35),
+    "subgroups": Limit(0.08, 0.20, 0.20, 0.35),
+    "children": Limit(0.04, 0.12, 0.10, 0.20),
+    "across": Limit(0.04, 0.12, 0.15, 0.30),
+}
+AMOUNTS = {  # means in standard deviations of the real values, spreads as logarithms of their ratio
+    "averages": Limit(0.05, 0.15, 0.20, 0.40),
+    "spreads": Limit(0.15, 0.40, 0.30, 0.45),
+    "group_means": Limit(0.05, 0.15, 0.20, 0.40),
+    "correlations": Limit(0.05, 0.15, 0.15, 0.30),
+    "implausible": Limit(0.01, 0.05, 0.05, 0.20),
+}
+OTHERS = {
+    "regression": Limit(1.5, 4.0, 1.5, 4.0),  # in standard errors of the real estimate
+    "prediction": Limit(0.02, 0.08, 0.04, 0.10),  # lost of a trained model's score
+    "detection": Limit(0.60, 0.80, 0.60, 0.80),  # area under ROC of a classifier that looks for synthetic rows
+}
+LIMITS = DISTANCES | AMOUNTS | OTHERS
+SKILL = (0.2, 0.5)  # of what a model trained on real rows predicts beyond guessing: lost, and still good, or usable
+LITTLE_SKILL = 0.05  # beyond guessing, below which real rows themselves predict nothing
+GUESSING = {"auc": 0.5, "r2": 0.0}
+ADVICE = {GOOD: "use it", CARE: "use it with care", NOT: "do not use it"}
 USES = {
     "columns": "shares of single columns",
     "averages": "averages and spreads of numbers",
@@ -53,227 +73,386 @@ USES = {
     "subgroups": "comparing groups of people, small ones too",
     "detection": "standing for real rows one by one, as in tests of software or free exploration",
 }
+MEASURES = {
+    "columns": "values in the wrong place, one column",
+    "pairs": "rows in the wrong place, two columns",
+    "triples": "rows in the wrong place, three columns",
+    "subgroups": "rows in the wrong place, worst tenth of groups",
+    "prediction": "score of a model, beside one trained on real rows",
+    "detection": "classifier's area, 0.50 cannot tell",
+    "regression": "standard errors off, root mean square over coefficients",
+    "averages": "standard deviations, the mean that is farthest off",
+    "group_means": "standard deviations, the group's mean that is farthest off",
+    "correlations": "the correlation that is farthest off",
+    "implausible": "rows with two values that half of the real rows never have together",
+    "children": "rows with another number of rows below",
+    "across": "rows in the wrong place, columns of two rows",
+}
+WITHIN, ALIKE = "small in itself", "hardly more than a second real sample"
+BETWEEN, BEYOND = "more than a second real sample", "too far off"
+CEILING = "a second real sample would be far off too: the rows are too few for this use"
+HIDDEN = "noise may displace so many"
+HALF, WORSE = "more than half of the relation is lost", "worse than independent: do not use"
+UNFITTED = "the fit did not reach what noise explains; another fit with another seed is free"
+PART = "not all of it"
+BASE = "what it is built on is not served"
+BUILT_ON = {  # uses, and that of which each is made: none is rated above it
+    "pairs": "columns",
+    "triples": "pairs",
+    "subgroups": "pairs",
+    "group_means": "averages",
+    "correlations": "averages",
+}
+TOO_FEW = "gather more rows, or gather groups and values: no epsilon helps"
+REMEDIES = {  # of what a table is not for
+    "columns": "spend more on the next run, or ask for its shares as a verified answer",
+    "averages": "state closer public bounds, or ask for the mean as a verified answer",
+    "group_means": "ask for the means as a verified answer, or gather small groups",
+    "correlations": "name the two columns as a use, or ask for a regression as a verified answer",
+    "pairs": "name the pairs that matter as a use, and spend more on the next run",
+    "triples": "name the three columns as a use",
+    "subgroups": "name the comparison as a use, or gather small groups",
+    "prediction": "name the prediction as a use, and spend more on the next run",
+    "detection": "use it for what many rows say together",
+    "implausible": "declare what never occurs as a rule",
+    "regression": "ask for the regression as a verified answer",
+    "children": "spend more on the next run",
+    "across": "name the columns as a use, and spend more on the next run",
+}
+NAMED = 5  # parts that a use names as not served
+
+
+class Part(BaseModel):
+    """A part of a use that is served less than the rest, and ``why`` in words; ``and 3 more`` stands for others."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        """In the language spoken.
+
+        >>> str(Part(name="income", why="too far off")), str(Part(name="and 3 more"))
+        ('income (too far off)', 'and 3 more')
+        """
+        return f"{names(self.name)} ({prose(self.why)})" if self.why else prose(self.name)
+
+
+class Use(BaseModel):
+    """One use and how far the table serves it.
+
+    ``second``: what a second sample of real rows would show; ``independent``: what the real columns would if the
+    relation were lost. ``why``: what decided. ``but``: parts that the verdict does not hold for; ``care``: those that
+    are usable with care alone. No figure where nothing was measured. ``at_most``: whether the figure is only known not
+    to be larger. ``parts``: further figures in words, as those of a regression's coefficients.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    use: str
+    level: str
+    why: str
+    value: float | None = Field(repr=False)
+    second: float | None = Field(repr=False, default=None)
+    independent: float | None = Field(repr=False, default=None)
+    but: tuple[Part, ...] = Field(repr=False, default=())
+    care: tuple[Part, ...] = Field(repr=False, default=())
+    at_most: bool = False
+    parts: tuple[str, ...] = Field(repr=False, default=())
+
+    @field_validator("but", "care", mode="before")
+    @classmethod
+    def _of_earlier_cards(cls, parts: Iterable[Any]) -> list[Any]:
+        return [{"name": p} if isinstance(p, str) else p for p in parts]
+
+    @property
+    def heading(self) -> str:
+        """Its level, as a heading."""
+        return str(HEADINGS[self.level][0])
+
+    @property
+    def title(self) -> str:
+        """What for."""
+        head, between, about = self.use.partition("relations: ")
+        return _("relations: {about}").format(about=prose(about)) if between and not head else prose(self.use)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The figure and a second real sample's, as people read them: shares of rows in percent, scores as they are."""
+        value, second = self._in_words(self.value), self._in_words(self.second)
+        return _("up to {value}").format(value=value) if self.at_most else value, second
+
+    def _in_words(self, value: float | None) -> str:
+        shares = self.name in DISTANCES or self.name == "implausible"
+        return "-" if value is None else numerals(percent(value) if shares else f"{value:.2f}")
+
+    @property
+    def measure(self) -> str:
+        """What the figure is."""
+        return MEASURES[self.name]
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it is not for all of the use; empty where nothing is to be done."""
+        if self.level != NOT and not self.but:
+            return ""
+        return TOO_FEW if self.why == CEILING else REMEDIES[self.name]
+
+    @property
+    def reason(self) -> str:
+        """What decided, what the verdict does not hold for, and what to do."""
+        kinds = ((_("not for {parts}"), self.but), (_("with care for {parts}"), self.care))
+        lines = [said.format(parts=", ".join(map(str, parts))) for said, parts in kinds if parts]
+        todo = [_("to do: {remedy}").format(remedy=prose(self.remedy))] if self.remedy else []
+        return "; ".join([prose(self.why), *lines, *map(prose, self.parts), *todo])
+
+    @property
+    def sentence(self) -> str:
+        """The use with its figure and the reason."""
+        value, second = self.shown
+        beside = "" if self.second is None else _("; a second real sample: {second}").format(second=second)
+        figures = "" if self.value is None else f" ({value} {prose(self.measure)}{beside})"
+        return f"{self.title}{figures}: {self.reason}"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data, its sentence in English."""
+        with spoken("en"):
+            return {**self.model_dump(mode="json"), "sentence": self.sentence}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(Uses):
-    """The uses, and the five worst columns, pairs, triples and groups.
+class Place:
+    """Columns, or a column and one of its groups, that are ``distance`` off."""
 
-    ``triples``: the worst of the tables of three columns that were looked at (``triples_looked_at``).
-    **Guarantee**: none; for the steward alone.
+    names: tuple[str, ...]
+    distance: float = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The uses that were judged, best first, and where the table is farthest from the real one.
+
+    ``unsure``: what speaks against all of them, else empty. ``worst``: the five worst places by kind (column, pair,
+    triple, group), of ``triples_looked_at`` tables of three columns; ``reconciled``: why two well-known scores need not
+    agree. These are there where real rows were looked at: it is then as private as they are.
     """
 
-    columns: tuple[tuple[str, float], ...] = field(repr=False)
-    pairs: tuple[tuple[str, str, float], ...] = field(repr=False)
-    triples: tuple[tuple[str, str, str, float], ...] = field(repr=False)
-    triples_looked_at: int
-    groups: tuple[Subgroup, ...] = field(repr=False)
-    reconciled: str = field(repr=False)
+    uses: tuple[Use, ...]
+    unsure: str = ""
+    worst: Mapping[str, tuple[Place, ...]] = field(repr=False, default_factory=dict)
+    triples_looked_at: int = 0
+    reconciled: str = field(repr=False, default="")
+
+    @classmethod
+    def of(cls, uses: Iterable[Use | None], **more: Any) -> "Verdict":
+        """Of the uses that there are, by their levels, in their order within one; none above what it is built on.
+
+        >>> both = {"columns": NOT, "pairs": GOOD}.items()
+        >>> low, high = (Use(name=n, use=n, level=v, why="", value=None) for n, v in both)
+        >>> [u.level for u in Verdict.of([low, high]).uses]
+        ['not for', 'not for']
+        """
+        held: list[Use] = []
+        for use in (u for u in uses if u is not None):
+            below = [u.level for u in held if u.name == BUILT_ON.get(use.name) and not u.use.startswith("named: ")]
+            base = min(below, key=LEVELS.index, default=GOOD)
+            capped = LEVELS.index(base) > LEVELS.index(use.level) and not use.use.startswith("named: ")
+            held.append(use.model_copy(update={"level": base, "why": BASE}) if capped else use)
+        return cls(uses=tuple(sorted(held, key=lambda u: LEVELS.index(u.level))), **more)
+
+    @classmethod
+    def read(cls, plain: Iterable[Mapping[str, Any]]) -> "Verdict":
+        """Of what a card or a report's JSON holds. Errors: pydantic.ValidationError for anything else."""
+        return cls(uses=tuple(map(Use.model_validate, plain)))
+
+    def at(self, level: str) -> list[Use]:
+        """The uses of one of ``LEVELS``."""
+        return [u for u in self.uses if u.level == level]
+
+    @property
+    def lines(self) -> list[tuple[str, ...]]:
+        """As a table: the level, what for, the figure, a second sample's, and the reason."""
+        return [(u.heading, u.title, *u.shown, u.reason) for u in self.uses]
+
+    def plain(self) -> list[dict[str, Any]]:
+        """The uses as JSON data."""
+        return [u.plain() for u in self.uses]
 
 
-def judge(
-    comparison: Comparison,
-    *,
-    utility: Utility | None = None,
-    two_sample: TwoSample | None = None,
-    groups: Sequence[Subgroup] = (),
-    named: Callable[[bool], Iterable[Use]] = lambda _: (),
-    fit: Mapping[str, float] | None = None,
-    seed: int = 0,
-) -> Verdict:
-    """The verdict on a comparison; what was not measured is not judged.
+def names(listed: str) -> str:
+    """Columns of related tables as the library writes them, with what it says of the other of two rows."""
+    return _(" and ").join(n.replace(" (of the other)", " " + _("(of the other)")) for n in listed.split(" and "))
 
-    ``named``: verdicts on the uses that the schema names, given whether the fit reached its answers.
-    ``fit``: how far the fit is from its answers, as the card has it; one that did not reach them is nowhere good.
 
-    Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
+def percent(value: float) -> str:
+    """A share as people read it, to a tenth of a percent.
+
+    >>> percent(0.0526)
+    '5.3 %'
     """
-    unfitted = misfit_in_words(fit) or ""
-    fitted = not unfitted
-    three = _threes(comparison, seed)
-    triples = sorted(((a, b, c, s.distance) for (a, b, c), s in three), key=lambda t: -t[3])
-    three_columns = mean([replace(s, independent=None) for _, s in three])
-    uses = [
-        *named(fitted),
-        _columns(comparison, fitted=fitted),
-        _averages(comparison, fitted=fitted),
-        _group_means(comparison.group_means, fitted=fitted),
-        _correlations(comparison.correlation, fitted=fitted),
-        _implausible(comparison.implausible, fitted=fitted),
-        None if comparison.scored is None else use_of("pairs", USES["pairs"], comparison.scored, fitted=fitted),
-        None if three_columns is None else use_of("triples", USES["triples"], three_columns, fitted=fitted),
-        _groups(groups, fitted=fitted),
-        _predicted(utility, fitted=fitted),
-        _apart(two_sample, fitted=fitted),
-    ]
-    i, j = np.triu_indices(len(comparison.columns), 1)
-    order = np.argsort(-comparison.pairs[i, j], kind="stable")[:WORST]
-    pairs = [(comparison.columns[i[k]], comparison.columns[j[k]], float(comparison.pairs[i[k], j[k]])) for k in order]
-    worst = sorted(((n, _score(comparison, n)[0]) for n in comparison.columns), key=lambda c: -c[1])
-    return Verdict(
-        uses=best_first(uses),
-        columns=tuple(worst[:WORST]),
-        pairs=tuple(pairs),
-        triples=tuple(triples[:WORST]),
-        triples_looked_at=len(three),
-        groups=tuple(_beyond_chance(groups)[:WORST]),
-        reconciled=_reconciled(comparison, two_sample),
-        unsure=unfitted,
+    return f"{100 * value:.1f} %"
+
+
+def advice(rating: tuple[str, str]) -> str:
+    """What a level and its reason mean for whoever uses the figure.
+
+    >>> advice((GOOD, WITHIN))
+    'use it: small in itself'
+    """
+    level, why = rating
+    return why if level == NOT and why == WORSE else f"{ADVICE[level]}: {why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """How far something is off, of which less is better.
+
+    ``second``: a second real sample; ``independent``: the real columns taken as independent. ``low``: where the value
+    is only known to lie between it and ``value``, as behind noise; None where it is known.
+    """
+
+    value: float = field(repr=False)
+    second: float = field(repr=False, default=0.0)
+    independent: float | None = field(repr=False, default=None)
+    low: float | None = field(repr=False, default=None)
+
+
+def mean(several: Iterable[Measured]) -> Measured | None:
+    """The mean of several; None of none. What one of them lacks, the mean lacks."""
+    listed = list(several)
+    each = ([getattr(m, n) for m in listed] for n in ("value", "second", "independent", "low"))
+    value, second, independent, low = (None if None in e or not e else float(np.mean(e)) for e in each)
+    return (
+        None
+        if value is None or second is None
+        else Measured(value=value, second=second, independent=independent, low=low)
     )
 
 
-def _score(comparison: Comparison, name: str) -> tuple[float, float]:
-    """A column's distance and a second sample's: among filled cells, where there are enough of them."""
-    one = comparison.one_way[name]
-    assert one.numbers is not None
-    score = one.numbers.score
-    if score is not None:
-        return score, one.numbers.by_chance
-    spread = sqrt(2 / pi * (1 / comparison.real_rows_used + 1 / comparison.synthetic_rows_used))
-    return one.distance, 0.5 * spread * float(np.sqrt(one.real * (1 - one.real)).sum())
+def rate(
+    limit: Limit,
+    value: float,
+    *,
+    second: float = 0.0,
+    independent: float | None = None,
+    low: float | None = None,
+    digits: int = 3,
+    fitted: bool = True,
+) -> tuple[str, str]:
+    """The level of a figure of which less is better, and what decided. ``digits``: to which it is shown.
 
+    ``independent``, ``low``: as of ``Measured``: good is what is good at the far end, bad what is bad at the near one.
+    ``fitted``: whether the fit reached what noise explains; one that did not is nowhere called good.
 
-def of_column(comparison: Comparison, name: str, *, fitted: bool = True) -> str:
-    """What a column's figures mean for use. ``name``: the column's; ``fitted``: as of ``rating.rate``.
-
-    Privacy: reads a comparison with real rows, exact: for the steward alone, never released.
+    >>> rate(DISTANCES["pairs"], 0.05, second=0.04)
+    ('good for', 'hardly more than a second real sample')
+    >>> rate(DISTANCES["pairs"], 0.3, low=0.01)
+    ('usable with care for', 'noise may displace so many')
     """
-    distance, second = _score(comparison, name)
-    numbers = comparison.one_way[name].numbers
-    if numbers is not None and numbers.unserved:
-        return advice((NOT, numbers.unserved))
-    shares, average = rate(DISTANCES["columns"], distance, second=second, fitted=fitted), numbers and numbers.average
-    return advice(average[::2] if average and LEVELS.index(average[0]) > LEVELS.index(shares[0]) else shares)
+    value, second = round(value, digits), round(second, digits)
+    level, why = _beside(limit, value, second)
+    if low is not None and level != GOOD:
+        least, why = _beside(limit, round(low, digits), second)
+        level, why = (CARE, HIDDEN) if least == GOOD else (least, why)
+    if independent is not None and independent > max(limit.good, TIMES[0] * second):
+        if value >= independent:
+            return NOT, WORSE
+        if level == GOOD and value > second + LOST * (independent - second):
+            level, why = CARE, HALF
+    return (CARE, UNFITTED) if level == GOOD and not fitted else (level, why)
 
 
-def _columns(comparison: Comparison, *, fitted: bool) -> Use:
-    values, seconds = zip(*(_score(comparison, n) for n in comparison.columns), strict=True)
-    but = {n: o.numbers.unserved for n, o in comparison.one_way.items() if o.numbers is not None and o.numbers.unserved}
-    of = Scored(distance=float(np.mean(values)), by_chance=float(np.mean(seconds)))
-    return use_of("columns", USES["columns"], of, fitted=fitted, but=but)
+def rate_average(mean: Measured, spread: Measured) -> tuple[str, str]:
+    """The level of a number's mean and spread, the worse one, and what decided."""
+    both = (rate(AMOUNTS[n], **vars(m)) for n, m in (("averages", mean), ("spreads", spread)))
+    return max(both, key=lambda r: LEVELS.index(r[0]))
 
 
-def _averages(comparison: Comparison, *, fitted: bool) -> Use | None:
-    """Means and spreads of numbers, each by itself: good where all of them are."""
-    known = {n: o.numbers for n, o in comparison.one_way.items() if o.numbers is not None}
-    rated = {n: (c, a) for n, c in known.items() if (a := c.average) is not None}
+def _beside(limit: Limit, value: float, second: float) -> tuple[str, str]:
+    good, care = TIMES[0] * second, TIMES[1] * second
+    if value <= limit.good:
+        return GOOD, WITHIN
+    if value <= min(good, limit.good_ceiling):
+        return GOOD, ALIKE
+    if value <= max(limit.care, min(care, limit.care_ceiling)):
+        return CARE, CEILING if value <= good else BETWEEN
+    return NOT, CEILING if value <= care else BEYOND
+
+
+def rate_score(
+    name: str, value: float, real: float, *, floor: float | None = None, fitted: bool = True
+) -> tuple[str, str] | None:
+    """The level of a trained model's score beside one trained on real rows; None where those predict nothing.
+
+    ``floor``: of one trained on a second sample of the real rows.
+    """
+    value, real = round(value, 2), round(real, 2)
+    lost, second = round(max(0.0, real - value), 2), max(0.0, real - (real if floor is None else round(floor, 2)))
+    level, why = rate(LIMITS["prediction"], lost, second=second, digits=2, fitted=fitted)
+    if name in GUESSING:
+        skill = real - GUESSING[name]
+        if skill < LITTLE_SKILL:
+            return None
+        by_skill = GOOD if lost <= SKILL[0] * skill else CARE if lost <= SKILL[1] * skill else NOT
+        if LEVELS.index(by_skill) > LEVELS.index(level):
+            return by_skill, f"{100 * lost / skill:.0f} % of what real rows predict is lost"
+    return level, why
+
+
+def use_of(
+    name: str,
+    of: Measured,
+    *,
+    use: str = "",
+    digits: int = 3,
+    fitted: bool = True,
+    but: Mapping[str, str] | None = None,
+    parts: Iterable[str] = (),
+) -> Use:
+    """The use that a figure decides. ``use``: in words, else ``USES``'s; ``but``: parts that it does not hold for, with
+    the reason of each; ``parts``: as of ``Use``."""
+    level, why = rate(LIMITS[name], **vars(of), digits=digits, fitted=fitted)
+    level, why = (CARE, PART) if but and level == GOOD else (level, why)
+    return Use(
+        name=name,
+        use=use or USES[name],
+        level=level,
+        why=why,
+        value=of.value,
+        second=of.second,
+        independent=of.independent,
+        at_most=of.low is not None,
+        but=_first(but or {}),
+        parts=tuple(parts),
+    )
+
+
+def use_by_parts(
+    name: str, rated: Mapping[str, tuple[str, str, str]], *, farthest: Measured, fitted: bool = True
+) -> Use | None:
+    """A use of several parts, each with its level, what decided on it, and its figures in words: good where all are,
+    not for where half of them are not; None without any. ``farthest``: of the part that is farthest off."""
+    of = {level: {n: said for n, (at, _why, said) in rated.items() if at == level} for level in LEVELS}
     if not rated:
         return None
-    worst = max((LEVELS.index(a[0]), c.mean_off or 0.0, n) for n, (c, a) in rated.items())[2]
-    farthest = max((c for c, _ in rated.values()), key=lambda c: c.mean_off or 0.0)
-    return use_by_parts(
-        "averages",
-        USES["averages"],
-        {n: a[::2] for n, (_, a) in rated.items()},
-        value=farthest.mean_off or 0.0,
-        second=farthest.by_chance_mean,
-        why=rated[worst][1][1],
-        fitted=fitted,
+    level = NOT if of[NOT] and 2 * len(of[NOT]) >= len(rated) else CARE if of[NOT] or of[CARE] else GOOD
+    why = max(rated.values(), key=lambda r: (LEVELS.index(r[0]), r[1] != CEILING))[1]
+    unfitted = level == GOOD and not fitted
+    return Use(
+        name=name,
+        use=USES[name],
+        level=CARE if unfitted else level,
+        why=UNFITTED if unfitted else why,
+        value=farthest.value,
+        second=farthest.second,
+        at_most=farthest.low is not None,
+        but=_first(of[NOT]),
+        care=_first(of[CARE]),
     )
 
 
-def _group_means(groups: Sequence[GroupMean], *, fitted: bool) -> Use | None:
-    """A number's means by group, each by itself: good where all of them are."""
-    if not groups:
-        return None
-    rated = [(g, *rate(AMOUNTS["group_means"], g.off, second=g.second)) for g in groups]
-    worst = max(rated, key=lambda r: (LEVELS.index(r[1]), r[2] != CEILING))
-    return use_by_parts(
-        "group_means",
-        USES["group_means"],
-        {f"{g.column}: {g.by} {g.group}": (level, versus(g.mean, g.date)) for g, level, _ in rated},
-        value=groups[0].off,
-        second=groups[0].second,
-        why=worst[2],
-        fitted=fitted,
-    )
-
-
-def _correlations(farthest: Correlation | None, *, fitted: bool) -> Use | None:
-    if farthest is None:
-        return None
-    real, synthetic = farthest.value
-    part = f"{' / '.join(farthest.columns)}: {synthetic:.2f} in place of {real:.2f}"
-    return _alone("correlations", AMOUNTS["correlations"], farthest.off, farthest.second, part, fitted=fitted)
-
-
-def _implausible(seen: Implausible | None, *, fitted: bool) -> Use | None:
-    if seen is None:
-        return None
-    part = f"{seen.rule}: make it a rule?" if seen.rule else ""
-    return _alone("implausible", AMOUNTS["implausible"], seen.share, seen.second, part, fitted=fitted)
-
-
-def _alone(name: str, limit: Limit, value: float, second: float, part: str = "", *, fitted: bool) -> Use:
-    """A use by one figure; ``part``: where it is farthest off, told where the use is not good."""
-    level, why = rate(limit, value, second=second, fitted=fitted)
-    parts = (part,) if part and level != GOOD else ()
-    return Use(name=name, use=USES[name], level=level, why=why, value=value, second=second, parts=parts)
-
-
-def _threes(comparison: Comparison, seed: int) -> list[tuple[tuple[str, str, str], Scored]]:
-    """Tables of three columns, a random choice of them where there are many."""
-    every = list(combinations(comparison.columns, 3))
-    rng = np.random.default_rng(seed)
-    few = {n: comparison.few(n, CELLS) for n in comparison.columns}
-    real, synthetic = ({n: sides[k] for n, sides in few.items()} for k in (0, 1))
-    chosen = (every[k] for k in rng.permutation(len(every))[:TRIPLES])
-    return [(names, scored(names, (CELLS,) * 3, (real, synthetic), comparison.filled)) for names in chosen]
-
-
-def _groups(groups: Sequence[Subgroup], *, fitted: bool) -> Use | None:
-    """Groups of people, each by its own rows: the tenth that is served worst decides."""
-    known = _worst_groups(groups)
-    if not known:
-        return None
-    worst = known[: max(1, len(known) // 10)]
-    value, second = (float(np.mean([getattr(g, k) for g in worst])) for k in ("distance", "by_chance"))
-    return use_of("subgroups", USES["subgroups"], Scored(distance=value, by_chance=second), fitted=fitted)
-
-
-def _worst_groups(groups: Sequence[Subgroup]) -> list[Subgroup]:
-    """The groups that can be judged, the one that is served worst first."""
-    known = [g for g in groups if g.distance is not None and g.by_chance is not None]
-    return sorted(known, key=lambda g: -(g.distance or 0))
-
-
-def _beyond_chance(groups: Sequence[Subgroup]) -> list[Subgroup]:
-    """The same, by how much farther they are off than groups of their size would be by chance."""
-    return sorted(_worst_groups(groups), key=lambda g: (g.by_chance or 0) - (g.distance or 0))
-
-
-def _predicted(utility: Utility | None, *, fitted: bool) -> Use | None:
-    """A model's first score that is there for both tables; None where real rows themselves predict nothing."""
-    for score in utility.scores if utility is not None else ():
-        if score.synthetic is None or score.real is None or not score.higher_is_better:
-            continue
-        rating = rate_score(score.name, score.synthetic, score.real, floor=score.floor, fitted=fitted)
-        if rating is None or utility is None:
-            return None
-        return Use(
-            name="prediction",
-            use=f"training a model that predicts {utility.target}",
-            level=rating[0],
-            why=rating[1],
-            value=score.synthetic,
-            second=score.real,
-        )
-    return None
-
-
-def _apart(two_sample: TwoSample | None, *, fitted: bool) -> Use | None:
-    if two_sample is None:
-        return None
-    level, why = rate(DETECTION, two_sample.auc, digits=2, fitted=fitted)
-    return Use(name="detection", use=USES["detection"], level=level, why=why, value=two_sample.auc, second=0.5)
-
-
-def _reconciled(comparison: Comparison, two_sample: TwoSample | None) -> str:
-    """Why two well-known scores need not agree."""
-    if comparison.quality is None or two_sample is None:
-        return ""
-    return (
-        f"SDMetrics' score of {100 * comparison.quality.score:.1f} % and a classifier's {two_sample.auc:.2f} are both "
-        "right: the first looks at one and two columns at a time, the second at whole rows, where small differences in "
-        "many columns add up."
-    )
+def _first(parts: Mapping[str, str]) -> tuple[Part, ...]:
+    listed = [Part(name=n, why=w) for n, w in parts.items()]
+    return (*listed[:NAMED], *([Part(name=f"and {len(parts) - NAMED} more")] if len(parts) > NAMED else []))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, reading
+from synth.evaluate.verdict import LEVELS, Verdict
 from synth.files import whole_files
 from synth.languages import Texts, _, prose
 from synth.release import markdown
@@ -92,10 +93,8 @@ def _chapters(about: Mapping[str, Any]) -> list[tuple[str, Rows]]:
 
 def _verdict(uses: Iterable[Mapping[str, Any]]) -> Rows:
     """The uses by level, as the release alone can tell."""
-    levels: dict[str, list[str]] = {}
-    for use in uses:
-        levels.setdefault(str(use["level"]), []).append(words.stored(use))
-    return [(words.level(level), "; ".join(lines)) for level, lines in levels.items()]
+    said = Verdict.read(uses)
+    return [(u[0].heading, "; ".join(one.sentence for one in u)) for level in LEVELS if (u := said.at(level))]
 
 
 def _mechanisms(about: Mapping[str, Any], *, by_purpose: bool = False) -> list[tuple[str, ...]]:

@@ -9,13 +9,11 @@ import pandas as pd
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
 from synth.evaluate.fidelity import Comparison
-from synth.evaluate.rating import Uses
 from synth.evaluate.related_fidelity import Across, appraise_related
 from synth.evaluate.verdict import Verdict
 from synth.languages import _, prose
 from synth.report import chosen_release, html
 from synth.report.steward.page import MARK
-from synth.report.words import lines
 
 if TYPE_CHECKING:
     from synth.pipeline.result import Result
@@ -31,14 +29,14 @@ class Compared:
     """
 
     comparison: Comparison | Across = field(repr=False)
-    verdict: Verdict | Uses = field(repr=False)
+    verdict: Verdict = field(repr=False)
 
     def __repr__(self) -> str:
         return "\n".join([f"{MARK}:", *(f"{u.level} {u.sentence}" for u in self.verdict.uses)])
 
     def _repr_html_(self) -> str:
         return str(
-            html.render("compared.html", mark=_(MARK), uses=lines(self.verdict), unsure=prose(self.verdict.unsure))
+            html.render("compared.html", mark=_(MARK), uses=self.verdict.lines, unsure=prose(self.verdict.unsure))
         )
 
 

@@ -5,18 +5,17 @@ odds for one person, who approved. Computed from the card and the verdict; the f
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from synth.evaluate.rating import LEVELS, Uses
 from synth.evaluate.risks.chapter import OURS
+from synth.evaluate.verdict import HEADINGS, LEVELS, Verdict
 from synth.languages import _, numerals, prose
 from synth.release.card import limits, papers
-from synth.report import words
 from synth.report.html import commas, percent
 
 Answers = list[tuple[str, list[str]]]
 TRIED = ("inference", "reconstruction")  # attacks on what is said of somebody
 
 
-def answers(card: Mapping[str, Any], said: Uses, *, tried: Iterable[Any] = ()) -> Answers:
+def answers(card: Mapping[str, Any], said: Verdict, *, tried: Iterable[Any] = ()) -> Answers:
     """Questions of a board, each with its answers. ``said``: the verdict; ``tried``: attacks, as ``Finding``.
 
     Privacy: released answers only; with ``tried``: reads rows, exact: for the steward alone, never released.
@@ -49,12 +48,10 @@ def _stated(own: Mapping[str, Any], name: str) -> str:
     return str(own.get(name) or _("Nobody has stated it."))
 
 
-def _uses(said: Uses) -> list[str]:
+def _uses(said: Verdict) -> list[str]:
     """A line for each level, and what speaks against all."""
     lines = [
-        f"{words.level(level)} {'; '.join(words.use_of(u) for u in said.at(level))}."
-        for level in LEVELS
-        if said.at(level)
+        f"{HEADINGS[level][0]} {'; '.join(u.title for u in said.at(level))}." for level in LEVELS if said.at(level)
     ]
     never = _("Not for anything about a single person, nor for rare cases and extremes, which noise hides on purpose.")
     unsure = [_("With care: {why}.").format(why=prose(said.unsure))] if said.unsure else []

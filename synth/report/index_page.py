@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth.evaluate.rating import CARE, LEVELS, NOT
+from synth.evaluate.verdict import CARE, HEADINGS, LEVELS, NOT, Verdict
 from synth.languages import Texts, _, prose
 from synth.release import dialect_copy, markdown
 from synth.release.card import limits, papers
@@ -100,7 +100,7 @@ def uses(
         _("rare cases, extremes and outliers, which noise hides on purpose"),
     ]
     more = {CARE: [*([prose(said.unsure)] if said.unsure else []), *care], NOT: never}
-    lines = [(words.level(n), [words.sentence(u) for u in said.at(n)] + more.get(n, [])) for n in LEVELS]
+    lines = [(str(HEADINGS[n][0]), [u.sentence for u in said.at(n)] + more.get(n, [])) for n in LEVELS]
     return [(title, each) for title, each in lines if each]
 
 
@@ -151,7 +151,7 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
         relation=markdown.text(prose(card["relation_in_words"])),
         meaning=markdown.text(prose(card["meaning"])),
     )
-    good = [f"- {words.level(u['level'])} {markdown.text(words.stored(u))}" for u in card.get("verdict", ())]
+    good = [f"- {u.heading} {markdown.text(u.sentence)}" for u in Verdict.read(card.get("verdict", ())).uses]
     verdict = "\n".join([_("From what was released alone:"), "", *good, "", ""]) if good else ""
     return (
         f"# {markdown.text(name_of(card, several=schema.several))}\n\n{said}\n\n{verdict}"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from synth.errors import InputError, UsageError
-from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest, read
+from synth.evaluate.verdict import Verdict
 from synth.files import whole_files
 from synth.release import folder as bundle
 from synth.release.card import verify
@@ -109,7 +109,7 @@ def plainly(result: Publishable | PublishableTables, card: Mapping[str, Any]) ->
     return {"verdict": released_verdict.verdict(result, card).plain(), **plain}
 
 
-def verdict(release: str | Path) -> Uses:
+def verdict(release: str | Path) -> Verdict:
     """What the tables are good for as far as a ``release``, a folder, can tell. Errors: InputError for an unusable one.
 
     **Guarantee**: that of the release. Privacy: released answers only.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.area_levels import AreaLevel
-from synth.evaluate.rating import DISTANCES, Uses, advice, rate_between
 from synth.evaluate.read_sample import values
+from synth.evaluate.verdict import DISTANCES, Measured, Verdict, advice, names, rate
 from synth.languages import Texts, _, prose
 from synth.mechanisms import linked
 from synth.pipeline.uses import tables_of
@@ -72,19 +72,17 @@ class ComparedTable:
         distance, noise = self.fit.distance, self.fit.from_noise
         return sqrt(max(0.0, distance**2 - noise**2)), max(distance, noise)
 
-    def by_chance(self, rows: float) -> float:
-        """What a second sample of so many rows would show, by the synthetic shares."""
+    def measured(self, rows: float | None) -> Measured:
+        """How far it is off, as verdicts take it; a second sample of so many ``rows`` by the synthetic shares."""
         shares = self.synthetic / max(float(self.synthetic.sum()), 1e-9)
-        return min(1.0, 0.5 * sqrt(4 / pi / rows) * float(np.sqrt(shares * (1 - shares)).sum()))
+        second = min(1.0, 0.5 * sqrt(4 / pi / (rows or 1.0)) * float(np.sqrt(shares * (1 - shares)).sum()))
+        return Measured(value=self.ends[1], second=second, low=self.ends[0])
 
     def advice(self, name: str, rows: float | None, *, fitted: bool = True) -> str:
         """What the table's figures mean for use, by the rule of every verdict. ``name``: a key of ``DISTANCES``."""
-        low, high = self.ends
         if not rows:
             return _("not known")
-        return words.advice(
-            advice(rate_between(DISTANCES[name], low, high, second=self.by_chance(rows), fitted=fitted))
-        )
+        return words.advice(advice(rate(DISTANCES[name], **vars(self.measured(rows)), fitted=fitted)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,6 +135,14 @@ class Average:
     off: tuple[float, float]
     apart: tuple[float, float]
     tail: float
+
+    def measured(self, rows: float) -> tuple[Measured, Measured]:
+        """How far mean and spread are off, as verdicts take it; a second sample of so many ``rows``."""
+        second = sqrt(4 / pi / rows)
+        return (
+            Measured(value=self.off[1], second=second, low=self.off[0]),
+            Measured(value=self.apart[1], second=second * sqrt(max(self.tail - 1, 0) / 4), low=self.apart[0]),
+        )
 
     @classmethod
     def of(cls, table: NoisyTable, column: Column, positions: np.ndarray) -> "Average | None":
@@ -239,7 +245,7 @@ def render(
     *,
     schema: Schema,
     about: Mapping[str, Any],
-    said: Uses,
+    said: Verdict,
     paid: Mapping[str, Any] | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> str:
@@ -269,7 +275,7 @@ def render(
         columns=[[name, *fit_in_words(shown), shown.advice("columns", rows, fitted=fitted)] for name, shown in ordered],
         pairs=_several(publishable.two_way, "pairs", rows, fitted),
         larger=_several(publishable.larger, "triples", rows, fitted),
-        uses=words.lines(said),
+        uses=said.lines,
         unsure=prose(said.unsure),
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
@@ -321,7 +327,7 @@ def _several(
     ordered = sorted(shown.items(), key=lambda item: item[1].fit.from_noise - item[1].fit.distance)
     return [
         (
-            words.names(columns) if isinstance(columns, str) else words.both(columns),
+            names(columns) if isinstance(columns, str) else words.both(columns),
             commas(s.table.values.size),
             noise.format(n=figure(s.table.sigma, 1)),
             *fit_in_words(s),
@@ -432,7 +438,7 @@ def _titled(about: str) -> str:
     return _("{table} with {others}").format(table=table, others=others)
 
 
-def render_trees(tables: PublishableTables, *, about: Mapping[str, Any], said: Uses) -> str:
+def render_trees(tables: PublishableTables, *, about: Mapping[str, Any], said: Verdict) -> str:
     """The page of a tree. ``about``: the release card; ``said``: the verdict."""
     singles = []
     for table, columns in tables.singles.items():
@@ -453,7 +459,7 @@ def render_trees(tables: PublishableTables, *, about: Mapping[str, Any], said: U
         head=head,
         tables=[[t, commas(n)] for t, n in rows_of(about).items()],
         groups=[(_titled(name), _several(shown, "across", tables.roots)) for name, shown in tables.pairs.items()],
-        uses=words.lines(said),
+        uses=said.lines,
         first=first_page.answers(about, said),
     )
 

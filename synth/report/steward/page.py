@@ -9,7 +9,7 @@ from synth.errors import UsageError
 from synth.evaluate import column_numbers
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
-from synth.evaluate.verdict import of_column
+from synth.evaluate.from_rows import of_column
 from synth.languages import _, prose
 from synth.report import area_pages, first_page, html, svg_charts, words
 from synth.report.html import figure, percent

@@ -9,7 +9,7 @@ from synth.evaluate import chart_data
 from synth.evaluate.chart_data import Matrix
 from synth.evaluate.examination import Examination
 from synth.evaluate.fidelity import Comparison
-from synth.evaluate.rating import DISTANCES, advice, rate
+from synth.evaluate.verdict import DISTANCES, advice, rate
 from synth.languages import Texts, _, numerals, translated
 from synth.report import svg_charts, words
 from synth.report.html import percent

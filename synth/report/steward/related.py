@@ -9,17 +9,17 @@ from typing import Any
 from synth.errors import EmptyTableError, UsageError
 from synth.evaluate import examination
 from synth.evaluate.examination import Limits
-from synth.evaluate.rating import Uses
 from synth.evaluate.read_sample import forest
 from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.evaluate.related_quality import ROWS, RelatedQuality
 from synth.evaluate.related_risks import attacked
 from synth.evaluate.risks import Risks
+from synth.evaluate.verdict import Verdict, names
 from synth.languages import Texts, _, prose
 from synth.pipeline.schema_approval import with_target
 from synth.release import folder as folders
 from synth.release.card.verify import load
-from synth.report import first_page, html, svg_charts, words
+from synth.report import first_page, html, svg_charts
 from synth.report.html import commas, percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
@@ -126,7 +126,7 @@ def _alone(
     stored: folders.StoredRelease,
     target: str | None,
     limits: Limits | None,
-) -> tuple[str, Uses] | None:
+) -> tuple[str, Verdict] | None:
     """A table's report and verdict, None where one side has no row: all rows of the real file, as a run on it alone."""
     try:
         result = examination.examine(
@@ -156,7 +156,7 @@ def render(
         picture=picture(schema),
         pages=pages,
         first=first_page.answers(about, across.verdict),
-        uses=words.lines(across.verdict),
+        uses=across.verdict.lines,
         tables=[[t, commas(r), commas(s)] for t, (r, s) in across.rows.items()],
         numbers=[_numbers(n) for n in across.numbers],
         quality=across.quality,
@@ -194,6 +194,6 @@ def _numbers(n: Any) -> tuple[str, float, float, Any, list[tuple[str, str, str]]
 def _lines(pairs: Sequence[Any]) -> list[list[str]]:
     """A line for each pair, the farthest first."""
     return [
-        [words.names(p.first), words.names(p.second), percent(p.distance), percent(p.by_chance), percent(p.independent)]
+        [names(p.first), names(p.second), percent(p.distance), percent(p.by_chance), percent(p.independent)]
         for p in sorted(pairs, key=lambda p: -p.distance)
     ]

@@ -5,8 +5,8 @@ from typing import Any
 
 from synth.evaluate.detection import QUANTILES
 from synth.evaluate.examination import Examination
-from synth.evaluate.rating import DISTANCES, advice, rate
 from synth.evaluate.subgroups import Subgroup
+from synth.evaluate.verdict import DISTANCES, advice, rate
 from synth.languages import _, numerals, prose
 from synth.report import words
 from synth.report.html import commas, figure, percent

@@ -5,28 +5,31 @@ from typing import Any
 
 from synth.evaluate.examination import Examination
 from synth.languages import _, prose
-from synth.report.words import both, group, lines
+from synth.report.words import both, group
 
 
 def data(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
     """What the template shows of the verdict. ``anchors``: of the cards that are on the page."""
-    said, columns = examination.verdict, examination.comparison.columns
+    said, worst = examination.verdict, examination.verdict.worst
+    columns = examination.comparison.columns
 
     def place(name: str, distance: float, anchor: str = "") -> tuple[str, float, str]:
         return name, distance, anchor if anchor in anchors else ""
 
-    worst = {
-        _("columns"): [place(n, d, column_anchor(columns.index(n))) for n, d in said.columns],
-        _("pairs"): [
-            place(both((a, b)), d, pair_anchor(*sorted(map(columns.index, (a, b))))) for a, b, d in said.pairs
+    listed = {
+        _("columns"): [
+            place(p.names[0], p.distance, column_anchor(columns.index(p.names[0]))) for p in worst["column"]
         ],
-        _("three columns"): [place(", ".join(names), d) for *names, d in said.triples],
-        _("groups of people"): [place(f"{g.column} {group(g.group)}", g.distance or 0.0) for g in said.groups],
+        _("pairs"): [
+            place(both(p.names), p.distance, pair_anchor(*sorted(map(columns.index, p.names)))) for p in worst["pair"]
+        ],
+        _("three columns"): [place(", ".join(p.names), p.distance) for p in worst["triple"]],
+        _("groups of people"): [place(f"{p.names[0]} {group(p.names[1])}", p.distance) for p in worst["group"]],
     }
     return {
-        "uses": lines(said),
+        "uses": said.lines,
         "unsure": prose(said.unsure),
-        "worst": [(what, places) for what, places in worst.items() if places],
+        "worst": [(what, places) for what, places in listed.items() if places],
         "looked_at": said.triples_looked_at,
         "reconciled": said.reconciled,
     }

@@ -9,9 +9,9 @@ from samples import SCHEMA, sample, write
 from synth.evaluate import amounts
 from synth.evaluate.examination import appraise
 from synth.evaluate.fidelity import compare_samples
-from synth.evaluate.rating import BUILT_ON, CARE, GOOD, LEVELS, NOT, REMEDIES
+from synth.evaluate.from_rows import from_rows
 from synth.evaluate.read_sample import Sample
-from synth.evaluate.verdict import USES, judge
+from synth.evaluate.verdict import BUILT_ON, CARE, GOOD, LEVELS, NOT, REMEDIES, USES
 from synth.schema import grouping
 from synth.schema import table as schemas
 
@@ -40,7 +40,7 @@ def test_columns_without_what_ties_them_together_are_good_for_columns_alone(tmp_
     assert levels["pairs"] != GOOD
     assert levels["prediction"] == levels["detection"] == NOT
     assert result.at(NOT)
-    assert {"age", "income"} == set(result.pairs[0][:2]), "the strongest tie is lost, so it is the worst pair"
+    assert {"age", "income"} == set(result.worst["pair"][0].names), "the strongest tie is lost, so it is the worst pair"
     assert "both right" in result.reconciled
 
 
@@ -56,7 +56,7 @@ def test_a_relation_of_three_columns_is_missed_where_pairs_are_right(broken):
         return Sample(columns=measured, positions=codes, rows=20_000)
 
     comparison = compare_samples(made(0), made(1, broken=broken), quality_rows=None, rng=np.random.default_rng(0))
-    reported = {u.name: u for u in judge(comparison).uses}
+    reported = {u.name: u for u in from_rows(comparison).uses}
     assert reported["pairs"].level == GOOD
     assert (reported["triples"].value > 2 * reported["triples"].second) == broken
     if (
@@ -67,8 +67,8 @@ def test_a_relation_of_three_columns_is_missed_where_pairs_are_right(broken):
 
 def test_what_was_not_measured_is_not_judged():
     one = compare_samples(sample(500, seed=0), sample(500, seed=1), quality_rows=None, rng=np.random.default_rng(0))
-    assert set(_levels(judge(one))) == set(USES) - {"subgroups", "detection"}
-    assert judge(one).reconciled == ""
+    assert set(_levels(from_rows(one))) == set(USES) - {"subgroups", "detection"}
+    assert from_rows(one).reconciled == ""
 
 
 def _changed(change):
@@ -77,7 +77,9 @@ def _changed(change):
     income, filled = made.positions["income"].copy(), made.positions["income"] < 1000
     income[filled] = np.clip(change(income, made.positions["city"])[filled].round(), 0, 999)
     made = Sample(columns=made.columns, positions={**made.positions, "income": income}, rows=4000)
-    return {u.name: u for u in judge(compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))).uses}
+    return {
+        u.name: u for u in from_rows(compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))).uses
+    }
 
 
 WRONG = {  # a column's mean, its spread, and the mean of one group of a twentieth of the rows
@@ -95,7 +97,7 @@ def test_no_verdict_praises_averages_of_which_one_is_wrong(what):
     for name in ("averages", "group_means", "correlations"):
         assert (uses[name].level == GOOD) == (wrong is None) or name != wrong, uses[name].sentence
     if wrong is not None:
-        parts = " ".join((*uses[wrong].but, *uses[wrong].care))
+        parts = " ".join(map(str, (*uses[wrong].but, *uses[wrong].care)))
         assert "income" in parts
         assert ("in place of" in parts) or "times" in parts
         assert wrong == "averages" or uses["averages"].level == GOOD, "of the whole column nothing is wrong"
@@ -137,7 +139,7 @@ def test_rows_that_could_not_be_are_counted_and_their_rule_is_named(broken, leve
     compared = compare_samples(real, made, quality_rows=None, rng=np.random.default_rng(0))
     assert compared.implausible.share == pytest.approx(broken, abs=0.02)
     assert compared.implausible.second < 0.005
-    (use,) = (u for u in judge(compared).uses if u.name == "implausible")
+    (use,) = (u for u in from_rows(compared).uses if u.name == "implausible")
     assert use.level == level
     if broken:
         assert set(compared.implausible.pair) == {"job", "hours"}
@@ -171,7 +173,7 @@ def test_levels_fall_as_the_table_gets_worse():
         keep = np.random.default_rng(3).random(4000) < mixed
         positions = {n: np.where(keep, lost.positions[n], p) for n, p in made.positions.items()}
         blend = Sample(columns=made.columns, positions=positions, rows=4000)
-        result = judge(compare_samples(real, blend, quality_rows=None, rng=np.random.default_rng(0)))
+        result = from_rows(compare_samples(real, blend, quality_rows=None, rng=np.random.default_rng(0)))
         seen.append(rank.index(_levels(result)["pairs"]))
     assert seen == sorted(seen)
     assert seen[0] < seen[-1]

@@ -7,9 +7,9 @@ import pytest
 import synth
 from synth.evaluate import named_uses
 from synth.evaluate.fidelity import compare_samples
-from synth.evaluate.rating import GOOD, NOT
+from synth.evaluate.from_rows import from_rows
 from synth.evaluate.read_sample import read
-from synth.evaluate.verdict import judge
+from synth.evaluate.verdict import GOOD, NOT
 
 LINES = [
     "age by sex by edu",
@@ -43,7 +43,7 @@ def judged(real, made):
     rng = np.random.default_rng(0)
     samples = [read(f, SCHEMA, limit=10_000, rng=rng) for f in (real, made)]
     comparison = compare_samples(*samples, quality_rows=None, rng=rng)
-    verdict = judge(comparison, named=lambda fitted: named_uses.judged(SCHEMA, comparison, *samples, fitted=fitted))
+    verdict = from_rows(comparison, named=lambda fitted: named_uses.judged(SCHEMA, comparison, *samples, fitted=fitted))
     return {u.use: u for u in verdict.uses if u.use.startswith("named: ")}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.evaluate.rating import LEVELS
+from synth.evaluate.verdict import LEVELS
 from synth.privacy.ledger.sqlite import File
 from synth.release import comparison_notes
 from synth.report.steward.page import MARK

@@ -9,9 +9,9 @@ from related_homes import related_homes  # noqa: F401
 from report_release import report_release  # noqa: F401
 
 import synth
-from synth.evaluate import rating
+from synth.evaluate import verdict as rating
 from synth.evaluate.examination import Limits
-from synth.evaluate.verdict import of_column
+from synth.evaluate.from_rows import of_column
 from synth.release.card import limits
 from synth.release.card.verify import load
 from synth.report import card_page, first_page, publish
@@ -80,8 +80,7 @@ def test_beside_each_figure_stands_what_the_rule_says(release, reports):
     shown = publish.gather(release[0])
     page = words(reports["single.html"][0])
     for name, one in shown.one_way.items():
-        low, high = one.ends
-        rated = rating.rate_between(rating.DISTANCES["columns"], low, high, second=one.by_chance(shown.rows))
+        rated = rating.rate(rating.DISTANCES["columns"], **vars(one.measured(shown.rows)))
         message = rating.advice(rated)
         assert one.advice("columns", shown.rows) == message
         assert message.lower() in page.lower(), name

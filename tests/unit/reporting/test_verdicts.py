@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import synth
-from synth.evaluate.rating import (
+from synth.evaluate.verdict import (
+    AMOUNTS,
     CARE,
-    DETECTION,
+    DISTANCES,
     GOOD,
     LEVELS,
     LIMITS,
@@ -21,7 +22,6 @@ from synth.evaluate.rating import (
     WORSE,
     Limit,
     rate,
-    rate_between,
     rate_score,
 )
 from synth.generators.core.problem import misfit_in_words
@@ -35,12 +35,8 @@ def _rated(case):
     if case["use"] == "prediction":
         result = rate_score(case["score"], case["figure"], case["real"], floor=case.get("floor"), fitted=fitted)
         return ("-", "") if result is None else result
-    if case["use"] == "detection":
-        return rate(DETECTION, case["figure"], digits=2, fitted=fitted)
-    limit, second = LIMITS[case["use"]], case["second"]
-    if "low" in case:
-        return rate_between(limit, case["low"], case["figure"], second=second, fitted=fitted)
-    return rate(limit, case["figure"], second=second, independent=case.get("independent"), fitted=fitted)
+    beside = {n: case[n] for n in ("second", "independent", "low") if n in case}
+    return rate(LIMITS[case["use"]], case["figure"], digits=3 if beside else 2, fitted=fitted, **beside)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{c['use']}: {c['why']}" for c in CASES])
@@ -50,11 +46,11 @@ def test_the_verdict_is_a_statistician_s(case):
 
 def test_there_are_thirty_cases_and_each_use_has_some():
     assert len(CASES) >= 30
-    assert {c["use"] for c in CASES} == {*LIMITS, "prediction", "detection"}
+    assert {c["use"] for c in CASES} == {*LIMITS} - {"regression"}
     assert {c["verdict"] for c in CASES} == {*LEVELS, "-"}
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", DISTANCES | AMOUNTS)
 def test_a_verdict_never_gets_better_as_the_figure_gets_worse_or_the_second_sample_better(name):
     levels = {
         (v, s): LEVELS.index(rate(LIMITS[name], v, second=s)[0])
@@ -105,12 +101,12 @@ def test_a_column_that_is_mostly_empty_does_not_hide_behind_its_empty_cells(tmp_
         numbers = result.one_way["days"].numbers
         assert numbers.missing == pytest.approx((0.9, 0.9), abs=0.03)
         assert numbers.mean[1] / numbers.mean[0] == pytest.approx(times, rel=0.05)
-        assert any("days" in b for b in use.but) == (times == 2)
+        assert any(b.name == "days" for b in use.but) == (times == 2)
         assert use.level == level or times == 2
         if times == 2:
             assert use.level != GOOD
-            assert said.columns[0][0] == "days"
-            assert said.columns[0][1] > 0.5
+            assert said.worst["column"][0].names == ("days",)
+            assert said.worst["column"][0].distance > 0.5
             assert result.one_way["days"].distance < 0.15, "of all rows it is little"
 
 
@@ -224,9 +220,9 @@ def test_what_leaves_praises_no_average_that_the_released_counts_speak_against(m
 
     release = tmp_path / "release"
     shutil.copytree(made / "release", release)
-    assert not any(column in part for part in average().but)
+    assert not any(column == part.name for part in average().but)
     rows = pd.read_csv(release / "synthetic.csv", dtype=str, keep_default_na=False)
     rows[column] = change(rows[column].astype(float)).clip(0, 99).round().astype(int)
     rows.to_csv(release / "synthetic.csv", index=False)
-    assert average().level == NOT or any(column in part for part in average().but)
+    assert average().level == NOT or any(column == part.name for part in average().but)
     assert average().remedy
