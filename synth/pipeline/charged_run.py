@@ -33,9 +33,8 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.owner import Owner
 from synth.questions import Release
 from synth.release import folder
-from synth.release.card import areas
 from synth.release.card.card import card, together
-from synth.release.card.priors import earlier
+from synth.release.card.given import areas_on_card, earlier
 from synth.release.card.statements import complete
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
@@ -159,7 +158,7 @@ class ChargedRun:
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        about |= areas.on_card(self.schema)
+        about |= areas_on_card(self.schema)
         about |= on_card(self.schema)
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events

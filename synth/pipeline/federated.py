@@ -32,7 +32,7 @@ from synth.privacy.ledger.policy import exact
 from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
-from synth.release.card.sites import of_sites
+from synth.release.card.given import of_sites
 from synth.schema import names
 from synth.schema.dataset import ONE
 from synth.schema.table import Schema

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -128,16 +128,13 @@ def _copied(out: Path, name: str, table: Table | Path, *, raw_text: bool) -> str
     if isinstance(table, Path):
         shutil.copyfile(table, out / f"{name}.csv")
         return f"{name}.csv"
-    columns: dict[str, Any] = {}
-    for column in table.names:
-        text = table.column(column)
-        values = [str(v) for v in text.values]
-        known = frozenset(values)
-        columns[column] = pa.array(values if raw_text else [csv_injection.marked(v, known) for v in values]).take(
-            pa.array(text.codes)
-        )
-    named = columns if raw_text else {csv_injection.marked(n, columns): c for n, c in columns.items()}
-    files.write(out / f"{name}.csv", named)
+    cells = {
+        n: pa.array([str(v) for v in t.values], type=pa.string()).take(pa.array(t.codes))
+        for n in table.names
+        if (t := table.column(n))
+    }
+    listed = {n: frozenset(str(v) for v in table.column(n).values) for n in cells}
+    files.write(out / f"{name}.csv", cells if raw_text else _safe(cells, listed))
     return f"{name}.csv"
 
 
@@ -225,9 +222,12 @@ def _as_written(
 ) -> Mapping[str, pa.Array]:
     if typed:
         return codec.typed(texts, schema)
-    if raw_text:
-        return texts
-    return {csv_injection.marked(n, texts): _marked(a, known_texts(schema.columns[n])) for n, a in texts.items()}
+    return texts if raw_text else _safe(texts, {n: known_texts(schema.columns[n]) for n in texts})
+
+
+def _safe(texts: Mapping[str, pa.Array], known: Mapping[str, frozenset[str]]) -> dict[str, pa.Array]:
+    """Columns with marks before what a spreadsheet would take for a formula; ``known``: texts that stay as they are."""
+    return {csv_injection.marked(n, texts): _marked(a, known[n]) for n, a in texts.items()}
 
 
 def read_texts(path: str | Path, schema: Schema) -> dict[str, pa.Array]:
@@ -362,17 +362,8 @@ def load_release(path: str | Path, *, tree: bool | None = False) -> StoredReleas
         raise InputError(f"{path}: the release is damaged; make it again or use another copy") from None
 
 
-class _OfColumn(Protocol):
-    """Something that stands on one column's positions."""
-
-    @property
-    def column(self) -> str: ...
-
-    @property
-    def cells(self) -> int: ...
-
-
-def _check_columns(parts: Iterable[_OfColumn], schema: Schema | Dataset, *, what: str) -> None:
+def _check_columns(parts: Iterable[Any], schema: Schema | Dataset, *, what: str) -> None:
+    """Whether all parts that stand on one column's positions fit the schema. Errors: InputError."""
     for part in parts:
         name, known = part.column, schema.tables[schema.root].measured()
         if schema.tree is not None:

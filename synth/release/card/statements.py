@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.errors import UsageError
 from synth.privacy.accounting.division import division
-from synth.release.card import areas, priors, totals
+from synth.release.card import given
 
 CHOICES = {
     "unstated": "not stated",
@@ -57,7 +57,7 @@ def complete(card: Mapping[str, Any]) -> dict[str, Any]:
         "and messages do not depend on values outside the public facts, and no answer follows the order of the rows.",
         "hazards": list(HAZARDS),
     }
-    follows = {"invariants": _invariants(card), **priors.in_all(card)}
+    follows = {"invariants": _invariants(card), **given.in_all(card)}
     return {**dict(card), **{k: v for k, v in reported.items() if k not in card}, **follows}
 
 
@@ -100,7 +100,7 @@ def _invariants(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     if card.get("constraints"):
         rules = len(card["constraints"])
         out.append({"what": f"{rules} rules across columns", "vouched": "declared in the schema"})
-    return out + areas.invariants(card) + totals.invariants(card) + priors.invariants(card)
+    return [*out, *given.invariants(card)]
 
 
 def shares(about: Mapping[str, Any]) -> dict[str, float]:

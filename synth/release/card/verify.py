@@ -18,7 +18,7 @@ from synth.files import regular_files
 from synth.lazy import Lazy
 from synth.privacy.accounting.composition import DELTA_SLACK, EPSILON_SLACK, epsilon_of, event
 from synth.privacy.relation import Adjacency, Relation
-from synth.release.card import areas, choice, sites, totals
+from synth.release.card import choice, given
 from synth.release.card.card import meanings
 from synth.release.card.model import Card
 from synth.release.card.statements import complete
@@ -87,7 +87,7 @@ def check(card: Mapping[str, Any] | str | Path) -> Checked:
         raise InputError(f"the card does not hold: {problem}")
     if not isinstance(card, Mapping):
         place = Path(card) if Path(card).is_dir() else Path(card).parent
-        for problem in (*areas.problems_beside(about, place), *totals.problems_beside(about, place)):
+        for problem in given.problems_beside(about, place):
             raise InputError(f"the card does not hold: {problem}")
     return Checked(
         epsilon=about["epsilon"],
@@ -102,8 +102,7 @@ def problems(about: Mapping[str, Any]) -> Iterator[str]:
     if about.get("preview"):
         yield "it is of a preview, made of public rows only; run on the private table for a release"
     yield from choice.problems(about)
-    yield from totals.problems(about)
-    yield from sites.problems(about)
+    yield from given.problems(about)
     yield from _mechanism_problems(about)
     epsilon, derived = about["epsilon"], _whole(about)
     if derived > epsilon * (1 + TOLERANCE):

@@ -1,0 +1,204 @@
+"""What a card says of what was given: declared areas, published totals, priors and earlier releases; and of sites.
+
+A public tree of areas is kept by every row of the table; published totals agree with it; of priors stands what was
+taken as known, and what whoever is in earlier releases has in all.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from synth.files.regular_files import is_file
+from synth.privacy.accounting.guarantee import Guarantee, sums
+from synth.release import folder
+from synth.schema import areas
+from synth.schema.dataset import ONE, Dataset
+from synth.schema.table import Schema, load
+from synth.schema.totals_checks import disagreements, stated
+
+TREE = (
+    "declared in the schema: a row's area above is that of its lowest area, whatever the private cells above say; the "
+    "guarantee holds whichever tree is declared"
+)
+TOTALS = (
+    "the guarantee holds given these counts, whatever they are: they were no answer of this release, and what they say "
+    "of a person is said whatever epsilon is. Of two tables that both have them, epsilon bounds what is learnt of the "
+    "difference as two steps apart where rows come and go, as one where a row is replaced"
+)
+PRIOR = (
+    "the guarantee holds given this table, which must not have been made from the private rows: what it says of people "
+    "is said whatever epsilon is"
+)
+ADDED = (
+    "the guarantee holds given that release, which has its own; whoever is in both has both, and their sum where unit, "
+    "relation and public columns are the same"
+)
+SUM = (
+    "Of whoever is in this release and in all {} earlier ones that it rests on: epsilon {:g}, delta {:g}. Whoever is "
+    "in this one alone has what stands above."
+)
+APART = "{} of one {}: epsilon {:g}, delta {:g}"
+SIDE_BY_SIDE = (
+    "Of whoever is in this release and in all {} earlier ones that it rests on: their guarantees are of unlike units, "
+    "relations or public columns, which have no sum. They are, side by side: {}."
+)
+TRUST = (
+    "Several sites: each holds its own rows and runs the mechanisms on them; no site, and no reader of the release, "
+    "need be trusted by another."
+)
+COMPOSITION = (
+    "Each site's mechanisms are those listed, read its rows alone and were charged to its own ledger before the first "
+    "of them was read. Whoever is in several sites has the sum of as many epsilons and deltas."
+)
+TOLERANCE = 1e-6  # relative
+
+
+def areas_on_card(schema: Schema | Dataset) -> dict[str, Any]:
+    """The declared trees, a level each; nothing where there are none.
+
+    Privacy: public only.
+    """
+    tables = schema.stated.tables
+    levels = [_level(t, s, rule.child, rule.parent) for t, s in tables.items() for rule in areas.rules(s.columns)]
+    return {"areas": levels} if levels else {}
+
+
+def _level(table: str, schema: Schema, child: str, parent: str) -> dict[str, Any]:
+    low, high = schema.columns[child], schema.columns[parent]
+    pairs = areas.parents(low, high).tolist()
+    named = {a: (high.categories or ())[p] for a, p in zip(low.categories or (), pairs, strict=False)}
+    return {
+        **({} if table == ONE else {"table": table}),
+        "column": child,
+        "within": parent,
+        "areas": low.size,
+        "areas_above": high.size,
+        "sha256": hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest(),
+    }
+
+
+def invariants(card: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A line for each level of a tree, each table of totals, and each public table or earlier release that the model
+    was drawn to."""
+    for one in card.get("areas") or ():
+        what = (
+            f"each of {one['areas']:,} areas of {one['column']} lies within one of {one['areas_above']:,} of "
+            f"{one['within']} (SHA-256 {one['sha256']})"
+        )
+        yield {"what": what, "of": [one["column"], one["within"]], "vouched": TREE}
+    for one in card.get("totals") or ():
+        rounded = f", rounded to {one['rounded']}" if one["rounded"] > 1 else ""
+        what = f"published totals: {one['cells']:,} counts of {one['rows']:,} rows{rounded} (SHA-256 {one['sha256']})"
+        yield {"what": what, "of": list(one["columns"]), "vouched": f"{one['published']}; {TOTALS}"}
+    for one in card.get("priors") or ():
+        what = f"prior {one['name']} (SHA-256 {one['sha256']}), {one['rows']:,} rows"
+        vouched = f"{one['reason']}; {ADDED if 'epsilon' in one else PRIOR}"
+        yield {"what": what, "of": list(one["columns"]), "vouched": vouched}
+
+
+def problems(card: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence where the card itself says that its table disagrees with totals, or a site spent more than it states.
+
+    Privacy: public only.
+    """
+    off = max((int(one["cells_off"]) for one in card.get("totals") or ()), default=0)
+    if off:
+        yield f"its table disagrees with {off:,} cells of the published totals that it names"
+    for site in card.get("sites") or ():
+        if site["epsilon_derived"] > card["epsilon_derived"] * (1 + TOLERANCE):
+            yield f"site {site['site']!r} spent more than the mechanisms listed"
+
+
+def problems_beside(card: Mapping[str, Any], place: Path) -> Iterator[str]:
+    """A sentence for each level of areas and each table of totals that the synthetic table beside the card breaks.
+
+    ``place``: the release's folder; nothing is said where the table or its schema is not there.
+
+    Privacy: released answers only.
+    """
+    table, schema = place / "synthetic.csv", place / "schema.json"
+    if (card.get("areas") or card.get("totals")) and is_file(table) and is_file(schema):
+        facts = load(schema)
+        yield from _areas_broken(card, facts, table) if card.get("areas") else ()
+        yield from _totals_broken(facts, table) if card.get("totals") else ()
+
+
+def _areas_broken(card: Mapping[str, Any], facts: Schema, table: Path) -> Iterator[str]:
+    if areas_on_card(facts) != {"areas": card["areas"]}:
+        yield "the tree of areas that it names is not that of the schema beside it"
+        return
+    rows = folder.read_positions(table, facts, {n for r in areas.rules(facts.columns) for n in (r.child, r.parent)})
+    for rule in areas.rules(facts.columns):
+        known = rows[rule.child] >= 0
+        own = {n: p[known] for n, p in rows.items()}
+        if off := int((~known).sum() + areas.compiled(rule, facts.columns).broken(own).sum()):
+            yield f"{off:,} rows of the table beside it have an area of {rule.child} outside its own of {rule.parent}"
+
+
+def _totals_broken(facts: Schema, table: Path) -> Iterator[str]:
+    if (totals := stated(facts, rules=False)) is None:
+        yield "it names published totals, but the schema beside it has none"
+        return
+    rows = folder.read_positions(table, facts, totals.columns)
+    count = len(rows[totals.columns[0]])
+    if name := next((n for n, places in rows.items() if (places < 0).any()), None):
+        yield f"the table beside it has values of {name} that the schema does not know"
+    elif count != totals.num_rows:
+        yield f"its totals count {totals.num_rows:,} rows, the table beside it has {count:,}"
+    else:
+        yield from disagreements(totals, rows)
+
+
+def earlier(cards: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The releases that these cards are of, with those that they rest on themselves and all among which they were
+    chosen: each ledger line once, oldest first."""
+    known: dict[str, dict[str, Any]] = {}
+    for card in cards:
+        whose = {"dataset": card["dataset"], "created": card["created"]}
+        for line in (*(card.get("earlier_releases") or ()), *_lines(card)):
+            known[line["hash"]] = whose | dict(line)
+    return sorted(known.values(), key=lambda one: str(one["created"]))
+
+
+def _lines(card: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The ledger lines that a card counts, its own last, each with its guarantee."""
+    chosen = card.get("selection") or {}
+    kind = Guarantee.of(card)
+    for line in (
+        *(chosen.get("charges") or ()),
+        {**card, **(chosen.get("of_which_this_run") or {}), **card["ledger_entry"]},
+    ):
+        yield replace(kind, epsilon=float(line["epsilon"]), delta=float(line["delta"])).plain() | {"hash": line["hash"]}
+
+
+def in_all(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The sum for a person in this release and in all earlier ones that it rests on; nothing where there are none.
+
+    Guarantees of unlike units, relations or public columns have no sum: they stand side by side.
+    """
+    before = card.get("earlier_releases") or ()
+    if not before:
+        return {}
+    lines = {line["hash"]: Guarantee.of(line) for line in (*_lines(card), *before)}
+    kinds = sums(lines.values())
+    if len(kinds) == 1:
+        (one,) = kinds
+        statement = SUM.format(len(before), one.epsilon, one.delta)
+        return {"in_all_releases": {"epsilon": one.epsilon, "delta": one.delta, "statement": statement}}
+    listed = "; ".join(APART.format(*one.kind, one.epsilon, one.delta) for one in kinds)
+    statement = SIDE_BY_SIDE.format(len(before), listed)
+    return {"in_all_releases": {"apart": [one.plain() for one in kinds], "statement": statement}}
+
+
+def of_sites(card: Mapping[str, Any], sites: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The card of one site as that of all: the guarantee of each, on its own rows, by its own ledger line.
+
+    ``sites``: of each its name, dataset, ledger entry and derived epsilon. ``card``: of one that spent most.
+
+    **Guarantee**: epsilon and delta are each site's (mechanisms/pulls.md, several sites).
+    """
+    named = ", ".join(str(s["dataset"]) for s in sites)
+    return {**card, "dataset": named, "sites": list(sites), "trust": TRUST, "composition": COMPOSITION}
