@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from synth.jobs import looks, roles
     from synth.jobs.roles import ACTIONS, Roles, Visitor, pages
     from synth.pipeline.combining import BeyondMeasured, Combined, beyond
-    from synth.pipeline.count_intervals import count_intervals
     from synth.pipeline.encoded_rows import encode
+    from synth.pipeline.inference.released_counts import count_intervals
     from synth.pipeline.multiple import multiple
     from synth.pipeline.prepare import charged_before
-    from synth.pipeline.prior_look import look as prior_look
     from synth.pipeline.prior_worth import worth as prior_worth
+    from synth.pipeline.priors import look as prior_look
+    from synth.pipeline.private_rows import rough_rows
     from synth.pipeline.reached import advice as expected_advice
     from synth.pipeline.reached import constants as expected_from
     from synth.pipeline.reached import expected
     from synth.pipeline.refit import refit
-    from synth.pipeline.request import RunRequest
+    from synth.pipeline.request import (
+        LearningRequest,
+        RefitRequest,
+        ReportRequest,
+        RunRequest,
+        StatisticsRequest,
+        VerifiedRequest,
+    )
     from synth.pipeline.retention import retention
     from synth.pipeline.retention import warning as retention_warning
-    from synth.pipeline.rough_rows import rough_rows
     from synth.pipeline.same_rows import audience_of
     from synth.pipeline.sample import sample_to
     from synth.pipeline.schema_approval import alone
     from synth.pipeline.series import changes as series_changes
     from synth.pipeline.series import plan as series_plan
-    from synth.pipeline.stored_requests import (
-        LearningRequest,
-        RefitRequest,
-        ReportRequest,
-        StatisticsRequest,
-        VerifiedRequest,
-    )
     from synth.pipeline.uses import columns_of as columns_for_uses
     from synth.pipeline.uses import of_plan as uses_of_plan
     from synth.pipeline.uses import with_uses
@@ -97,13 +97,13 @@ _HOME = {
     "BeyondMeasured": "pipeline.combining",
     "Combined": "pipeline.combining",
     "Dataset": "schema.dataset",
-    "LearningRequest": "pipeline.stored_requests",
-    "RefitRequest": "pipeline.stored_requests",
-    "ReportRequest": "pipeline.stored_requests",
+    "LearningRequest": "pipeline.request",
+    "RefitRequest": "pipeline.request",
+    "ReportRequest": "pipeline.request",
     "Roles": "jobs.roles",
     "RunRequest": "pipeline.request",
-    "StatisticsRequest": "pipeline.stored_requests",
-    "VerifiedRequest": "pipeline.stored_requests",
+    "StatisticsRequest": "pipeline.request",
+    "VerifiedRequest": "pipeline.request",
     "Visitor": "jobs.roles",
     "alone": "pipeline.schema_approval",
     "answer_page": "report.answer_page:render",
@@ -125,7 +125,7 @@ _HOME = {
     "compared": "report.compared:compare",
     "compared_elsewhere": "report.chosen_release",
     "columns_for_uses": "pipeline.uses:columns_of",
-    "count_intervals": "pipeline.count_intervals",
+    "count_intervals": "pipeline.inference.released_counts",
     "csv_safe": "schema.csv_injection:marked",
     "databases": "sources.named_databases:",
     "dataset_of": "schema.naming",
@@ -152,7 +152,7 @@ _HOME = {
     "series_changes": "pipeline.series:changes",
     "series_plan": "pipeline.series:plan",
     "prior_evidence": "report.prior_evidence",
-    "prior_look": "pipeline.prior_look:look",
+    "prior_look": "pipeline.priors:look",
     "prior_worth": "pipeline.prior_worth:worth",
     "note_look": "report.chosen_release:look",
     "odds": "release.card.card",
@@ -166,7 +166,7 @@ _HOME = {
     "verdict_reason": "report.words:reason",
     "result_page": "report.result_page:render",
     "roles": "jobs.roles:",
-    "rough_rows": "pipeline.rough_rows",
+    "rough_rows": "pipeline.private_rows",
     "sample_to": "pipeline.sample",
     "shared_keys": "schema.related_names:shared",
     "spelled": "errors",

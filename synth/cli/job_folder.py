@@ -12,14 +12,13 @@ from synth.errors import UsageError
 
 if TYPE_CHECKING:
     from synth.jobs.job import Job
-    from synth.pipeline.request import RunRequest
-    from synth.pipeline.stored_requests import RefitRequest, VerifiedRequest
+    from synth.pipeline.request import RefitRequest, RunRequest, VerifiedRequest
 
 
 def carry_out(folder: Path, *, approved_by: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Does what a job's folder asks for: the answer, and a run's card. Errors: as of the command."""
     from synth import jobs
-    from synth.pipeline.stored_requests import (
+    from synth.pipeline.request import (
         LearningRequest,
         RefitRequest,
         ReportRequest,

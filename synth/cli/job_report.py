@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from synth.cli.job_status import reported
 
 if TYPE_CHECKING:
-    from synth.pipeline.stored_requests import ReportRequest
+    from synth.pipeline.request import ReportRequest
 
 POLL = 0.3  # seconds between two looks whether somebody cancelled
 CANCELLED = "cancelled; nothing was spent, and no report was written"

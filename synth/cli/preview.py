@@ -44,7 +44,7 @@ def preview(
 
     The private table is not read: public rows stand in for it, the whole way.
     """
-    from synth.pipeline.prior_look import look
+    from synth.pipeline.priors import look
     from synth.report.preview import preview as previewed
     from synth.report.words import written
     from synth.schema import dataset as schemas

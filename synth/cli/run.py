@@ -43,8 +43,7 @@ from synth.cli.rights import SeparateOpt
 from synth.errors import UsageError
 
 if TYPE_CHECKING:
-    from synth.pipeline.request import RunRequest
-    from synth.pipeline.stored_requests import RefitRequest
+    from synth.pipeline.request import RefitRequest, RunRequest
 
 
 MOST_COUNTED = 200_000  # rows of a table that is read again for figures after a run: a second or two
@@ -170,7 +169,7 @@ def _request(**options: Any) -> "RunRequest":
 
 
 def _refit(**options: Any) -> "RefitRequest":
-    from synth.pipeline.stored_requests import RefitRequest
+    from synth.pipeline.request import RefitRequest
 
     return RefitRequest(**options)
 

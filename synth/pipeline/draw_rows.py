@@ -9,9 +9,8 @@ import pyarrow as pa
 from synth.generators.base import Model
 from synth.generators.core.product import Given, Product
 from synth.generators.core.related_model import NestedMixture
-from synth.pipeline import child_totals
-from synth.pipeline.related_condition import Condition, Drawing
-from synth.pipeline.totals import Agreeing, totals_of
+from synth.pipeline.condition import Condition, Drawing
+from synth.pipeline.totals import Agreeing, meet, totals_of
 from synth.schema import codec, key_pattern
 from synth.schema.dataset import ONE, Dataset, number_of
 from synth.schema.enforcement import Rules
@@ -137,7 +136,7 @@ class DrawnTables:
         below = 0
         for block in drawing.blocks(num_roots, rng=rng):
             if met is not None:
-                below += child_totals.meet(self.schema, block, tables, rng)
+                below += meet(self.schema, block, tables, rng)
                 drawing.across.again(block, rng)
             before = dict(done)
             for name, rows in block.items():

@@ -1,20 +1,22 @@
-"""A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values.
-
-Only names, kinds and missing codes need to be public. Of related tables all are asked together, a column by the name
-TABLE.COLUMN. Numbers are first seen on a public grid so wide that it tells
-nothing: up to 2^31 either side of zero (2^51 for whole numbers), dates from 1800 to 2200.
-"""
+"""A schema's missing facts, learnt by paid questions: categories, bounds, decimals, presence of missing values."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import inf, nextafter, sqrt
+from typing import Any
 
 import numpy as np
 
 from synth.mechanisms import values as stability
+from synth.pipeline.private_rows import PrivateRows
+from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Bins, Counts, CountsRelease, Marginal, Question, Release, Values, ValuesRelease
-from synth.schema.dataset import Dataset
+from synth.schema import cells, coarsening, codec
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import CATEGORICAL, Column, Learnt, Schema
+from synth.sources.formats.text_table import Table
+from synth.sources.related_tables import whole
 
 Ask = Callable[[Question], Release]
 PARTS = 8  # equal parts of each octave of the grid for numbers
@@ -200,3 +202,63 @@ def _stated(wide: Column, low: int, high: int, fine: np.ndarray | None, sigma: f
     clear = np.flatnonzero(fine > CLEAR * sigma)
     decimals = int(clear[-1]) if len(clear) else 2
     return {"min": float(round(low_value, decimals)), "max": float(round(high_value, decimals)), "decimals": decimals}
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text column of the kept rows: distinct canonical ``values`` and each row's index into them."""
+
+    values: np.ndarray
+    codes: np.ndarray
+
+
+def rows_to_learn(
+    schema: Schema | Dataset, rows: Mapping[str, PrivateRows], adjacency: Adjacency, noise: SystemNoise
+) -> Mapping[str, Any]:
+    """By column (``lacking`` names them) the rows that count, and how fine their values are.
+
+    **Guarantee**: a unit more or less is ``adjacency.max_rows`` rows more or less of each column, at most.
+    """
+    if (tree := schema.stated.tree) is not None:
+        return _of_tables(tree, rows, noise)
+    stated = schema.written[ONE]
+    names = lacking(stated)
+    table = rows[ONE].place.read([*names, *([] if adjacency.by_row else [adjacency.unit])])
+    retained = None
+    if not adjacency.by_row:
+        apart = not stated.linked_rows  # else rows that name nobody are passed over
+        retained = keep(table.column(adjacency.unit), adjacency.max_rows, noise, nameless=apart)
+    return _seen(stated, table, retained, noise)
+
+
+def _of_tables(schema: Dataset, rows: Mapping[str, PrivateRows], noise: SystemNoise) -> Mapping[str, Any]:
+    """Of each table that lacks facts one row of each root."""
+    tables = {n: whole(r.place, [*lacking(schema.tables[n]), *schema.key_columns(n)]) for n, r in rows.items()}
+    keyed = {
+        n: TableRows(positions={}, texts={c: t.column(c) for c in schema.key_columns(n)}, num_rows=t.num_rows)
+        for n, t in tables.items()
+    }
+    seen: dict[str, Any] = {}
+    for name, chosen in one_of_each_root(schema, keyed, noise).items():
+        own = _seen(schema.tables[name], tables[name], chosen, noise)
+        seen |= {f"{name}.{column}": values for column, values in own.items()}
+    return seen
+
+
+def _seen(schema: Schema, table: Table, retained: np.ndarray | None, noise: SystemNoise) -> dict[str, Any]:
+    wide = grids(schema)
+    rows: dict[str, Any] = dict(codec.encode(table, wide, noise, rows=retained).positions)
+    for name in list(rows):
+        rows[finer(name)] = fineness(wide.columns[name], rows[name])
+    for name in lacking(schema):
+        if schema.columns[name].type in CATEGORICAL:
+            rows[name] = _words(schema.columns[name], table.column(name), retained)
+    return rows
+
+
+def _words(column: Column, text: codec.TextColumn, retained: np.ndarray | None) -> Words:
+    merged = coarsening.grouped(column, cells.canonical(text.values)).dictionary_encode()
+    values = merged.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.argsort(order)[merged.indices.to_numpy()[text.codes]]
+    return Words(values[order], codes if retained is None else codes[retained])

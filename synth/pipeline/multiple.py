@@ -1,18 +1,23 @@
-"""Several tables from one release, as far apart as the noise leaves it open: for intervals that count the noise."""
+"""Several tables from one release, as far apart as the noise leaves it open: for intervals that count the noise.
+
+Rows of the release's model are tilted until they have redrawn moments; the argument stands in docs/inference.md."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import InputError, UsageError, reading
+from synth.generators.base import Positions, Repair
 from synth.generators.core.product import Product
 from synth.lazy import Lazy
 from synth.pipeline.combining import BeyondMeasured
 from synth.pipeline.draw_rows import Drawn, whole
-from synth.pipeline.inference.tilted_rows import Tilted
+from synth.pipeline.inference.weighted_rows import RELATED, ROWS, WeightedRows
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.sample import MOST_ROWS
@@ -26,6 +31,205 @@ from synth.schema.typed_frame import typed_frame
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+MOST_MOMENTS = 400  # a table costs their square
+MOST_VALUES = 12  # of a column that are told apart, the commonest
+CUTS = tuple(k / 10 for k in range(1, 10))  # of a number, at which its distribution is held
+CANDIDATES, MIXED = 3, 0.02  # rows drawn for each one kept; weight of rows whose columns are independent
+BLOCK = 1 << 13  # rows of a table made at a time
+LOOSE = 0.2  # of the distance between model and table, against the noise: so large that the noisy counts decide
+LENGTHS = tuple(0.5**k for k in range(12))  # of a step of Newton's method that is tried
+STEPS, ENOUGH = 14, 1e-8  # of it; noise may ask for what no rows have, and then there is no end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """What is told of a column: which of its positions are ``values`` of their own; of numbers their ``middle`` and
+    ``spread``, 0 of categories, and where they are cut."""
+
+    name: str
+    size: int
+    values: tuple[int, ...]
+    middle: float = 0.0
+    spread: float = 0.0
+    cuts: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, places: np.ndarray, schema: Schema) -> "Features":
+        """By rows of the model; of categories the commonest is what the others are compared with."""
+        size = schema.columns[name].size
+        there = places[places < size]
+        if not schema.columns[name].categories and len(there):
+            cuts = sorted({int(c) for c in np.quantile(there, CUTS, method="inverted_cdf")} - {int(there.max())})
+            missing = (size,) if 0 < len(there) < len(places) else ()
+            return cls(
+                name=name,
+                size=size,
+                values=missing,
+                middle=float(there.mean()),
+                spread=float(there.std()) or 1.0,
+                cuts=tuple(cuts),
+            )
+        values, counts = np.unique(places, return_counts=True)
+        common = values[np.argsort(-counts, kind="stable")][1 : MOST_VALUES + 1]
+        return cls(name=name, size=size, values=tuple(int(v) for v in common))
+
+    def of_rows(self, places: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Columns (N,) that are multiplied with those of other columns, and those that are not."""
+        own = [(places == v).astype(float) for v in self.values]
+        if not self.spread:
+            return own, []
+        number = np.where(places < self.size, (places - self.middle) / self.spread, 0.0)
+        return [*own, number], [number**2, *((places <= c).astype(float) for c in self.cuts)]
+
+
+def moments(features: Sequence[Features], positions: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(N, p), whose means are held: features, and their products over every two columns."""
+    reported = [f.of_rows(positions[f.name]) for f in features]
+    pairs = [a * b for (one, _), (other, _) in combinations(reported, 2) for a in one for b in other]
+    return np.stack([*(x for own, alone in reported for x in (*own, *alone)), *pairs], axis=1)
+
+
+def many(features: Sequence[Features]) -> int:
+    """How many moments there are."""
+    own = [len(f.values) + bool(f.spread) for f in features]
+    alone = sum(len(f.cuts) + 1 for f in features if f.spread)
+    return sum(own) + alone + sum(a * b for a, b in combinations(own, 2))
+
+
+def tilt(x: np.ndarray, d: np.ndarray, goal: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+    """(p,), by which d exp(x b) has means (p,) of x (N, p) as near to the goal as the ridge (p, p) asks.
+
+    Minimises log sum d exp(x b) - goal b + b ridge b / 2 by Newton's method with shortened steps: of all weights with
+    such means those nearest to d by the Kullback-Leibler divergence.
+
+    >>> x = np.array([[0.0], [1.0]])
+    >>> tilt(x, np.array([0.5, 0.5]), np.array([0.8]), np.zeros((1, 1))).round(4).tolist()
+    [1.3863]
+    """
+
+    def at(b: np.ndarray) -> tuple[float, np.ndarray]:
+        w = weights(x, d, b)
+        top = float((x @ b).max())
+        return float(np.log(d @ np.exp(x @ b - top)) + top - goal @ b + b @ ridge @ b / 2), w
+
+    b = np.zeros(len(goal))
+    value, w = at(b)
+    for _ in range(STEPS):
+        mean = w @ x
+        slope = mean - goal + ridge @ b
+        bend = (x * w[:, None]).T @ x - np.outer(mean, mean) + ridge + 1e-9 * np.eye(len(b))
+        move = np.linalg.solve(bend, slope)
+        gain = float(slope @ move)
+        tried = ((b - length * move, at(b - length * move), length) for length in LENGTHS)
+        result = next((t for t in tried if t[1][0] <= value - t[2] * gain / 4), None)
+        if result is None or gain < ENOUGH:
+            break
+        b, (value, w), _ = result
+    return b
+
+
+def weights(x: np.ndarray, d: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(N,) d exp(x b), which sum to 1."""
+    push = x @ b
+    result = d * np.exp(push - push.max())
+    return np.asarray(result / result.sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tilted:
+    """A model; moments, their noisy means and the root of their covariance (p, p), and the ridge of a fit to them.
+
+    Privacy: released answers only.
+    """
+
+    model: Product
+    features: tuple[Features, ...]
+    goal: np.ndarray
+    root: np.ndarray
+    ridge: np.ndarray
+    repair: Repair | None
+    mixed: float
+
+    @classmethod
+    def of(
+        cls,
+        model: Product,
+        releases: Sequence[Any],
+        schema: Schema,
+        columns: Sequence[str],
+        repair: Repair | None = None,
+    ) -> "Tilted | None":
+        """The moments as the weights of ``synth.estimates`` have them, with their noise, and with what no table told of
+        them. None where they would be too many, or none. Errors: UsageError where a column was not counted."""
+        drawn = model.sample(ROWS, rng=np.random.default_rng(0))
+        features = tuple(Features.of(n, drawn[n], schema) for n in columns)
+        if not 0 < many(features) <= MOST_MOMENTS:
+            return None
+        rows = WeightedRows.of(releases, drawn, model.total, columns)
+        x = moments(features, rows.positions)
+        size = max(float(rows.weights.sum()), 1.0)
+        goal = rows.weights @ x / size
+        moves, left = rows.by_counts((x - goal) / size)
+        noise = moves.T @ moves
+        free = rows.start.sum() * (RELATED**2 + 1 / ROWS) * (left.T @ (rows.start[:, None] * left))
+        values, vectors = np.linalg.eigh(noise + free)
+        return cls(
+            model=model,
+            features=features,
+            goal=goal,
+            root=vectors * np.sqrt(np.maximum(values, 0.0)),
+            ridge=noise / LOOSE,
+            repair=repair,
+            mixed=0.0 if repair else MIXED,
+        )
+
+    def tables(self, size: int, *, rng: np.random.Generator) -> Iterator[tuple[Positions, np.ndarray]]:
+        """Tables of so many rows without end, positions (size,) by column; and by how much the mean of each column of
+        numbers lies above what its counts, redrawn, ask for: in deviations of their noise and of so many rows' own
+        chance together (``numbers``)."""
+        means = self._means()
+        spread = np.sqrt((self.root[means] ** 2).sum(1) + 1 / max(size, 1))  # numbers have a deviation of about 1
+        while True:
+            goal = self.goal + self.root @ rng.standard_normal(len(self.goal))
+            blocks = []
+            for at in range(0, size, BLOCK):
+                x, d, rows = self._candidates(min(size - at, BLOCK), rng)
+                b = tilt(x, d, goal, self.ridge)  # from none: other rows' tilt may leave one of these all the weight
+                retained = self._retained(weights(x, d, b), rows, min(size - at, BLOCK), rng)
+                blocks.append({n: p[retained] for n, p in rows.items()})
+            made = {n: np.concatenate([b[n] for b in blocks]) for n in blocks[0]}
+            mean = np.array([f.of_rows(made[f.name])[0][-1].mean() for f in self.features if f.spread])
+            yield made, (mean - goal[means]) / spread
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of numbers."""
+        return [f.name for f in self.features if f.spread]
+
+    def _means(self) -> list[int]:
+        """Which moments are the means of ``numbers``."""
+        starts = np.cumsum([0, *(len(f.values) + (2 + len(f.cuts) if f.spread else 0) for f in self.features)])
+        return [int(at) + len(f.values) for at, f in zip(starts, self.features, strict=False) if f.spread]
+
+    def _candidates(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, Positions]:
+        """Rows of the model, and some with independent columns, which stand where it has none."""
+        count = max(CANDIDATES * size, 1000)
+        rows = self.model.sample(count, rng=rng, repair=self.repair)
+        d = np.full(count, 1 / count)
+        if self.mixed:
+            extra = max(count // 20, 1)
+            rows = {n: np.concatenate([p, rng.permutation(p)[:extra]]) for n, p in rows.items()}
+            d = np.append(d * (1 - self.mixed), np.full(extra, self.mixed / extra))
+        return moments(self.features, rows), d, rows
+
+    def _retained(self, w: np.ndarray, rows: Positions, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Rows drawn by their weights at even steps, from rows in the order of their values, then shuffled."""
+        order = np.lexsort([rng.random(len(w)), *(rows[f.name] for f in self.features)])
+        steps = np.diff(np.floor(np.append(0.0, np.cumsum(w[order])) / w.sum() * size + rng.random()).astype(np.int64))
+        retained = np.repeat(order, steps)
+        return rng.permutation(retained)[:size]
+
 
 networks = Lazy("synth.numeric.networks")  # and with it torch
 

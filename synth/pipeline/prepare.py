@@ -21,7 +21,6 @@ from synth.pipeline.schema_approval import (
     check_learnt,
     vouched,
 )
-from synth.pipeline.statistics_questions import StatisticsQuestions
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
 from synth.privacy.ledger.ledger import Ledger
@@ -115,7 +114,7 @@ def planned(
 ) -> RunPlan:
     """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
     relation = relation_named(request.relation)
-    asked = _questions(request, relation, schema) if questions is None else questions
+    asked = _questions(request, relation, schema, questions)
     tables = request.table if rows is None else rows
     result, public = located(tables, schema, request.source, given=rows is not None)
     schema, share = _agreed(request, schema, note)
@@ -176,17 +175,19 @@ def charged_before(
     return list(names)
 
 
-def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset) -> Method:
-    """Errors: UsageError for options that related tables do not have."""
+def _questions(request: RunRequest, relation: Relation, schema: Schema | Dataset, given: Method | None) -> Method:
+    """The questions ``given``, or the method's. Errors: UsageError for options that the tables do not have."""
     if schema.several:
         for name in SINGLE:
             if getattr(request, name):
                 raise UsageError(f"`{name}=`: related tables have no such option yet; leave it out")
-    if request.ask:
-        return StatisticsQuestions.of(request.ask)
     linked = _linked(request, schema)
     if linked and request.ask:
         raise UsageError(f"`ask=`: a table whose persons keep their rows has no such option yet; {ALONE}")
+    if given is not None:
+        return given
+    if request.ask:
+        raise UsageError("`ask=`: is no option of a run that makes a table; see `synth.statistics`")
     if linked and request.method in GENERATORS and request.method not in TREES:
         raise UsageError(
             f"method {request.method}: makes rows that stand alone, and persons keep their rows by {', '.join(TREES)}; "

@@ -21,7 +21,7 @@ from synth.errors import SpentError, SynthError, UsageError
 from synth.pipeline.dry_run import uncharged
 from synth.pipeline.methods import generator_named
 from synth.pipeline.priors import encoded, stated
-from synth.pipeline.public_twin import NEEDED, Preview, drawn_again, stand_in, twin_of
+from synth.pipeline.public_twin import NEEDED, Preview, stand_in, twin_of
 from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
@@ -101,7 +101,7 @@ def run_preview(
         rng, twin = np.random.default_rng(0), twin_of(known)
         frame = _frame(stand_in(twin, schema, many, rng=rng), schema, many)
         stands = Preview(
-            priors=tuple(drawn_again(p, rng=rng) if p is twin else p for p in known),
+            priors=tuple(p.drawn_again(rng=rng) if p is twin else p for p in known),
             card={
                 "statement": STATEMENT.format(rows=many, name=twin.name),
                 "name": twin.name,

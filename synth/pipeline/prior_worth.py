@@ -17,7 +17,7 @@ from synth.pipeline.fit_and_draw import fit_and_sample
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Errors, PriorWorth
 from synth.pipeline.priors import PriorRows, encoded, stated
-from synth.pipeline.public_twin import Positions, apart, drawn_again, stand_in, twin_of
+from synth.pipeline.public_twin import Positions, apart, stand_in, twin_of
 from synth.pipeline.reporting import Quiet
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.curator import Curator, Grant
@@ -57,9 +57,9 @@ def worth(
     rng = np.random.default_rng(0)
     twin, size = twin_of(known), min(rows, MOST_ROWS)
     private = stand_in(twin, schema, size, rng=rng)
-    beside = tuple(drawn_again(p, rng=rng) if p is twin else p for p in known)
+    beside = tuple(p.drawn_again(rng=rng) if p is twin else p for p in known)
     names = [n for n in schema.measured() if n in twin.columns]
-    alone = _errors(private, drawn_again(twin, rng=rng).rows, schema, names)
+    alone = _errors(private, twin.drawn_again(rng=rng).rows, schema, names)
     out = []
     for epsilon in epsilons:
         grant = granted(epsilon, delta, adjacency, learning=False)

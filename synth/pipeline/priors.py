@@ -1,25 +1,29 @@
 """Public tables that a run takes as prior knowledge: checked before the spend, encoded under the table's schema."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from synth.errors import InputError, UsageError, reading
+from synth.errors import InputError, SynthError, UsageError, likely, reading
 from synth.files.regular_files import is_folder
+from synth.generators.core.tables import averaged_by_bins
 from synth.generators.method import Method
 from synth.mechanisms import linked
 from synth.pipeline import same_rows
-from synth.pipeline.prior_answers import PriorAnswers
+from synth.pipeline.methods import generator_named
 from synth.pipeline.private_rows import PrivateRows
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SeededNoise
-from synth.questions import CountsRelease, Linked, Marginal
+from synth.privacy.relation import relation_named
+from synth.questions import Bins, CountsRelease, Linked, Marginal
 from synth.questions.linked import place, placed
 from synth.release import chosen, folder
 from synth.release.leaving import may_leave
@@ -33,6 +37,62 @@ from synth.sources.rows.encoded import parts
 from synth.sources.rows.forest import Forest, link
 from synth.sources.rows.marginals import MarginalCounter, count
 from synth.sources.table_source import FilePlace, FramePlace, ParquetPlace, Place
+
+Rows = Mapping[str, np.ndarray]
+Said = tuple[np.ndarray, np.ndarray]  # counts, and the variance of their noise
+
+
+class PriorAnswers:
+    """The answers about two columns of one release, of which ``columns`` are described as they are now."""
+
+    def __init__(self, releases: Sequence[CountsRelease], columns: frozenset[str]) -> None:
+        asked = averaged_by_bins(
+            (m, v) for r in releases for m, v in zip(r.question.marginals, r.values, strict=True) if len(m.bins) == 2
+        )
+        self._tables: dict[frozenset[str], list[tuple[Marginal, np.ndarray]]] = {}
+        for marginal, values in asked.values():
+            if columns.issuperset(marginal.columns):
+                self._tables.setdefault(frozenset(marginal.columns), []).append((marginal, values))
+        self._codes: dict[tuple, np.ndarray] = {}
+
+    def of(self, marginal: Marginal, rows: Rows) -> Said | None:
+        """Counts and variances of the marginal's shape (A, B); None where nothing was asked. ``rows``: positions."""
+        asked = self._tables.get(frozenset(marginal.columns), []) if len(marginal.bins) == 2 else []
+        if not asked:
+            return None
+        new = self._cells(marginal.bins, rows)
+        counts, precision = np.zeros(marginal.cells), np.zeros(marginal.cells)
+        for known, values in asked:
+            bins = known.bins if known.columns == marginal.columns else known.bins[::-1]
+            table = values if known.columns == marginal.columns else values.T
+            said, variance = _spread(table.ravel(), known.sigma**2, self._cells(bins, rows), new, marginal.cells)
+            weight = np.divide(1.0, variance, out=np.zeros(len(variance)), where=variance > 0)
+            counts, precision = counts + weight * said, precision + weight
+        some = precision > 0
+        variance = np.divide(1.0, precision, out=np.zeros(len(precision)), where=some)
+        return (counts * variance).reshape(marginal.shape), variance.reshape(marginal.shape)
+
+    def _cells(self, bins: Sequence[Bins], rows: Rows) -> np.ndarray:
+        """The cell (n,) of a table on these bins in which each row is."""
+        first, second = (self._code(b, rows) for b in bins)
+        return first * bins[1].size + second
+
+    def _code(self, bins: Bins, rows: Rows) -> np.ndarray:
+        key = (bins.column, bins.starts.tobytes(), bins.groups.tobytes())
+        if key not in self._codes:
+            leaf = np.searchsorted(bins.starts, rows[bins.column], side="right") - 1
+            self._codes[key] = bins.groups[leaf]
+        return self._codes[key]
+
+
+def _spread(values: np.ndarray, noise: float, old: np.ndarray, new: np.ndarray, cells: int) -> Said:
+    """Answers (m,) moved from old cells to new ones, in the parts in which rows (n,) of the old lie in the new."""
+    pairs, many = np.unique(old * cells + new, return_counts=True)
+    source, target = np.divmod(pairs, cells)
+    part = many / np.bincount(old, minlength=len(values))[source]
+    counts = np.bincount(target, weights=part * values[source], minlength=cells)
+    return counts, np.bincount(target, weights=part**2 * noise, minlength=cells)
+
 
 CARD = "card.json"  # of a release
 BEFORE = (
@@ -88,55 +148,65 @@ class Prior:
 
     def encoded(self, schema: Schema | Dataset) -> "Encoded":
         """Its rows under the private tables' schema, complete by now; of tables as trees. Errors: as of ``check``."""
-        result = self._encoded(schema)
+        result = self._rows(schema.tables[ONE]) if schema.tree is None else self._trees(schema.tree)
         self.check(schema)
         return result
 
-    def _encoded(self, schema: Schema | Dataset) -> "Encoded":
-        noise, about = SeededNoise(0), {"name": self.name, "sha256": self.digest, "reason": self.reason}
-        if (tree := schema.tree) is None:
-            known = schema.tables[ONE].only(self.columns[ONE])
-            rows = self.places[ONE].under(known).encoded(known, noise, person=None, key=bytes(32)).encoded
-            return PriorRows(
-                **about,
-                cards=self.cards,
-                rows=rows.positions,
-                lost_by={n: int(many) for n, many in rows.unreadable.items() if many},
-                released=_answers(self.release, schema.tables[ONE]),
-            )
-        own = tree.only(self.columns)
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"name": self.name, "sha256": self.digest, "reason": self.reason, "cards": self.cards}
+
+    def _rows(self, schema: Schema) -> "PriorRows":
+        known = schema.only(self.columns[ONE])
+        place = self.places[ONE].under(known)
+        rows = place.encoded(known, SeededNoise(0), person=None, key=bytes(32)).encoded
+        return PriorRows(
+            **self._about,
+            rows=rows.positions,
+            lost_by={n: int(many) for n, many in rows.unreadable.items() if many},
+            released=_answers(self.release, schema),
+        )
+
+    def _trees(self, schema: Dataset) -> "PriorTrees":
+        noise, own = SeededNoise(0), schema.only(self.columns)
         opened: dict[str, Read] = {}
         for name, there in self.places.items():
             at = there.under(own.written[name]) if self.release is None else there
             opened[name] = read(at, own.written[name], own.texts(name), noise, key=bytes(32))
         return PriorTrees(
-            **about,
-            cards=self.cards,
+            **self._about,
             trees=link(own, {t: opened[own.file_of(t)].rows for t in own.tables}, noise),
             root=schema.root,
-            lost=sum(sum(r.encoded.unreadable.values()) for r in opened.values()),
+            lost_by={f"{t}.{n}": int(m) for t, r in opened.items() for n, m in r.encoded.unreadable.items() if m},
             several=own.several,
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Encoded:
-    """Public rows under the private tables' schema. ``cards``: of an earlier release."""
+class Encoded(ABC):
+    """Public rows under the private tables' schema. ``cards``: of an earlier release; ``lost_by``: by column, cells
+    that the schema does not know, and which therefore tell nothing."""
 
     name: str
     sha256: str
     reason: str
     cards: tuple[Mapping[str, Any], ...] = ()
+    lost_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    @abstractmethod
     def columns(self) -> frozenset[str]:
         """The columns that it has."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def num_rows(self) -> int:
         """Rows, or roots, that it has."""
-        raise NotImplementedError
+
+    @property
+    def lost(self) -> int:
+        """Cells that tell nothing, of all columns."""
+        return sum(self.lost_by.values())
 
     def on_card(self) -> dict[str, Any]:
         """What the card says of it."""
@@ -151,21 +221,12 @@ class _Encoded:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PriorRows(_Encoded):
-    """A public table's rows, encoded. ``rows``: positions (n,) by column.
-
-    ``lost_by``: by column, cells that the schema does not know, and which therefore tell nothing. ``released``: an
-    earlier release's noisy answers.
-    """
+class PriorRows(Encoded):
+    """A public table's rows, encoded. ``rows``: positions (n,) by column. ``released``: an earlier release's noisy
+    answers."""
 
     rows: Mapping[str, np.ndarray]
-    lost_by: Mapping[str, int] = field(default_factory=dict)
     released: PriorAnswers | None = None
-
-    @property
-    def lost(self) -> int:
-        """Cells that tell nothing, of all columns."""
-        return sum(self.lost_by.values())
 
     @property
     def columns(self) -> frozenset[str]:
@@ -176,6 +237,11 @@ class PriorRows(_Encoded):
     def num_rows(self) -> int:
         """Rows that it has."""
         return len(self.rows[next(iter(self.rows))])
+
+    def drawn_again(self, *, rng: np.random.Generator) -> "PriorRows":
+        """Another sample of the people that the prior is a sample of, of the same size; its answers are not."""
+        drawn = rng.integers(0, self.num_rows, self.num_rows)
+        return replace(self, rows={n: p[drawn] for n, p in self.rows.items()}, lost_by={}, released=None)
 
     def counts(self, tables: Sequence[Sequence[Any]]) -> list[np.ndarray]:
         """Its counts, int64 (cells,), of tables on these groupings."""
@@ -190,13 +256,11 @@ class PriorRows(_Encoded):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PriorTrees(_Encoded):
-    """Public trees of tables, encoded. ``lost``: cells that tell nothing; ``several``: not one table, whose persons
-    repeat."""
+class PriorTrees(Encoded):
+    """Public trees of tables, encoded. ``several``: not one table, whose persons repeat."""
 
     trees: Forest
     root: str
-    lost: int = 0
     several: bool = True
 
     @property
@@ -227,22 +291,12 @@ class PriorTrees(_Encoded):
         names = {c for m in question.marginals for c in m.columns}
         there = [not any(lacks(c) for c in m.columns) for m in question.marginals]
         asked = [m for m, has in zip(question.marginals, there, strict=True) if has]
-        exact = iter(linked.exact(_asking(question, asked), self.trees) if asked else [])
+        exact = iter(linked.exact(replace(question, marginals=tuple(asked)), self.trees) if asked else [])
         values = tuple(
             next(exact).reshape(m.shape) / linked.UNIT if has else np.zeros(m.shape)
             for m, has in zip(question.marginals, there, strict=True)
         )
         return values, tuple(sorted(c for c in names if lacks(c)))
-
-
-def _asking(question: Linked, marginals: list) -> Linked:
-    return Linked(
-        purpose=question.purpose,
-        table=question.table,
-        view=question.view,
-        most=question.most,
-        marginals=tuple(marginals),
-    )
 
 
 def _answers(stored: folder.StoredRelease | None, schema: Schema) -> PriorAnswers | None:
@@ -254,7 +308,6 @@ def _answers(stored: folder.StoredRelease | None, schema: Schema) -> PriorAnswer
     return PriorAnswers(asked, frozenset(n for n, c in schema.columns.items() if n in before and before[n] == c))
 
 
-Encoded = PriorRows | PriorTrees
 REPORTED = 3  # measured columns of a table by which its rows alone are known again
 
 
@@ -281,14 +334,11 @@ def stated(
         raise UsageError(NO_METHOD.format(questions.name))
     said = [reason] * len(paths) if reason is None or isinstance(reason, str) else reason
     earlier = [Path(p) for p in (*paths, *beside) if is_folder(p) and (Path(p) / CARD).exists()]
-    released = {p: _leaving(p, earlier, ledger) for p in map(Path, paths) if p in earlier}
+    released = {}
+    for path in (p for p in map(Path, paths) if p in earlier):
+        with reading(path, "release"):  # with the card that counts what its choice among others rests on
+            released[path] = may_leave(path, settled=partial(chosen.standing, path, beside=earlier, ledger=ledger))
     return tuple(_stated(p, why, schema, released.get(p)) for p, why in zip(map(Path, paths), said, strict=True))
-
-
-def _leaving(path: Path, together: Sequence[Path], ledger: Any) -> folder.StoredRelease:
-    """An earlier release that may leave, with the card that counts what its choice among others rests on."""
-    with reading(path, "release"):
-        return may_leave(path, settled=lambda: chosen.standing(path, beside=together, ledger=ledger))
 
 
 def _stated(path: Path, reason: str | None, schema: Schema | Dataset, release: folder.StoredRelease | None) -> Prior:
@@ -401,3 +451,85 @@ def _digest(path: Path) -> str:
         with open(one, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorLook:
+    """A prior as the schema reads it. ``refused``: why a run would not take it, in one line; then no more is known.
+
+    ``columns``: covered; ``lacking``: of the schema, which it has not; ``left_out``: its own, which the schema has not.
+    ``alike``: of those, by name, the column of the schema that may be meant. ``lost``: by column, cells that hold none
+    of the schema's values. ``epsilon``: of an earlier release.
+
+    Privacy: public only.
+    """
+
+    name: str
+    sha256: str = ""
+    rows: int = 0
+    reason: str = ""
+    columns: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    alike: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    epsilon: float | None = None
+    refused: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
+
+    def in_words(self) -> str:
+        """A line or two."""
+        if self.refused:
+            return self.refused
+        reported = [f"prior {self.name}: {self.rows:,} rows, {len(self.columns)} columns as the schema has them"]
+        reported += [f"not in it: {', '.join(self.lacking)}"] if self.lacking else []
+        reported += [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        reported += [f"{theirs} may be {ours}: rename it" for theirs, ours in self.alike.items()]
+        reported += [f"{n}: {many:,} cells hold none of the schema's values" for n, many in self.lost.items()]
+        return "; ".join(reported)
+
+
+def look(
+    prior: Sequence[Any],
+    *,
+    schema: Schema,
+    prior_reason: str | Sequence[str] | None = None,
+    method: str = "mixture",
+    relation: str = "add_remove",
+    ledger: Any = None,
+) -> list[PriorLook]:
+    """Each prior as a run with this schema would take it, or why it would not. Opens no private table.
+
+    ``prior``, ``prior_reason``, ``method``, ``relation``, ``ledger``: as of ``run``; the schema is complete. Errors:
+    UsageError for a method or relation that there is not. Privacy: public only.
+    """
+    questions = generator_named(method, relation_named(relation))
+    said = [prior_reason] * len(prior) if prior_reason is None or isinstance(prior_reason, str) else prior_reason
+    paths = [str(path) for path in prior]
+    how: dict[str, Any] = {"beside": paths, "ledger": ledger}
+    return [_one(path, why, schema, questions, how) for path, why in zip(paths, said, strict=True)]
+
+
+def _one(path: str, why: str | None, schema: Schema, questions: Any, how: Mapping[str, Any]) -> PriorLook:
+    try:
+        (one,) = stated([path], why, schema, questions, **how)
+        (rows,) = encoded([one], schema)
+    except SynthError as error:
+        return PriorLook(name=path.rsplit("/", 1)[-1], refused=str(error))
+    lacking = tuple(n for n in schema.measured() if n not in one.columns[ONE])
+    meant = {n: likely(n, lacking).removeprefix("did you mean ").rstrip("?") for n in one.others if lacking}
+    return PriorLook(
+        name=one.name,
+        sha256=rows.sha256,
+        rows=rows.num_rows,
+        reason=one.reason,
+        columns=one.columns[ONE],
+        lacking=lacking,
+        left_out=one.others,
+        alike={theirs: ours for theirs, ours in meant.items() if ours},
+        lost=rows.lost_by,
+        epsilon=one.cards[0]["epsilon"] if one.cards else None,
+    )

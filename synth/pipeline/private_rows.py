@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import floor, log10
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from synth.schema.dataset import ONE, Dataset
 from synth.schema.naming import dataset_of
 from synth.schema.table import Schema
 from synth.sources import named_databases, public_tables
+from synth.sources.engines.warehouse import WarehousePlace
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import folder_at, places
 from synth.sources.table_source import FilePlace, Place, place_of
@@ -168,3 +170,27 @@ def dataset_name(table: Source, declared: str | None, *, book: Ledger | None = N
     if isinstance(table, Place) and not isinstance(table, FilePlace):
         return next((n for n in _spelled(book) if _same_place(n, str(table.name))), str(table.name))
     return dataset_of(table.path if isinstance(table, FilePlace) else Path(table), book=book)
+
+
+def rough_rows(table: str | Path, *, schema: Schema, source: str | None = None) -> int:
+    """The number of rows, rounded to two digits; 0 of an empty table. ``schema``, ``source``: as of
+    ``synth.run``.
+
+    Errors: UsageError, InputError for a table that cannot be read.
+
+    Privacy: reads rows, exact: only for a steward who vouches that the number of rows is public.
+    """
+    rows = PrivateRows.of(place_at(str(table), source), schema)
+    if isinstance(rows.place, WarehousePlace):
+        return rounded(rows.place.rows_there())
+    nothing = Schema.model_construct(columns={})
+    return rounded(sum(batch.table.num_rows for batch in rows.place.batches(nothing, rows.columns[:1])))
+
+
+def rounded(count: int) -> int:
+    """To two digits.
+
+    >>> rounded(41_188), rounded(7), rounded(0), rounded(99_999)
+    (41000, 7, 0, 100000)
+    """
+    return round(count, 1 - floor(log10(count))) if count else 0

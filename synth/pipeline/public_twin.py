@@ -47,18 +47,6 @@ def stand_in(twin: PriorRows, schema: Schema, rows: int, *, rng: np.random.Gener
     }
 
 
-def drawn_again(prior: PriorRows, *, rng: np.random.Generator) -> PriorRows:
-    """Another sample of the people that the prior is a sample of, of the same size."""
-    drawn = rng.integers(0, prior.num_rows, prior.num_rows)
-    return PriorRows(
-        name=prior.name,
-        sha256=prior.sha256,
-        rows={n: p[drawn] for n, p in prior.rows.items()},
-        reason=prior.reason,
-        cards=prior.cards,
-    )
-
-
 def apart(real: Positions, made: Positions, schema: Schema, names: Sequence[str]) -> tuple[float, float | None]:
     """Mean share of rows in the wrong place, of single columns and of pairs (None of one column), as Review shows it.
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from synth.pipeline import learning_rows, same_rows
+from synth.pipeline import same_rows
+from synth.pipeline.learn_schema import rows_to_learn
 from synth.pipeline.private_rows import PrivateRows, marked
 from synth.pipeline.run_plan import RunPlan
 from synth.privacy.ledger.row_marks import Audience
@@ -127,7 +128,7 @@ class RowReader:
         return self.plan.rows[ONE]
 
     def wide(self, schema: Schema | Dataset) -> Mapping[str, Any]:
-        """Rows as learning sees them (learning_rows.py)."""
+        """Rows as learning sees them (learn_schema.py)."""
         for _, form in marked(self.plan.rows, schema):
             self._keep(same_rows.mark(form, self.plan.book.row_key()), form)
-        return learning_rows.read(schema, self.plan.rows, self.plan.grant.adjacency, self.noise)
+        return rows_to_learn(schema, self.plan.rows, self.plan.grant.adjacency, self.noise)

@@ -20,9 +20,8 @@ from synth.pipeline.private_rows import Source
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.reporting import STAGES as STAGES
 from synth.pipeline.reporting import Quiet, Reporter, watched
-from synth.pipeline.request import RunRequest
+from synth.pipeline.request import RunOptions, RunRequest
 from synth.pipeline.result import Result
-from synth.pipeline.run_options import RunOptions
 from synth.pipeline.schema_approval import AnySchema, check_left, to_learn
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise

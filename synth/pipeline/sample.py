@@ -10,10 +10,9 @@ import numpy as np
 
 from synth.errors import UsageError, reading
 from synth.files import whole_files
-from synth.pipeline import sample_parts, sample_spark
-from synth.pipeline.condition import allowed_by
+from synth.pipeline import sample_parts
+from synth.pipeline.condition import PILOT, Drawing, allowed_by
 from synth.pipeline.draw_rows import Drawn, DrawnTables, drawn, whole, with_rows
-from synth.pipeline.related_condition import PILOT, Drawing
 from synth.pipeline.request import check_num_rows, check_seed
 from synth.pipeline.totals import totals_of
 from synth.release import dialect_copy, folder, leaving
@@ -84,7 +83,7 @@ def sample_to(
     ``out``: a .csv, .csv.gz, .parquet (a row group for each block of 2**20 rows) or .xlsx file; a name without an
     ending is a folder of Parquet files, drawn side by side and resumed where they stopped (sample_parts.py), whose rows
     differ from those that the same seed draws into one file; with Spark as ``source`` its executors draw that folder's
-    files (sample_spark.py). Or ``source``, the database's address, and ``out_table``, a name that no table has yet. Of
+    files (sample_parts.py). Or ``source``, the database's address, and ``out_table``, a name that no table has yet. Of
     related tables ``out`` is a folder: a CSV file a table, and the release's public ones
     beside them. ``model``, ``num_rows``, ``where``, ``seed``, ``raw_text``, ``dialect``: as of ``sample``. Returns the
     number of rows (of related tables by table), the model's probability of ``where``, and the
@@ -118,10 +117,10 @@ def sample_to(
             seed=seed,
             where=where or {},
             allowed=plan.allowed,
-            draw=None if engine is None else partial(sample_spark.parts_of, engine, model, Path(out)),
+            draw=None if engine is None else partial(sample_parts.parts_of, engine, model, Path(out)),
         )
     elif engine is not None and engine.dialect.name == "spark":
-        sample_spark.write(model, plan.stored, engine, str(out_table), num_rows=rows, seed=seed, where=where or {})
+        sample_parts.store(model, plan.stored, engine, str(out_table), num_rows=rows, seed=seed, where=where or {})
     elif engine is not None:
         engine.store(str(out_table), (codec.typed(texts, schema) for texts in plan.drawn.blocks(ONE)))
     else:

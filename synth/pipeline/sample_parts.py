@@ -1,8 +1,9 @@
-"""Rows from a stored model into a folder of Parquet files: drawn side by side, and gone on with where they stopped.
+"""Rows from a stored model in parts, drawn side by side: a folder of Parquet files, or a table that Spark makes.
 
-Every file is a part of its own, drawn from a seed of its own that follows from the whole's: who draws it, when, and
-beside how many others makes no difference to its bytes. A part appears whole or not at all; one that is there is not
-drawn again. Beside the parts stand their checksums, as ``sha256sum -c _SHA256SUMS`` reads them.
+Every part is drawn from a seed of its own that follows from the whole's: who draws it, when, how often and beside how
+many others makes no difference to its rows and bytes. A file appears whole or not at all; one that is there is not
+drawn again. Beside the files stand their checksums, as ``sha256sum -c _SHA256SUMS`` reads them. Spark's executors are
+sent the model and need this package; where they lack it, the parts of a table are drawn here and sent.
 """
 
 import hashlib
@@ -11,19 +12,22 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from synth.errors import InputError, UsageError
 from synth.files import whole_files
-from synth.pipeline.condition import allowed_by
+from synth.pipeline.condition import Condition, allowed_by
 from synth.pipeline.draw_rows import Drawn, rows_at_a_time
-from synth.pipeline.related_condition import Condition
 from synth.release import folder
+from synth.schema import codec
+from synth.sources.engines.engine import Engine
 
 ABOUT, SUMS = "_parts.json", "_SHA256SUMS"  # by their names, readers of folders of Parquet pass such files over
 FORMAT = "facsimile-parts/1"
@@ -50,6 +54,12 @@ class Parts:
     def name(self, part: int) -> str:
         """A part's file."""
         return f"part-{part:06d}.parquet"
+
+    def drawn(self, stored: folder.StoredModel, number: int, allowed: Condition | None) -> Drawn:
+        """The rows of one part."""
+        first = number * self.rows
+        size, rng = min(self.rows, self.num_rows - first), np.random.default_rng([self.seed, number])
+        return Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None, first=first + 1)
 
     @classmethod
     def there(cls, out: Path) -> Self | None:
@@ -89,10 +99,10 @@ def write(
     """
     before = Parts.there(out)
     parts = Parts(
-        model=_digest(Path(model)),
+        model=hashlib.sha256(b"".join(bytes.fromhex(checksum(f)) for f in _files(model))).hexdigest(),
         num_rows=num_rows,
         rows=rows_at_a_time(stored.schema),
-        seed=_seed(seed, before),
+        seed=seed if seed is not None else before.seed if before is not None else secrets.randbits(32),
         where=dict(where),
     )
     if before is not None and before != parts:
@@ -117,32 +127,15 @@ def write(
         begun.unlink(missing_ok=True)
 
 
-def _seed(seed: int | None, before: Parts | None) -> int:
-    if seed is not None:
-        return seed
-    return before.seed if before is not None else secrets.randbits(32)
-
-
 def _apart(before: Parts, parts: Parts) -> str:
-    names = {
-        "model": "model",
-        "num_rows": "`num_rows=`",
-        "rows": "rows of a part",
-        "seed": "`seed=`",
-        "where": "`where=`",
-    }
-    return "another " + " and ".join(
-        reported for n, reported in names.items() if getattr(before, n) != getattr(parts, n)
-    )
+    names = {f: f"`{f}=`" for f in ("num_rows", "seed", "where")} | {"rows": "rows of a part", "model": "model"}
+    return "another " + " and ".join(names[n] for n, v in asdict(before).items() if v != getattr(parts, n))
 
 
-def _digest(model: Path) -> str:
-    path = model / "model.json" if model.is_dir() else model
-    both = hashlib.sha256()
-    for file in (path, path.with_suffix(".safetensors")):
-        with file.open("rb") as opened:
-            both.update(hashlib.file_digest(opened, "sha256").digest())
-    return both.hexdigest()
+def _files(model: str | Path) -> tuple[Path, Path]:
+    """The two files of a model, or of the folder that it lies in."""
+    path = Path(model) / "model.json" if Path(model).is_dir() else Path(model)
+    return path, path.with_suffix(".safetensors")
 
 
 def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allowed: Condition) -> str:
@@ -150,11 +143,7 @@ def part(stored: folder.StoredModel, parts: Parts, out: Path, number: int, allow
 
     Errors: InputError. Privacy: released answers only.
     """
-    first = number * parts.rows
-    rng = np.random.default_rng([parts.seed, number])
-    size = min(parts.rows, parts.num_rows - first)
-    drawn = Drawn(stored.model, stored.schema, size, rng=rng, where=allowed or None, first=first + 1)
-    folder.write_listed(out / parts.name(number), drawn.listed())
+    folder.write_listed(out / parts.name(number), parts.drawn(stored, number, allowed).listed())
     return checksum(out / parts.name(number))
 
 
@@ -204,9 +193,7 @@ def _draw_side_by_side(model: Path, out: Path, turns: list[list[int]]) -> dict[s
             helper.kill()
     for _, text, code in said:
         if code:
-            reported = (
-                text.strip() if text.strip().count("\n") == 0 else ""
-            )  # more than a line is Python's own complaint
+            reported = "" if "\n" in text.strip() else text.strip()  # more than a line is Python's own complaint
             raise InputError(reported or f"{out}: a process that drew rows was ended; call again to go on")
     return {name: held for answer, _, _ in said for name, held in json.loads(answer).items()}
 
@@ -223,6 +210,119 @@ def _main(model: str, out: str, turn: str) -> None:
     except InputError as error:
         sys.exit(str(error))
     print(json.dumps(drawn))
+
+
+def store(
+    model: str | Path,
+    stored: folder.StoredModel,
+    engine: Engine,
+    table: str,
+    *,
+    num_rows: int,
+    seed: int | None,
+    where: Mapping[str, str],
+) -> None:
+    """All rows as a table of Spark's that is not there yet.
+
+    **Guarantee**: that of the model's release. Errors: InputError, also where there is such a table.
+
+    Privacy: released answers only.
+    """
+    seed = secrets.randbits(32) if seed is None else seed
+    parts = Parts(model="", num_rows=num_rows, rows=rows_at_a_time(stored.schema), seed=seed, where=dict(where))
+    if not executors_draw(engine):
+        engine.store(table, (b for p in range(parts.count) for b in _typed(stored, parts, p)))
+        return
+    schema, name = engine.split(table)
+    if name in engine.tables(schema):
+        raise InputError(f"source {engine.shown}: a table {table!r} exists already; choose another name")
+    reported = next(_typed(stored, replace(parts, num_rows=1), 0))
+    types = pa.schema([(n, a.type) for n, a in reported.items()])
+    with engine.answering():
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        drawn = _by_executors(engine, model, parts.count, from_arrow_schema(types), lambda s, p: _typed(s, parts, p))
+        drawn.write.mode("error").saveAsTable(engine.qualified(schema, name))
+
+
+def parts_of(engine: Engine, model: str | Path, out: Path, parts: Parts, left: list[int]) -> dict[str, str]:
+    """The parts ``left`` of a folder that the executors reach under the same path; their checksums by file.
+
+    **Guarantee**: that of the model's release. Errors: InputError; UsageError where executors lack this package.
+
+    Privacy: released answers only.
+    """
+    if not executors_draw(engine):
+        raise UsageError("`source=`: the executors' Python has not this package; install it there, or leave it out")
+    place = out.absolute()
+
+    def drawn(stored: folder.StoredModel, at: int) -> Iterator[dict[str, Any]]:
+        held = part(stored, parts, place, left[at], allowed_by(stored.schema, parts.where))
+        yield {"name": [parts.name(left[at])], "checksum": [held]}
+
+    with engine.answering():
+        told = _by_executors(engine, model, len(left), "name string, checksum string", drawn).toArrow()
+    return dict(zip(told.column("name").to_pylist(), told.column("checksum").to_pylist(), strict=True))
+
+
+def _typed(stored: folder.StoredModel, parts: Parts, number: int) -> Iterator[dict[str, pa.Array]]:
+    """The rows of one part, some at a time, as the folder's file of that number holds them."""
+    for texts in parts.drawn(stored, number, allowed_by(stored.schema, parts.where)).blocks():
+        yield codec.typed(texts, stored.schema)
+
+
+def _by_executors(
+    engine: Engine,
+    model: str | Path,
+    count: int,
+    types: Any,
+    each: Callable[[folder.StoredModel, int], Iterator[dict[str, Any]]],
+) -> Any:
+    """A frame of Spark's, to which a task for each of ``count`` numbers gives columns of these types."""
+    packed = [file.read_bytes() for file in _files(model)]
+
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        stored = _unpacked(packed)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for columns in each(stored, number):
+                    yield pa.RecordBatch.from_pydict(columns)
+
+    numbers = engine.backend._session.range(0, count, 1, numPartitions=count)
+    return numbers.mapInArrow(work, types)
+
+
+def executors_draw(engine: Engine) -> bool:
+    """Whether executors have this package: asked of one row that is nobody's.
+
+    Privacy: public only.
+    """
+
+    def asked(batches: Iterable[Any]) -> Iterator[Any]:
+        import synth.pipeline.sample_parts  # noqa: F401
+
+        yield from batches
+
+    try:
+        engine.backend._session.range(1).mapInArrow(asked, "id bigint").collect()
+    except Exception:
+        return False
+    return True
+
+
+_opened: dict[bytes, folder.StoredModel] = {}  # of an executor's Python: the model that it draws from
+
+
+def _unpacked(packed: list[bytes]) -> folder.StoredModel:
+    """The model; a Python that draws several parts one after the other reads it once."""
+    digest = hashlib.sha256(b"".join(packed)).digest()
+    if digest not in _opened:
+        with tempfile.TemporaryDirectory() as name:
+            for file, held in zip(_files(name), packed, strict=True):
+                whole_files.write(file, held, durable=False)
+            _opened.clear()
+            _opened[digest] = folder.load_model(name)
+    return _opened[digest]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.errors import UsageError, reading
-from synth.pipeline.count_intervals import count_intervals
+from synth.pipeline.inference.released_counts import count_intervals
 from synth.privacy.accounting.composition import derived_epsilon
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.accounting.guarantee import check_promise

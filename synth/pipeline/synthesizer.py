@@ -3,19 +3,19 @@
 import inspect
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from synth.errors import InputError, UsageError, meant
 from synth.pipeline.private_rows import Source
 from synth.pipeline.reporting import Reporter, watched
+from synth.pipeline.request import RunOptions, RunRequest
 from synth.pipeline.run import run
 from synth.pipeline.sample import sample
 from synth.release import folder
 from synth.schema.given import check_schema
-from synth.schema.names import MAX_CATEGORIES
 from synth.schema.table import Schema
 from synth.sources.named_databases import shown
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from synth.pipeline.result import Result
+
+
+NOT_HERE = ("version", "out", "ask", "run", "owner", "label")  # fields of a request
 
 
 class Synthesizer:
@@ -44,69 +47,24 @@ class Synthesizer:
     Synthesizer(epsilon=1.0, method='mst')
     """
 
+    schema: Schema | None
+    epsilon: float | None
+    source: str | None
+    result: "Result | None" = None
+    _place: Path | None = None
+    _held: "tempfile.TemporaryDirectory[str] | None" = None
+
     def __init__(
         self,
         schema: Schema | None = None,
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        method: str = "mixture",
-        options: Mapping[str, Any] | None = None,
-        relation: str = "add_remove",
-        target: str | None = None,
-        unit: str | None = None,
-        max_rows: int | None = None,
-        linked: bool | None = None,
-        learn_share: float | None = None,
-        uses: str | Sequence[Any] = (),
-        prior: str | Path | Sequence[str | Path] = (),
-        prior_reason: str | Sequence[str] | None = None,
-        num_rows: int | None = None,
-        seed: int | None = None,
-        device: str = "auto",
-        dataset: str | None = None,
-        ledger: str | Path | None = None,
-        source: str | None = None,
-        assume_public: bool | Collection[str] = False,
-        reasons: Mapping[str, str] | None = None,
-        max_categories: int = MAX_CATEGORIES,
-        actor: str | None = None,
-        approved_by: str | None = None,
-        raw_text: bool = False,
-        dialect: str = "same",
-        separate: bool = False,
+        **options: Unpack[RunOptions],
     ) -> None:
-        self.schema = schema
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.options = options
-        self.relation = relation
-        self.target = target
-        self.unit = unit
-        self.max_rows = max_rows
-        self.linked = linked
-        self.learn_share = learn_share
-        self.uses = uses
-        self.prior = prior
-        self.prior_reason = prior_reason
-        self.num_rows = num_rows
-        self.seed = seed
-        self.device = device
-        self.dataset = dataset
-        self.ledger = ledger
-        self.source = source
-        self.assume_public = assume_public
-        self.reasons = reasons
-        self.max_categories = max_categories
-        self.actor = actor
-        self.approved_by = approved_by
-        self.raw_text = raw_text
-        self.dialect = dialect
-        self.separate = separate
-        self.result: Result | None = None
-        self._place: Path | None = None
-        self._held: tempfile.TemporaryDirectory[str] | None = None
+        given = SIGNATURE.bind(schema, epsilon=epsilon, delta=delta, **options)
+        given.apply_defaults()
+        vars(self).update(given.arguments)
 
     def fit(
         self,
@@ -190,27 +148,23 @@ class Synthesizer:
         """The release's folder, temporary where it was not loaded. Errors: UsageError before a fit."""
         return self._fitted()
 
-    @property
-    def release_schema(self) -> Schema:
-        """The schema of the release: what was learnt is in it. Errors: UsageError before a fit."""
-        return folder.load_model(self._fitted()).schema
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the object was made with, by name, as scikit-learn asks for. ``deep``: there is nothing deeper."""
         del deep
-        return {name: getattr(self, name) for name in _defaults()}
+        return {name: getattr(self, name) for name in SIGNATURE.parameters}
 
     def set_params(self, **params: Any) -> Self:
         """Changes some of them for the next ``fit``. Errors: UsageError for an unknown one."""
         for name in params:
-            if name not in _defaults():
-                raise UsageError(f"Synthesizer: {name} is none of its parameters; {meant(name, _defaults())}")
+            if name not in SIGNATURE.parameters:
+                raise UsageError(f"Synthesizer: {name} is none of its parameters; {meant(name, SIGNATURE.parameters)}")
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        changed = {n: v for n, v in self.get_params().items() if v is not _defaults()[n] and v != _defaults()[n]}
+        usual = {n: p.default for n, p in SIGNATURE.parameters.items()}
+        changed = {n: v for n, v in self.get_params().items() if v is not usual[n] and v != usual[n]}
         if "source" in changed:
             changed["source"] = shown(str(self.source))  # without a password
         return f"Synthesizer({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
@@ -221,7 +175,16 @@ class Synthesizer:
         return self._place
 
 
-def _defaults() -> dict[str, Any]:
-    """The parameters of the constructor, with their defaults."""
-    named = inspect.signature(Synthesizer.__init__).parameters
-    return {n: p.default for n, p in named.items() if n != "self"}
+def _signature() -> inspect.Signature:
+    """The constructor's: the fields of a request, but for what ``fit`` and ``save`` stand for, with their defaults."""
+    fields = {n: f for n, f in RunRequest.model_fields.items() if n not in ("table", "schema_file", *NOT_HERE)}
+    usual = {n: None if f.default_factory else f.default for n, f in fields.items()}
+    named = {"schema": None, **usual, "epsilon": None, "delta": 1e-5}
+    kinds = {"schema": inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    return inspect.Signature(
+        [inspect.Parameter(n, kinds.get(n, inspect.Parameter.KEYWORD_ONLY), default=d) for n, d in named.items()]
+    )
+
+
+SIGNATURE = _signature()
+Synthesizer.__signature__ = SIGNATURE  # type: ignore[attr-defined]

@@ -13,9 +13,9 @@ import pyarrow as pa
 from synth.errors import UsageError, reading
 from synth.generators.core.related_model import DrawnTable, NestedMixture
 from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.condition import Drawing
 from synth.pipeline.draw_rows import with_rows
 from synth.pipeline.private_rows import Source
-from synth.pipeline.related_condition import Drawing
 from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import requested

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from synth.mechanisms import values
-from synth.pipeline.learning_rows import Words
+from synth.pipeline.learn_schema import Words
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Values

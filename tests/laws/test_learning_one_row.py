@@ -15,7 +15,7 @@ from scipy import stats
 
 import synth
 from synth.mechanisms import values
-from synth.pipeline import learning_rows
+from synth.pipeline import learn_schema
 from synth.pipeline.learn_schema import learn
 from synth.pipeline.private_rows import wanted
 from synth.pipeline.schema_approval import adjacency_of
@@ -147,7 +147,7 @@ def at(reader, tables, folder):
 def seen(tables, source=None):
     """What learning sees of tables somewhere."""
     there = wanted(places(tables, SCHEMA, source), SCHEMA)
-    return learning_rows.read(SCHEMA, there, adjacency_of(SCHEMA, Relation.ADD_REMOVE), SystemNoise())
+    return learn_schema.rows_to_learn(SCHEMA, there, adjacency_of(SCHEMA, Relation.ADD_REMOVE), SystemNoise())
 
 
 @pytest.mark.parametrize("reader", ["frames", "csv", "csv.gz", "xlsx", "parquet", "sqlite", "duckdb"])
@@ -177,7 +177,7 @@ def of_persons(*, planted, linked):
     schema = as_tables(flat) if linked else flat
     adjacency = replace(adjacency_of(schema, Relation.ADD_REMOVE), max_rows=1)
     there = wanted({ONE: place_of(frame)}, schema)
-    words = learning_rows.read(schema, there, adjacency, SystemNoise())["b"]
+    words = learn_schema.rows_to_learn(schema, there, adjacency, SystemNoise())["b"]
     return dict(zip(words.values, np.bincount(words.codes, minlength=len(words.values)).tolist(), strict=True))
 
 
@@ -209,9 +209,11 @@ def lonely(most):
 def reported_share(schema, tables, *, evil=1):
     """The share of lonely texts that learning tells, from the question that it asks; the mu**2 that it spends."""
     adjacency, asked, reported = adjacency_of(schema, Relation.ADD_REMOVE), [], []
-    rows_seen = dict(learning_rows.read(schema, wanted(places(tables, schema), schema), adjacency, SystemNoise()))
+    rows_seen = dict(
+        learn_schema.rows_to_learn(schema, wanted(places(tables, schema), schema), adjacency, SystemNoise())
+    )
     words = rows_seen["c.b"]
-    rows_seen["c.b"] = learning_rows.Words(words.values, np.repeat(words.codes, evil))
+    rows_seen["c.b"] = learn_schema.Words(words.values, np.repeat(words.codes, evil))
 
     def ask(question):
         assert isinstance(question, Values | Counts)

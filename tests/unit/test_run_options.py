@@ -1,7 +1,6 @@
 """The typed keywords of `run` are the fields of a request, no more and no fewer."""
 
-from synth.pipeline.request import RunRequest
-from synth.pipeline.run_options import RunOptions
+from synth.pipeline.request import RunOptions, RunRequest
 
 OWN = {"version", "table", "schema_file", "epsilon", "delta"}  # named by `run` itself, or not a caller's to say
 

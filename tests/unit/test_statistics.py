@@ -5,8 +5,7 @@ import json
 import pytest
 
 import synth
-from synth.pipeline.statistics import statistics
-from synth.pipeline.statistics_questions import Asked
+from synth.pipeline.statistics import Asked, statistics
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 

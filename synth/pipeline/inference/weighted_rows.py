@@ -11,7 +11,8 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.lazy import Lazy
-from synth.questions import Bins, CountsRelease
+from synth.pipeline.inference.released_counts import NoisyBins, averaged
+from synth.questions import Bins
 
 sparse = Lazy("scipy.sparse")
 linalg = Lazy("scipy.linalg")
@@ -21,43 +22,6 @@ RELATED = 0.1  # correlation that what no table told is allowed to have with a q
 RARE = 0.1  # of a row's freedom to move has one of those that were drawn evenly
 LOOSE = 1e5  # variance of a weight before anything was counted: far above the noise's, so that counts decide
 MOST_CELLS = 5000  # of all tables together; the largest are left out first
-ROUNDING = 1 / 12  # variance of rounding a count to a whole number
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyBins:
-    """Noisy counts on bins of some columns, one after the other or by axes, and the variance of each."""
-
-    bins: tuple[Bins, ...]
-    counts: np.ndarray
-    variance: float
-
-
-def tables(releases: Sequence[Any], columns: Sequence[str]) -> list[NoisyBins]:
-    """All released counts, summed to these columns; equal groupings are averaged by their precision. Of no column at
-    all the number of rows is left. Tables have independent noise."""
-    result: dict[tuple[Any, ...], list[NoisyBins]] = {}
-    counted = [r for r in releases if isinstance(r, CountsRelease)]
-    for marginal, values in [a for r in counted for a in zip(r.question.marginals, r.values, strict=True)]:
-        dropped = tuple(i for i, b in enumerate(marginal.bins) if b.column not in columns)
-        if any((marginal.bins[i].groups < 0).any() for i in dropped):
-            continue  # rows that fall into no bin are missing in the sum
-        bins = tuple(b for b in marginal.bins if b.column in columns)
-        counts = np.asarray(values.sum(axis=dropped), dtype=float).reshape(-1)
-        variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
-        key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
-        result.setdefault(key, []).append(NoisyBins(bins=bins, counts=counts, variance=variance))
-    retained, cells = [], 0
-    for one in sorted(map(_averaged, result.values()), key=lambda t: t.counts.size):
-        cells += one.counts.size
-        retained += [one] if cells <= MOST_CELLS else []
-    return retained
-
-
-def _averaged(same: Sequence[NoisyBins]) -> NoisyBins:
-    precision = np.array([1 / t.variance for t in same])
-    counts = precision @ np.stack([t.counts for t in same]) / precision.sum()
-    return NoisyBins(bins=same[0].bins, counts=counts, variance=float(1 / precision.sum()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +51,10 @@ class WeightedRows:
 
         **Source**: calibration by linear weighting, Deville and Sarndal 1992, with noisy totals.
         """
-        counted = tables(releases, columns)
+        counted, cells = [], 0
+        for one in sorted(averaged(releases, columns), key=lambda t: t.counts.size):
+            cells += one.counts.size
+            counted += [one] if cells <= MOST_CELLS else []
         for name in columns:
             if not any(b.column == name for t in counted for b in t.bins):
                 raise UsageError(f"{name}: no counts of it were released")
@@ -103,7 +70,7 @@ class WeightedRows:
         def solve(x: np.ndarray) -> np.ndarray:
             return np.asarray(linalg.cho_solve(factor, x))
 
-        gap = np.concatenate([t.counts for t in counted]) / noise - reported.T @ start
+        gap = np.concatenate([t.counts.reshape(-1) for t in counted]) / noise - reported.T @ start
         weights = start + free * (reported @ solve(gap))
         return cls(
             positions=positions,

@@ -8,10 +8,15 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
-from synth.pipeline.inference.estimands import regression
-from synth.pipeline.inference.intervals import coefficients, differences, means
-from synth.pipeline.inference.quantiles import quantile
+from synth.pipeline.inference.estimates import (
+    ColumnTerm,
+    EstimateQuestion,
+    coefficients,
+    differences,
+    means,
+    quantile,
+    regression,
+)
 from tests.conftest import SMALL, small_frame
 from tests.people import SCHEMA, counted, people, weighted
 

@@ -8,9 +8,7 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
-from synth.pipeline.inference.intervals import means
-from synth.pipeline.inference.quantiles import quantile
+from synth.pipeline.inference.estimates import ColumnTerm, EstimateQuestion, means, quantile
 from tests.conftest import SMALL, small_frame
 from tests.people import SCHEMA, counted, people, weighted
 

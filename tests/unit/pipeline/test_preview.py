@@ -9,8 +9,8 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.pipeline.prior_look import look
 from synth.pipeline.prior_worth import worth
+from synth.pipeline.priors import look
 from synth.privacy.noise import SeededNoise
 from synth.release.card.statements import PREVIEW
 from synth.report.steward.page import MARK

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import synth
-from synth.pipeline.prior_answers import PriorAnswers
+from synth.pipeline.priors import PriorAnswers
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
 from synth.release import folder
 from synth.schema.table import parse

@@ -15,12 +15,12 @@ from synth import jobs
 from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS
 from synth.generators.method import options_of, with_options
-from synth.pipeline.request import RunRequest
-from synth.pipeline.stored_requests import (
+from synth.pipeline.request import (
     TASKS,
     LearningRequest,
     RefitRequest,
     ReportRequest,
+    RunRequest,
     StatisticsRequest,
     VerifiedRequest,
     read,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import synth
-from synth.pipeline.inference import tilted_rows
+from synth.pipeline import multiple
 from synth.pipeline.inference.estimates import estimates
-from synth.pipeline.inference.tilted_rows import Tilted, tilt, weights
+from synth.pipeline.multiple import Tilted, tilt, weights
 from tests.conftest import SMALL, Keyed, small_frame
 from tests.people import SCHEMA, counted, even_model, people
 
@@ -117,7 +117,7 @@ def test_columns_of_an_analysis_may_be_named_and_too_many_are_refused(tmp_path, 
     )
     named = list(synth.app_api.multiple(tmp_path / "out", count=2, seed=1, columns=["age", "sex"]))
     assert list(named[0]) == list(small_frame(2))  # the others are drawn beside them
-    monkeypatch.setattr(tilted_rows, "MOST_MOMENTS", 3)
+    monkeypatch.setattr(multiple, "MOST_MOMENTS", 3)
     code, _, stderr = command(
         "sample", tmp_path / "out", "--multiple", 2, "--columns", "age,sex", "--out", tmp_path / "t"
     )

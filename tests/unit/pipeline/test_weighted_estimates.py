@@ -5,7 +5,7 @@ import pytest
 
 import synth
 from synth.pipeline.inference import estimates
-from synth.pipeline.inference.asked import ColumnTerm, EstimateQuestion
+from synth.pipeline.inference.estimates import ColumnTerm, EstimateQuestion
 from synth.pipeline.inference.weighted_rows import WeightedRows
 from tests.conftest import SMALL, small_frame
 from tests.people import PAIRS, SCHEMA, counted, people, weighted

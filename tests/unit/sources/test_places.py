@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.errors import InputError, UsageError
-from synth.pipeline import draw_rows, sample_parts, sample_spark
+from synth.pipeline import draw_rows, sample_parts
 from synth.pipeline import run as pipeline
 from synth.pipeline.sample import sample, sample_to
 from synth.privacy.ledger.ledger import Ledger
@@ -254,7 +254,6 @@ def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypat
     """Whoever draws a part, its rows are the same; a table that is there is refused."""
     engine, name = spark(), f"made_{os.getpid()}"
     monkeypatch.setattr(sample_parts, "rows_at_a_time", lambda _: 400)
-    monkeypatch.setattr(sample_spark, "rows_at_a_time", lambda _: 400)
     sample_to(model, tmp_path / "drawn", num_rows=1000, seed=3)
     sample_to(model, tmp_path / "executors", num_rows=1000, seed=3, source="spark")
     folders = [{p.name: p.read_bytes() for p in (tmp_path / n).iterdir()} for n in ("drawn", "executors")]
@@ -266,7 +265,7 @@ def test_executors_draw_the_parts_that_a_folder_holds(model, tmp_path, monkeypat
     assert len(there) == 1000
     with pytest.raises(InputError, match="exists already"):
         sample_to(model, None, num_rows=5, source="spark", out_table=name)
-    monkeypatch.setattr(sample_spark, "executors_draw", lambda _: False)
+    monkeypatch.setattr(sample_parts, "executors_draw", lambda _: False)
     sample_to(model, None, num_rows=1000, seed=3, source="spark", out_table=f"{name}_here")
     again = [row for batch in engine.rows(f"SELECT a, b FROM {name}_here") for row in batch]
     assert sorted(again) == sorted(there)

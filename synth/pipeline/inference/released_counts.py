@@ -1,6 +1,7 @@
-"""Intervals straight from the released counts, where a question is one of counts: no model, so no bias of one."""
+"""A release's noisy counts by themselves: tables summed and averaged, shares with intervals; no model and no bias."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import numpy as np
 
 from synth.errors import UsageError, reading
 from synth.lazy import Lazy
-from synth.pipeline.inference.weighted_rows import ROUNDING, NoisyBins
 from synth.questions import Bins, CountsRelease
 from synth.release import folder
 from synth.schema.grouping import bin_labels
 
 special = Lazy("scipy.special")
+
+ROUNDING = 1 / 12  # variance of rounding a count to a whole number
 
 
 def count_intervals(release: str | Path, columns: Sequence[str], *, level: float = 0.95) -> list[dict[str, Any]]:
@@ -35,7 +37,8 @@ def count_intervals(release: str | Path, columns: Sequence[str], *, level: float
         for name in wanted:
             if name not in schema.measured():
                 raise UsageError(f"{name}: is not a measured column of the release")
-        table = _finest([r for r in stored.releases if isinstance(r, CountsRelease)], wanted)
+        tables = averaged(stored.releases, wanted, every=True)
+        table = max(tables, key=lambda t: t.counts.size, default=None)
         if table is None or not wanted or not 0 < level < 1:
             raise UsageError(
                 f"{', '.join(wanted) or 'no column'}: no table of these was released; see synth.app_api.beyond"
@@ -79,23 +82,41 @@ def shares(
     return share, np.full(p.shape, np.inf) if hidden else half
 
 
-def _finest(releases: Sequence[CountsRelease], columns: tuple[str, ...]) -> NoisyBins | None:
-    """Of all tables that hold the columns, summed over their other columns, those on the finest bins, averaged."""
-    result: dict[tuple[Any, ...], list[tuple[tuple[Bins, ...], np.ndarray, float]]] = {}
-    for marginal, values in [a for r in releases for a in zip(r.question.marginals, r.values, strict=True)]:
-        at: Mapping[str, int] = {b.column: i for i, b in enumerate(marginal.bins)}
-        if not set(columns) <= at.keys() or any((b.groups < 0).any() for b in marginal.bins):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyBins:
+    """Noisy counts on bins of some columns, an axis each, and the variance of each."""
+
+    bins: tuple[Bins, ...]
+    counts: np.ndarray
+    variance: float
+
+
+def averaged(releases: Sequence[Any], columns: Sequence[str], *, every: bool = False) -> list[NoisyBins]:
+    """All released counts, summed to these columns; equal groupings are averaged by their precision. Of no column at
+    all the number of rows is left. Tables have independent noise.
+
+    ``every``: only where all of the columns stand in one table of which each row falls into a bin, in their order.
+    """
+    same: dict[tuple[Any, ...], list[NoisyBins]] = {}
+    counted = [r for r in releases if isinstance(r, CountsRelease)]
+    for marginal, values in [a for r in counted for a in zip(r.question.marginals, r.values, strict=True)]:
+        at = [i for i, b in enumerate(marginal.bins) if b.column in columns]
+        dropped = tuple(i for i in range(values.ndim) if i not in at)
+        whole = range(values.ndim) if every else dropped  # rows that fall into no bin are missing in a sum
+        if any((marginal.bins[i].groups < 0).any() for i in whole) or (every and len(at) < len(columns)):
             continue
-        retained = [at[n] for n in columns]
-        others = tuple(i for i in range(values.ndim) if i not in retained)
-        counts = np.transpose(values.sum(axis=others), np.argsort(np.argsort(retained)))
-        bins = tuple(marginal.bins[i] for i in retained)
+        at = sorted(at, key=lambda i: columns.index(marginal.bins[i].column)) if every else at
+        counts = np.transpose(values.sum(axis=dropped), np.argsort(np.argsort(at))).astype(float)
         variance = (marginal.sigma**2 + ROUNDING) * (marginal.cells / counts.size)
+        bins = tuple(marginal.bins[i] for i in at)
         key = tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in bins)
-        result.setdefault(key, []).append((bins, counts.astype(float), variance))
-    if not result:
-        return None
-    same = max(result.values(), key=lambda group: group[0][1].size)
-    weights = np.array([1 / v for _, _, v in same])
-    counts = np.tensordot(weights, np.stack([c for _, c, _ in same]), axes=1) / weights.sum()
-    return NoisyBins(bins=same[0][0], counts=counts, variance=float(1 / weights.sum()))
+        same.setdefault(key, []).append(NoisyBins(bins=bins, counts=counts, variance=variance))
+    return [_average(tables) for tables in same.values()]
+
+
+def _average(same: Sequence[NoisyBins]) -> NoisyBins:
+    precision = np.array([1 / t.variance for t in same])
+    counts = precision @ np.stack([t.counts.reshape(-1) for t in same]) / precision.sum()
+    return NoisyBins(
+        bins=same[0].bins, counts=counts.reshape(same[0].counts.shape), variance=float(1 / precision.sum())
+    )
