@@ -70,46 +70,45 @@ def refit(request: "RefitRequest", job: Path | None) -> tuple[Any, Path]:
 def run(request: "RunRequest", job: Path | None) -> tuple[Any, Path]:
     """A charged run, and the job's folder."""
     from synth import jobs
+    from synth.pipeline.prepare import Context
     from synth.pipeline.run import carry_out as carried_out
     from synth.schema.dataset import load_any
 
     with reported(job, _shown(request)) as (report, folder):
         facts = load_any(str(request.schema_file), complete=request.learn_share is None)
-        return carried_out(
-            request.changed(run=jobs.Job(folder).run),
-            schema=facts,
-            reporter=report,
-            steward_log=folder / "steward.json",
-            audience=audience(folder),
-        ), folder
+        context = Context(reporter=report, log=folder / "steward.json", audience=audience(folder))
+        return carried_out(request.changed(run=jobs.Job(folder).run), facts, context), folder
 
 
 def _learn(request: "RunRequest", job: Path) -> dict[str, Any]:
     from synth import jobs
+    from synth.pipeline.prepare import Context
     from synth.pipeline.run import carry_out_learning
     from synth.schema.dataset import load_any
 
     with reported(job, {}) as (report, folder):
         known = load_any(str(request.schema_file), complete=False)
-        result = carry_out_learning(request, schema=known, reporter=report, audience=audience(folder))
+        result = carry_out_learning(request, known, Context(reporter=report, audience=audience(folder)))
         write_text(folder / jobs.LEARNT, result.to_json())
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": {"schema": str(folder / jobs.LEARNT)}}
 
 
 def _statistics(request: "RunRequest", job: Path) -> dict[str, Any]:
     from synth import jobs
+    from synth.pipeline.prepare import Context
     from synth.pipeline.statistics import carry_out as carried_out
     from synth.schema import table as schemas
 
     with reported(job, {}) as (report, folder):
         known = schemas.load(str(request.schema_file))
-        result = carried_out(request, schema=known, reporter=report, audience=audience(folder)).plain()
+        result = carried_out(request, known, Context(reporter=report, audience=audience(folder))).plain()
         write_text(folder / jobs.COUNTS, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     paths = {"statistics": str(folder / jobs.COUNTS)}
     return {"epsilon_spent": request.epsilon, "delta": request.delta, **result, "paths": paths}
 
 
 def _answers(request: "VerifiedRequest", job: Path) -> dict[str, Any]:
+    from synth.pipeline.prepare import Context
     from synth.pipeline.verified import Questions
     from synth.report import answer_page
     from synth.schema.dataset import load_any
@@ -117,7 +116,7 @@ def _answers(request: "VerifiedRequest", job: Path) -> dict[str, Any]:
     with reported(job, {}) as (report, folder):
         known = load_any(str(request.schema_file))
         asked = Questions(request.release, request.questions)
-        answer = asked.carry_out(request, schema=known, reporter=report, audience=audience(folder)).plain()
+        answer = asked.carry_out(request, known, Context(reporter=report, audience=audience(folder))).plain()
         paths = answer_page.write(answer, folder / answer_page.ANSWER)
     return {"epsilon_spent": request.epsilon, "delta": request.delta, "paths": paths}
 

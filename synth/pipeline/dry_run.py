@@ -17,18 +17,17 @@ import pandas as pd
 from synth.errors import COMMITTED, SpentError, SynthError, UsageError
 from synth.generators.core.related import Nested
 from synth.jobs import Cancelled
-from synth.pipeline.charged_run import ChargedRun
+from synth.pipeline.charge import ChargedRun
 from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
+from synth.pipeline.prepare import Context, RunPlan
 from synth.pipeline.private_rows import wanted
 from synth.pipeline.rehearsal import made_up, most_roots
 from synth.pipeline.request import RunRequest
-from synth.pipeline.run_plan import RunPlan
 from synth.pipeline.schema_approval import adjacency_of, with_target
 from synth.pipeline.uses import with_uses
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import NOBODY
-from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import relation_named
 from synth.schema import codec, persons
 from synth.schema.dataset import ONE, Dataset
@@ -99,6 +98,7 @@ def dry_run(
     facts = with_uses(facts, uses)
     try:
         with tempfile.TemporaryDirectory(prefix="synth-dry-run-") as folder, uncharged():
+            request = request.changed(out=Path(folder) / "release")
             _through(_plan(taken(facts), many, request, Path(folder)), Path(folder), watch)
     except SpentError as error:
         cause = error.__cause__
@@ -196,14 +196,11 @@ def _frame(schema: Schema, rows: int) -> pd.DataFrame:
 
 def _through(plan: RunPlan, folder: Path, watch: _Watch) -> None:
     """The run from its spend to its files. Errors: SpentError."""
-    charged_run = ChargedRun(plan, SystemNoise(), watch, folder / "steward.json", NOBODY)
-    with charged_run.charged():
-        releases, setting = charged_run.measure()
-        made = fit_and_sample(
-            plan.questions, releases, setting, watch, device=plan.device, seed=0, num_rows=WRITTEN, held=False
-        )
-        about = {**charged_run.card(num_rows=WRITTEN), "constraints": made.retained, "seed": made.seed}
-        write(folder / "release", made, releases, setting, about, watch)
+    paid = ChargedRun(plan, Context(reporter=watch, audience=NOBODY, log=folder / "steward.json"))
+    with paid.charged():
+        releases, setting = paid.measure()
+        made = fit_and_sample(plan.questions, releases, setting, watch, plan.request, device=plan.device)
+        write(plan.request, made, releases, setting, made.on_card(paid.card(), releases), watch)
         watch.ended = True
 
 

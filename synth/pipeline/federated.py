@@ -22,15 +22,12 @@ from synth.generators import GENERATORS
 from synth.generators.base import Ask, Run, Setting
 from synth.generators.papers.teachers import Pulled
 from synth.pipeline import same_rows
-from synth.pipeline.charged_run import ChargedRun, checked_and_charged
+from synth.pipeline.charge import ChargedRun, charge
 from synth.pipeline.fit_and_draw import fit_and_sample, write
+from synth.pipeline.prepare import requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Quiet, Reporter
-from synth.pipeline.run import about_release, requested
 from synth.privacy.ledger.ledger import Spend
 from synth.privacy.ledger.policy import exact
-from synth.privacy.ledger.row_marks import EVERYBODY
-from synth.privacy.noise import SystemNoise
 from synth.questions import Counts, CountsRelease, Marginal, Pulls, PullsRelease, Teachers
 from synth.release.card.given import of_sites
 from synth.schema import names
@@ -77,17 +74,12 @@ def federated(
     epsilon: float,
     delta: float,
     method: str = "gs_wgan",
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    seed: int | None = None,
-    num_rows: int | None = None,
     **options: Any,
 ) -> Federated:
     """Fits one generator of the method to all sites' rows; each site spends (epsilon, delta) on its own.
 
-    ``schema``, ``seed``, ``num_rows``, ``reporter`` and ``options``: as of ``synth.run`` (``relation``, ``unit``,
-    ``options``, ``out``, ``assume_public`` and others), the same for every site; ``noise``: in tests. A person
-    should be in one site: who is in two is in two runs.
+    ``schema`` and ``options``: as of ``synth.run`` (``relation``, ``unit``, ``options``, ``out``, ``assume_public``,
+    ``reporter`` and others), the same for every site. A person should be in one site: who is in two is in two runs.
 
     **Guarantee**: for each site all that leaves it is (epsilon, delta)-DP for the relation on its rows, whatever the
     other sites do; no site's rows or exact sums reach another, or the generator. Errors: UsageError, InputError,
@@ -103,36 +95,22 @@ def federated(
     with ExitStack() as stack:
         runs: dict[str, ChargedRun] = {}
         for name, site in sites.items():
-            request, rows = requested(
-                site.table,
-                epsilon=epsilon,
-                delta=delta,
-                method=method,
-                dataset=site.dataset,
-                ledger=site.ledger,
-                seed=seed,
-                num_rows=num_rows,
-                **options,
-            )
-            checked = checked_and_charged(
-                request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY
-            )
-            runs[name] = stack.enter_context(checked)  # not charged yet
+            own = {"dataset": site.dataset, "ledger": site.ledger, "method": method}
+            request, context = requested(site.table, epsilon=epsilon, delta=delta, **own, **options)
+            runs[name] = stack.enter_context(charge(request, schema, context))  # not charged yet
         _check_together(runs)
-        doors = [run.opened() for run in runs.values()]  # charged
+        doors = [run.door() for run in runs.values()]  # charged
         setting = together([s for _, s in doors])
-        generator = next(iter(runs.values())).plan.questions
-        progress = (reporter or Quiet()).progress
-        releases = generator.measure(Run(summed([ask for ask, _ in doors]), setting, progress))
+        most = next(iter(runs.values()))
+        generator, reporter = most.plan.questions, most.context.reporter
+        releases = generator.measure(Run(summed([ask for ask, _ in doors]), setting, reporter.progress))
         for run in runs.values():
             run.shut()
-        made = fit_and_sample(generator, releases, setting, reporter or Quiet(), seed=seed, num_rows=num_rows)
+        request = most.plan.request
+        made = fit_and_sample(generator, releases, setting, reporter, request.changed(out=None))
         most = max(runs.values(), key=lambda run: run.epsilon_derived)
-        about = of_sites(about_release(most, made, releases), [_site(n, run) for n, run in runs.items()])
-        given, watcher = most.plan.request, reporter or Quiet()
-        paths = write(
-            given.out, made, releases, setting, about, watcher, raw_text=given.raw_text, dialect=given.dialect
-        )
+        about = of_sites(made.on_card(most.card(), releases), [_site(n, run) for n, run in runs.items()])
+        paths = write(request, made, releases, setting, about, reporter)
     table = pd.DataFrame({n: a.to_pandas() for n, a in made.texts[ONE].items()})
     return Federated(
         table=table,

@@ -16,15 +16,31 @@ from synth.generators.method import Method, options_of
 from synth.lazy import Lazy
 from synth.pipeline.draw_rows import chunks, drawn, rows_at_a_time, whole
 from synth.pipeline.reporting import Reporter
+from synth.pipeline.request import RefitRequest, RunRequest
 from synth.pipeline.sample import MOST_ROWS
 from synth.pipeline.totals import on_card, totals_of
 from synth.questions import Release
+from synth.questions.kinds import kinds_of
 from synth.release import folder
 from synth.release.card.statements import complete
 from synth.schema.dataset import ONE
 from synth.sources.formats.text_table import Table
 
 networks = Lazy("synth.numeric.networks")  # and with it torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How much is drawn, and where it is written, as a request says it; ``num_rows``: of related tables, of the root.
+
+    ``seed``: by default drawn. Tables that are written nowhere are held in memory.
+    """
+
+    seed: int | None = None
+    num_rows: int | None = None
+    out: str | None = None
+    raw_text: bool = False
+    dialect: str = "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +62,6 @@ class Made:
     drawing: Any = None
     schema: Any = None
 
-    def about_totals(self) -> dict[str, Any]:
-        """The card's words on published totals that the rows are held to, once they are drawn."""
-        off = getattr(self.drawing, "cells_off", None)
-        return {} if off is None else {"totals": on_card(self.schema, cells_off=off)}
-
-    @property
-    def about_rows(self) -> dict[str, Any]:
-        """The card's words on how many there are."""
-        whole = {"synthetic": sum(self.num_rows.values())}
-        return {**whole, "tables": dict(self.num_rows)} if self.several else whole
-
     @property
     def fit(self) -> dict[str, float] | None:
         """How far the model is from the answers, and what noise explains of it; None where a method does not tell."""
@@ -69,9 +74,13 @@ class Made:
         many = self.num_rows if self.several else self.num_rows[ONE]
         return {"num_rows": many, "seed": self.seed, "fit": self.fit, "model": self.model, "tables": self.texts}
 
-    def about_fit(self) -> dict[str, Any]:
-        """The card's words on that."""
-        return {} if self.fit is None else {"fit": self.fit}
+    def on_card(self, about: Mapping[str, Any], releases: Sequence[Release] | None = None) -> dict[str, Any]:
+        """A card with what was made, but for what only its files tell; of ``releases``, where it has none yet."""
+        rows = {**about["rows"], "synthetic": sum(self.num_rows.values())}
+        rows |= {"tables": dict(self.num_rows)} if self.several else {}
+        fit = {} if self.fit is None else {"fit": self.fit}
+        kinds = {} if releases is None else {"release_kinds": kinds_of(type(r) for r in releases)}
+        return {**about, "constraints": self.retained, "seed": self.seed, **fit, "rows": rows, **kinds}
 
 
 def fit_and_sample(
@@ -79,18 +88,13 @@ def fit_and_sample(
     releases: Sequence[Release],
     setting: Setting,
     reporter: Reporter,
+    wanted: Wanted | RunRequest | RefitRequest,
     *,
     device: str = "cpu",
-    seed: int | None = None,
-    num_rows: int | None = None,
-    held: bool = True,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> Made:
-    """Pure post-processing of releases. ``seed``: by default drawn. ``held``: the tables are wanted in memory.
-
-    ``num_rows``: of related tables, of the root. ``given``: public columns (n,), which rows have in their order.
-    """
-    seed = secrets.randbits(32) if seed is None else seed
+    """Pure post-processing of releases. ``given``: public columns (n,), which rows have in their order."""
+    seed = secrets.randbits(32) if wanted.seed is None else wanted.seed
     rng = np.random.default_rng(seed)
     reporter.stage("fit")
     with networks.one_thread() if generator.by_torch else nullcontext():
@@ -101,11 +105,11 @@ def fit_and_sample(
     reporter.stage("sample")
     totals = totals_of(setting.schema if setting.tree is None else setting.tree)
     stated = None if totals is None else totals.num_rows
-    num_rows = num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
+    num_rows = wanted.num_rows or stated or setting.public_rows or min(max(1, round(model.total)), MOST_ROWS)
     schema = setting.schema if setting.tree is None else setting.tree
     tables, results = schema.written, drawn(model, schema, num_rows, rng=rng, given=given)
     short = all(results.num_rows[n] <= rows_at_a_time(s) for n, s in tables.items())
-    held = held or getattr(results, "cells_off", None) is not None  # such a table is held whole
+    held = wanted.out is None or getattr(results, "cells_off", None) is not None  # such a table is held whole
     texts = {n: whole(results.blocks(n)) for n in tables} if held or short else {}
     return Made(
         generator=generator,
@@ -122,7 +126,7 @@ def fit_and_sample(
 
 
 def write(
-    out: str | Path | None,
+    wanted: Wanted | RunRequest | RefitRequest,
     made: Made,
     releases: Sequence[Release],
     setting: Setting,
@@ -130,18 +134,16 @@ def write(
     reporter: Reporter,
     *,
     public: Mapping[str, Table | Path] | None = None,
-    raw_text: bool = False,
-    dialect: str = "plain",
 ) -> dict[str, str]:
     """The files of the release; ``about``, its card, gains what only they tell. ``public``: tables that go with it."""
     reporter.stage("write")
-    if stated := made.about_totals():
-        about |= stated
+    if (off := getattr(made.drawing, "cells_off", None)) is not None:  # of published totals, once rows are drawn
+        about |= {"totals": on_card(made.schema, cells_off=off)}
         about |= {"invariants": complete(about)["invariants"]}
-    if out is None:
+    if wanted.out is None:
         return {}
     return folder.write(
-        Path(out),
+        Path(wanted.out),
         tables=made.blocks,
         method=made.generator.name,
         model=made.model,
@@ -150,7 +152,7 @@ def write(
         card=about,
         options=options_of(made.generator),
         public=public,
-        raw_text=raw_text,
-        dialect=dialect,
+        raw_text=wanted.raw_text,
+        dialect=wanted.dialect,
         note=reporter.note,
     )

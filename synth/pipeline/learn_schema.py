@@ -17,6 +17,8 @@ from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import CATEGORICAL, Column, Learnt, Schema
 from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import whole
+from synth.sources.rows.forest import TableRows, one_of_each_root
+from synth.sources.rows.spill import keep
 
 Ask = Callable[[Question], Release]
 PARTS = 8  # equal parts of each octave of the grid for numbers

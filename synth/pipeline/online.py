@@ -12,13 +12,10 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.papers.queries import Online, OnlineWeights
-from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.charge import charge
 from synth.pipeline.condition import allowed_by
+from synth.pipeline.prepare import requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Reporter
-from synth.pipeline.run import requested
-from synth.privacy.ledger.row_marks import EVERYBODY
-from synth.privacy.noise import SystemNoise
 from synth.privacy.owner import Owner
 from synth.questions import Bins
 from synth.schema.dataset import ONE
@@ -91,13 +88,11 @@ def online(
     schema: Schema,
     epsilon: float,
     delta: float = 0.0,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
     **options: Any,
 ) -> Iterator[OnlineSession]:
     """A session on a table, for as long as the ``with`` block lasts; the whole of epsilon and delta is charged first.
 
-    ``table``, ``schema``, ``reporter``, ``options``: as of ``synth.run`` (``noise``: in tests); its
+    ``table``, ``schema``, ``options``: as of ``synth.run``; its
     ``options={"updates": 20}`` are those of the method ``online_weights``. However many questions come, no more is ever
     charged than ``epsilon`` and ``delta``.
 
@@ -106,12 +101,9 @@ def online(
 
     Privacy: reads rows, under noise.
     """
-    request, rows = requested(table, epsilon=epsilon, delta=delta, method="online_weights", **options)
-    with checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=EVERYBODY) as run:
-        ask, setting = run.opened()
-        try:
-            method = run.plan.questions
-            assert isinstance(method, OnlineWeights)
-            yield OnlineSession(Online(ask, setting, method), setting.schema)
-        finally:
-            run.shut()
+    request, context = requested(table, epsilon=epsilon, delta=delta, method="online_weights", **options)
+    with charge(request, schema, context) as run:
+        ask, setting = run.door()
+        method = run.plan.questions
+        assert isinstance(method, OnlineWeights)
+        yield OnlineSession(Online(ask, setting, method), setting.schema)

@@ -1,21 +1,24 @@
 """Everything about a run that can be refused before its spend; what comes out is a finished plan."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from synth.errors import UsageError
+from synth.errors import InputError, UsageError
 from synth.generators import GENERATORS, TREES
 from synth.generators.method import Method
 from synth.jobs import give_back
-from synth.pipeline import priors, public_columns, same_rows, totals
+from synth.mechanisms import counts
+from synth.pipeline import rehearsal, same_rows, totals
 from synth.pipeline.learn_schema import is_bare
-from synth.pipeline.methods import check_pure, generator_named, granted, resolve_device
-from synth.pipeline.private_rows import Source, charged_to, check_named, located, marked, wanted
+from synth.pipeline.methods import check_pure, generator_named, granted, is_gaussian, resolve_device
+from synth.pipeline.priors import LOST, Encoded, Prior, check_apart, encoded, stated
+from synth.pipeline.private_rows import PrivateRows, Source, charged_to, check_named, located, marked, wanted
 from synth.pipeline.public_twin import Preview
-from synth.pipeline.request import Note, RunRequest
-from synth.pipeline.run_plan import RunPlan
+from synth.pipeline.reporting import Quiet, Reporter
+from synth.pipeline.request import Note, RunOptions, RunRequest
 from synth.pipeline.schema_approval import (
     adjacency_of,
     check_learnt,
@@ -23,19 +26,201 @@ from synth.pipeline.schema_approval import (
 )
 from synth.pipeline.uses import NOT_BY
 from synth.privacy.accounting.guarantee import caution
-from synth.privacy.ledger.ledger import Ledger
+from synth.privacy.curator import Grant
+from synth.privacy.ledger.ledger import Ledger, Spend
 from synth.privacy.ledger.policy import cap_command
 from synth.privacy.ledger.row_marks import EVERYBODY, Audience
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation, relation_named
 from synth.release import dialect_copy, folder
 from synth.schema.constraints import columns_of
-from synth.schema.dataset import Dataset
+from synth.schema.dataset import ONE, Dataset
 from synth.schema.enforcement import Rules
 from synth.schema.persons import as_tables
 from synth.schema.table import Schema
+from synth.sources.formats.text_table import Table
 from synth.sources.public_tables import with_combinations
 from synth.sources.related_tables import allowed_empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """``rows``: in memory, or several places by table, where the request names no table. ``noise``: other than the
+    system's in tests alone. ``reporter``: is told of progress. ``audience``: what of the rows may be told.
+    ``log``: the steward's private file for the counts of cells outside the schema."""
+
+    rows: Any = None
+    noise: SystemNoise = field(default_factory=SystemNoise)
+    reporter: Reporter = field(default_factory=Quiet)
+    audience: Audience = EVERYBODY
+    log: str | Path | None = None
+
+
+class Beside(TypedDict, total=False):
+    """Keywords of all that charges, beside those of its request: as of ``synth.run``.
+
+    Privacy: public only.
+    """
+
+    noise: SystemNoise | None
+    reporter: Reporter | None
+    audience: Audience
+    steward_log: str | Path | None
+
+
+class Options(RunOptions, Beside):
+    """All keywords of what charges.
+
+    Privacy: public only.
+    """
+
+
+def requested(table: Any, *, steward_log: str | Path | None = None, **options: Any) -> tuple[RunRequest, Context]:
+    """The request and what is handed over beside it, rows in memory among that. Errors: UsageError."""
+    named = isinstance(table, str | Path)
+    beside = {n: v for n in ("noise", "reporter", "audience") if (v := options.pop(n, None)) is not None}
+    context = Context(rows=None if named else table, log=steward_log, **beside)
+    return RunRequest(table=table if named else None, **options), context
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """A checked request: ``questions`` of the complete schema, within ``grant``, charged to ``dataset`` in ``book``.
+
+    ``rows``: by table; ``public``: tables to which private rows refer. ``priors``: public tables like the private one,
+    encoded where the schema was complete before the run. ``preview``: what the card says of a run on public rows.
+    """
+
+    request: RunRequest
+    rows: Mapping[str, PrivateRows]
+    schema: Schema | Dataset
+    questions: Method
+    grant: Grant
+    learn_share: float = 0.0
+    dataset: str
+    device: str
+    book: Ledger
+    public: Mapping[str, Table] = field(default_factory=dict)
+    priors: tuple[Prior | Encoded, ...] = ()
+    preview: Mapping[str, Any] | None = None
+
+    @property
+    def engine(self) -> str:
+        """What reads the rows, for ledger and card."""
+        return "+".join(sorted({r.place.engine for r in self.rows.values()}))
+
+    def check(self) -> None:
+        """All that the method and the curator would refuse, rehearsed on made-up rows. Errors: UsageError."""
+        share, alone = self.learn_share, self.learn_share in (0, 1)
+        schema, asked = self.schema, self.questions if share < 1 else None
+        if share > 0:
+            own = rehearsal.share(self.grant, share, failures=True, alone=alone)
+            schema, _ = rehearsal.learning(asked, schema, own, self.grant.mu * sqrt(share))
+        if asked is not None:
+            left = rehearsal.share(self.grant, 1 - share, failures=False, alone=alone)
+            rehearsal.rehearse(asked, schema, left, priors=tuple(p for p in self.priors if isinstance(p, Encoded)))
+
+    def spend(self, *, noise_source: str) -> Spend:
+        """The ledger line that pays for the whole run."""
+        request, adjacency = self.request, self.grant.adjacency
+        question = {
+            "method": self.questions.name,
+            **_asked_of(self.schema),
+            **({"learns": True} if self.learn_share == 1 else {}),
+            **({"mu": self.grant.mu} if is_gaussian(self.questions) else {}),
+            "sensitivity": counts.sensitivity(adjacency),
+            "max_rows": adjacency.max_rows,
+            **({"public_columns": adjacency.public_columns} if adjacency.public_columns else {}),
+        }
+        actor = request.actor or request.owner
+        named = {"actor": actor} if actor else {}
+        return Spend(
+            dataset=self.dataset,
+            epsilon=self.grant.epsilon,
+            delta=self.grant.delta,
+            relation=adjacency.stated,
+            unit=adjacency.unit,
+            engine=self.engine,
+            noise_source=noise_source,
+            question=question,
+            approved_by=request.approved_by,
+            run=request.run,
+            **named,
+        )
+
+
+def _asked_of(schema: Schema | Dataset) -> dict[str, Any]:
+    """What the ledger says of the columns."""
+    if schema.several:
+        return {
+            "tables": {n: list(s.measured()) for n, s in schema.tables.items()},
+            "keys": [k.model_dump(mode="json", exclude_none=True) for k in schema.keys],
+        }
+    table = schema.written[ONE]
+    linked = {} if schema.tree is None else {"linked": True}
+    return {"columns": list(table.measured()), "target": table.target, **linked}
+
+
+WORKBOOKS = (".xlsx", ".xlsm", ".xls")
+IN_WORDS = (
+    "the private cells of one row replaced by any others; its public columns ({}), the number and the order of the "
+    "rows stay as they are"
+)
+
+
+def check_public_columns(schema: Schema | Dataset, questions: Method, adjacency: Adjacency, asked: Any) -> None:
+    """Errors: UsageError, InputError for what a run with public columns cannot have. ``asked``: the run's request.
+
+    Proof: synth/schema/public_facts.md. Neighbouring tables differ in the private cells of one row, so that what passes
+    through is the same in both, and each answer moves by no more than where a whole row is replaced.
+
+    Privacy: public only.
+    """
+    for name, table in schema.tables.items() if schema.tree is not None else ():
+        if table.public_columns:
+            raise InputError(f"public columns of table {name}: related tables have none yet; leave out their role")
+    names, table = schema.public_columns, schema.tables[schema.root]
+    if not names:
+        return
+    named = ", ".join(names)
+    if not questions.gives_rows:
+        raise UsageError(f"method {questions.name} makes no rows given public columns ({named}); choose mixture")
+    if adjacency.relation is not Relation.REPLACE_ONE or not adjacency.by_row:
+        raise UsageError(
+            f"public columns ({named}) pass through row by row, which shows how many rows there are and their order; "
+            "they need `relation=replace_one`, with single rows as units"
+        )
+    if asked.source is not None:
+        raise UsageError(f"public columns ({named}) need rows in an order, which a database has not; name a file")
+    if str(asked.table or "").lower().endswith(WORKBOOKS):
+        raise UsageError(
+            f"public columns ({named}): a workbook's empty rows are none, so that its rows have no fixed number; save "
+            "the table as CSV or Parquet"
+        )
+    if asked.num_rows is not None:
+        raise UsageError(f"`num_rows={asked.num_rows}`: public columns ({named}) say how many rows; leave it out")
+    if table.totals:
+        raise InputError(f"schema: totals and public columns ({named}) do not go together yet; leave one of them out")
+    if set(names) == set(table.measured()):
+        raise InputError(f"schema: every column is public ({named}); nothing is left to protect")
+    for number, rule in enumerate(table.constraints or (), start=1):
+        if columns_of(rule)[-1] in names:
+            raise InputError(
+                f"schema: constraint {number} ({rule.kind}) is mended by changing {columns_of(rule)[-1]}, which is "
+                "public; name a private column last"
+            )
+
+
+def on_card(schema: Schema | Dataset) -> dict[str, Any]:
+    """What the card says of public columns; nothing where there are none."""
+    names = schema.public_columns
+    if not names:
+        return {}
+    return {
+        "public_columns": {n: schema.all_columns[n].reason for n in names},
+        "relation_in_words": IN_WORDS.format(", ".join(names)),
+    }
+
 
 ALONE = "leave it out, or make rows that stand alone with `linked=False`"
 UNSEEN = (
@@ -49,36 +234,33 @@ SINGLE = ("target", "unit", "max_rows", "linked", "ask", "options")  # of single
 def prepare(
     request: RunRequest,
     schema: Schema | Dataset,
+    context: Context,
     *,
-    rows: Source | Mapping[str, Source] | None = None,
-    note: Note,
-    noise: SystemNoise,
-    audience: Audience = EVERYBODY,
     questions: Method | None = None,
     preview: Preview | None = None,
 ) -> RunPlan:
     """A finished plan, or the reason why not: options, schema, budget, questions, the tables' form, whose rows.
 
-    ``rows``: the table or tables, where the request names none. ``questions``: in place of the method's usual ones.
-    ``preview``: that the rows are public, and what stands in for the priors that the request names.
-    Rows like those of another dataset in the ledger, as far as the ``audience`` may know, are refused
-    unless the request says that they are ``separate``.
+    ``questions``: in place of the method's usual ones. ``preview``: that the rows are public, and what stands in for
+    the priors that the request names. Rows like those of another dataset in the ledger, as far as the context's
+    audience may know, are refused unless the request says that they are ``separate``.
 
     **Guarantee**: nothing is spent, and nothing that depends on a row's cells is kept or told. Errors: UsageError,
     InputError, BudgetError.
     """
+    audience, note = context.audience, context.reporter.note
     folder.check_out(Path(request.out) if request.out is not None else None, schema)
-    plan = planned(request, schema, rows=rows, note=note, questions=questions)
-    known: tuple[priors.Prior, ...] = ()
+    plan = planned(request, schema, context, questions=questions)
+    known: tuple[Prior, ...] = ()
     if preview is not None:
         plan = replace(plan, priors=preview.priors, preview=preview.card)
     else:
-        known = priors.stated(request.prior, request.prior_reason, plan.schema, plan.questions, ledger=plan.book.store)
-        plan = replace(plan, priors=known if plan.learn_share else priors.encoded(known, plan.schema))
+        known = stated(request.prior, request.prior_reason, plan.schema, plan.questions, ledger=plan.book.store)
+        plan = replace(plan, priors=known if plan.learn_share else encoded(known, plan.schema))
     for one in plan.priors:
-        if isinstance(one, priors.Encoded) and one.lost:
-            note(priors.LOST.format(one.name, one.lost))
-    plan = replace(plan, checked_at=plan.book.check(plan.spend(noise_source=noise.name)))
+        if isinstance(one, Encoded) and one.lost:
+            note(LOST.format(one.name, one.lost))
+    plan.book.check(plan.spend(noise_source=context.noise.name))
     plan.check()
     totals.check(plan.schema, request.num_rows)
     if said := caution(request.delta):
@@ -91,7 +273,7 @@ def prepare(
         with allowed_empty(plan.schema, name):
             table.check_form()
     if audience.spends(plan.dataset):
-        priors.check_apart(known, plan.rows, plan.schema, plan.book, audience)
+        check_apart(known, plan.rows, plan.schema, plan.book, audience)
         for name, public in plan.public.items():
             same_rows.check_public([public], plan.book, what=f"public table {name}", audience=audience)
     elif preview is None and (plan.public or any(p.release is None for p in known)):
@@ -105,14 +287,10 @@ def prepare(
 
 
 def planned(
-    request: RunRequest,
-    schema: Schema | Dataset,
-    *,
-    rows: Source | Mapping[str, Source] | None = None,
-    note: Note,
-    questions: Method | None = None,
+    request: RunRequest, schema: Schema | Dataset, context: Context, *, questions: Method | None = None
 ) -> RunPlan:
     """The plan as far as request, schema and ledger tell. Opens no table. Errors: UsageError, InputError."""
+    rows, note = context.rows, context.reporter.note
     relation = relation_named(request.relation)
     asked = _questions(request, relation, schema, questions)
     tables = request.table if rows is None else rows
@@ -121,11 +299,13 @@ def planned(
     schema = with_combinations(schema, public)
     adjacency = adjacency_of(schema, relation)
     adjacency = replace(adjacency, max_rows=1) if share == 1 else adjacency  # of a unit learning alone sees one row
+    if request.delta == 0 and share > 0:
+        raise UsageError("delta 0: what a schema lacks is learnt with a threshold that may fail; give a delta of 1e-6")
     if request.delta == 0:
-        _check_pure(asked, share)
+        check_pure(asked)
     check_learnt(schema, adjacency)
     _check_method(asked, schema, adjacency, share)
-    public_columns.check(schema, asked, adjacency, request)
+    check_public_columns(schema, asked, adjacency, request)
     _check_writing(request, schema)
     if schema.uses and not asked.takes_uses:
         note(NOT_BY.format(asked.name))
@@ -234,13 +414,6 @@ def _stated(table: Schema) -> Schema:
     columns = {n: c.model_copy(update={"within": None}) for n, c in table.columns.items() if n not in lacks}
     rules = tuple(r for r in table.constraints or () if lacks.isdisjoint(columns_of(r)))
     return table.model_copy(update={"columns": columns, "constraints": rules or None})
-
-
-def _check_pure(questions: Method, share: float) -> None:
-    """Errors: UsageError where a run with delta 0 would ask for what has no pure privacy."""
-    if share > 0:
-        raise UsageError("delta 0: what a schema lacks is learnt with a threshold that may fail; give a delta of 1e-6")
-    check_pure(questions)
 
 
 def _check_writing(request: RunRequest, schema: Schema | Dataset) -> None:

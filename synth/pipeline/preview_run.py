@@ -20,6 +20,7 @@ import pyarrow as pa
 from synth.errors import SpentError, SynthError, UsageError
 from synth.pipeline.dry_run import uncharged
 from synth.pipeline.methods import generator_named
+from synth.pipeline.prepare import Context
 from synth.pipeline.priors import encoded, stated
 from synth.pipeline.public_twin import NEEDED, Preview, stand_in, twin_of
 from synth.pipeline.reporting import Quiet, Reporter
@@ -110,14 +111,8 @@ def run_preview(
             },
         )
         try:
-            result = carry_out(
-                request,
-                schema=schema,
-                rows=frame,
-                reporter=reporter or Quiet(),
-                audience=NOBODY,
-                preview=stands,
-            )
+            context = Context(rows=frame, reporter=reporter or Quiet(), audience=NOBODY)
+            result = carry_out(request, schema, context, preview=stands)
         except SpentError as error:
             cause = error.__cause__
             raise UsageError(FAILED.format(cause if isinstance(cause, SynthError) else type(cause).__name__)) from None

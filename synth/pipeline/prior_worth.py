@@ -13,7 +13,7 @@ import numpy as np
 
 from synth.generators.base import Run, Setting
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.fit_and_draw import fit_and_sample
+from synth.pipeline.fit_and_draw import Wanted, fit_and_sample
 from synth.pipeline.methods import generator_named, granted
 from synth.pipeline.plan_result import Errors, PriorWorth
 from synth.pipeline.priors import PriorRows, encoded, stated
@@ -99,7 +99,7 @@ def _made(
     circumstances: Setting = setting(schema, grant, public_rows=public)
     releases = generator.measure(Run(session.ask, replace(circumstances, priors=tuple(priors)), Quiet().progress))
     session.close()
-    made = fit_and_sample(generator, releases, circumstances, Quiet(), seed=0, num_rows=1)
+    made = fit_and_sample(generator, releases, circumstances, Quiet(), Wanted(seed=0, num_rows=1))
     drawn: dict[str, np.ndarray] = made.model.sample(rows, rng=np.random.default_rng(1))
     return drawn
 

@@ -11,10 +11,10 @@ from synth.errors import UsageError, reading
 from synth.generators import GENERATORS, TREES
 from synth.generators.method import Method
 from synth.jobs import PeakMemory
-from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
+from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.methods import generator_named, resolve_device
 from synth.pipeline.reporting import Quiet, Reporter
-from synth.pipeline.request import check_num_rows, check_seed
+from synth.pipeline.request import RefitRequest, check_num_rows, check_seed
 from synth.pipeline.result import Result
 from synth.pipeline.schema_approval import with_target
 from synth.pipeline.uses import workload
@@ -24,24 +24,11 @@ from synth.questions.kinds import kinds_of
 from synth.release import dialect_copy, folder
 
 
-def refit(
-    release: str | Path,
-    *,
-    method: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    target: str | None = None,
-    num_rows: int | None = None,
-    out: str | Path | None = None,
-    seed: int | None = None,
-    device: str = "auto",
-    reporter: Reporter | None = None,
-    raw_text: bool = False,
-    dialect: str = "same",
-) -> Result:
+def refit(release: str | Path, *, reporter: Reporter | None = None, **options: Any) -> Result:
     """Another model and table, or tables, from a stored release: free, no rows, no ledger entry.
 
-    ``method``, ``options``, ``target``: as of ``run``, by default the release's; ``num_rows``, ``out``,
-    ``seed``, ``device``, ``raw_text``, ``dialect``: as there; of related tables ``num_rows`` is of the root.
+    ``options``: ``method``, ``options``, ``target`` as of ``run``, by default the release's; ``num_rows``, ``out``,
+    ``seed``, ``device``, ``raw_text``, ``dialect`` as there; of related tables ``num_rows`` is of the root.
     ``reporter``: is told of progress.
 
     **Guarantee**: that of the release (post-processing). Errors: InputError for a damaged release, UsageError.
@@ -51,29 +38,29 @@ def refit(
     clock, reporter = time.perf_counter(), reporter or Quiet()
     with PeakMemory() as peak, reading(release, "release"):
         reporter.stage("check")
-        check_num_rows(num_rows)
-        check_seed(seed)
+        wanted = RefitRequest(release=str(release), **options)
+        check_num_rows(wanted.num_rows)
+        check_seed(wanted.seed)
         stored = folder.load_release(release, tree=None)
-        folder.check_out(Path(out) if out is not None else None, stored.schema)
-        dialect_copy.check_choice(dialect)
+        folder.check_out(Path(wanted.out) if wanted.out is not None else None, stored.schema)
+        dialect_copy.check_choice(wanted.dialect)
         for single in () if stored.schema.several else stored.schema.written.values():
-            dialect_copy.check(single, dialect if out is not None else "plain")
-        generator = _generator(stored, method, options)
+            dialect_copy.check(single, wanted.dialect if wanted.out is not None else "plain")
+        generator = _generator(stored, wanted.method, wanted.options)
         read = _read(generator, stored.releases)
-        schema = with_target(stored.schema, target)
+        schema = with_target(stored.schema, wanted.target)
         setting = stored.setting
         if schema.tree is None:
             setting = replace(setting, schema=schema, workload=workload(schema))
-        device, started = resolve_device(device, by_torch=generator.by_torch), time.perf_counter()
-        made = fit_and_sample(
-            generator, read, setting, reporter, device=device, seed=seed, num_rows=num_rows, held=out is None
-        )
+        device, started = resolve_device(wanted.device, by_torch=generator.by_torch), time.perf_counter()
+        made = fit_and_sample(generator, read, setting, reporter, wanted, device=device)
         seconds = time.perf_counter() - started
-        about = _card(stored.card, generator, schema, made)
+        card = {k: v for k, v in stored.card.items() if k not in ("fit", "totals", "public_columns")}
+        card |= {"method": generator.name, "refitted": True}  # the target, and so the schema, may differ
+        card["schema_sha256"] = hashlib.sha256(schema.to_json().encode()).hexdigest()
+        about = made.on_card(card)
         beside = folder.public_beside(release, stored)
-        paths = write(
-            out, made, stored.releases, setting, about, reporter, public=beside, raw_text=raw_text, dialect=dialect
-        )
+        paths = write(wanted, made, stored.releases, setting, about, reporter, public=beside)
     return Result(
         method=generator.name,
         relation=str(stored.card["relation"]),
@@ -98,20 +85,6 @@ def _generator(stored: folder.StoredRelease, method: str | None, options: Mappin
     relation = relation_named(str(stored.card["relation"]))
     chosen = {**retained, **(options or {})}
     return generator_named(method or stored.method, relation, chosen, tree=stored.schema.tree is not None)
-
-
-def _card(stored: Mapping[str, Any], generator: Method, schema: Any, made: Made) -> dict[str, Any]:
-    """The release's card with what another fit changes; the target, and so the schema, may differ."""
-    return {
-        **{k: v for k, v in stored.items() if k not in ("fit", "totals", "public_columns")},
-        "method": generator.name,
-        "refitted": True,
-        "schema_sha256": hashlib.sha256(schema.to_json().encode()).hexdigest(),
-        "constraints": made.retained,
-        "seed": made.seed,
-        "rows": {**stored["rows"], **made.about_rows},
-        **made.about_fit(),
-    }
 
 
 def _read(generator: Method, releases: Sequence[Release]) -> list[Release]:

@@ -66,25 +66,6 @@ ROOM = 1 << 20  # numbers of an answer that is made up; a longer one ends the re
 Asked = list[tuple[Any, int]]
 
 
-def check(
-    generator: Method | None,
-    schema: Schema | Dataset,
-    grant: Grant,
-    *,
-    learnt: tuple[Grant, float] | None = None,
-    priors: Sequence[Any] = (),
-) -> None:
-    """All that a run would refuse, before the spend. Errors: UsageError naming the method, the rule and the remedy.
-
-    ``generator``: None where facts are learnt and nothing else is measured. ``grant``: of the measuring. ``learnt``:
-    the learning's grant and mu, where facts are lacking.
-    """
-    if learnt is not None:
-        schema, _ = learning(generator, schema, *learnt)
-    if generator is not None:
-        rehearse(generator, schema, grant, priors=priors)
-
-
 def rehearse(
     generator: Method,
     schema: Schema | Dataset,

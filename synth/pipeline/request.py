@@ -13,7 +13,6 @@ from synth.schema.names import MAX_CATEGORIES, is_text
 VERSION = 1
 MOST_ROWS = 1_000_000_000  # of a synthetic table
 TEXTS = ("dataset", "target", "unit", "actor", "approved_by", "prior_reason")
-PATHS = ("table", "schema", "schema_file", "out", "ledger")
 Note = Callable[[str], None]
 
 
@@ -142,20 +141,14 @@ class RunRequest(BaseModel):
         from synth.privacy.accounting.guarantee import check_promise
 
         check_promise(facts.get("epsilon"), facts.get("delta"))  # type: ignore[arg-type]
-        paths = {n: os.fspath(facts[n]) for n in PATHS if isinstance(facts.get(n), os.PathLike)}
-        if isinstance(prior := facts.get("prior", ()), str | os.PathLike) or prior is None:
-            facts = {**facts, "prior": () if prior is None else (prior,)}
-        if isinstance(facts.get("uses"), str):
-            facts = {**facts, "uses": (facts["uses"],)}
-        if isinstance(facts.get("prior"), Sequence):
-            paths["prior"] = tuple(os.fspath(p) for p in facts["prior"])
-        numbers = {n: v.item() for n, v in facts.items() if getattr(v, "shape", None) == ()}
-        check_numbers(cls, {**facts, **numbers})
-        return {
-            **{n: v for n, v in facts.items() if not (n in ("options", "reasons") and v is None)},
-            **paths,
-            **numbers,
-        }
+        facts = plainly(facts)
+        for several in ("prior", "uses"):
+            if isinstance(facts.get(several), str):
+                facts[several] = (facts[several],)
+        if isinstance(prior := facts.get("prior") or (), Sequence):
+            facts["prior"] = tuple(os.fspath(p) for p in prior)
+        check_numbers(cls, facts)
+        return facts
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
@@ -201,10 +194,17 @@ class RunRequest(BaseModel):
             raise InputError(f"{name}: holds no request of a run ({error}); start the run anew") from None
 
 
+def plainly(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Paths as text and numpy's numbers as Python's; no options and no reasons are empty ones."""
+    plain = {n: v.item() if getattr(v, "shape", None) == () else v for n, v in facts.items()}
+    plain = {n: os.fspath(v) if isinstance(v, os.PathLike) else v for n, v in plain.items()}
+    return {n: v for n, v in plain.items() if not (n in ("options", "reasons") and v is None)}
+
+
 def check_numbers(model: type[BaseModel], given: Mapping[str, Any]) -> None:
     """Errors: UsageError where a field that takes numbers is given a text, or a truth, which Python counts as 1."""
-    for name, field in model.model_fields.items():
-        kinds = get_args(field.annotation) or (field.annotation,)
+    for name, facts in model.model_fields.items():
+        kinds = get_args(facts.annotation) or (facts.annotation,)
         if isinstance(given.get(name), bool | str) and {int, float} & set(kinds):
             raise UsageError(f"`{name}=`: must be a number, no text and no truth")
 
@@ -288,6 +288,7 @@ class FreeRequest(BaseModel):
     owner: str | None = None
 
     def __init__(self, **facts: Any) -> None:
+        facts = plainly(facts)
         check_numbers(type(self), facts)
         try:
             super().__init__(**facts)

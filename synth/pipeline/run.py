@@ -1,32 +1,30 @@
 """One run: schema -> [curator] -> releases -> model -> rows -> files.
 
 Everything that can be refused without a spend is refused first (prepare.py), then the ledger line is written, then rows
-are read (charged_run.py). From the last answer on, all is post-processing.
+are read (charge.py). From the last answer on, all is post-processing.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Unpack
 
 from synth.errors import InputError
 from synth.generators.method import Method
 from synth.jobs import PeakMemory, give_back
-from synth.pipeline.charged_run import ChargedRun, checked_and_charged
-from synth.pipeline.fit_and_draw import Made, fit_and_sample, write
+from synth.pipeline.charge import charge
+from synth.pipeline.fit_and_draw import fit_and_sample, write
 from synth.pipeline.learn_schema import lacking
+from synth.pipeline.prepare import Context, Options
+from synth.pipeline.prepare import requested as requested
 from synth.pipeline.private_rows import Source
 from synth.pipeline.public_twin import Preview
 from synth.pipeline.reporting import STAGES as STAGES
-from synth.pipeline.reporting import Quiet, Reporter, watched
-from synth.pipeline.request import RunOptions, RunRequest
+from synth.pipeline.reporting import watched
+from synth.pipeline.request import RunRequest
 from synth.pipeline.result import Result
 from synth.pipeline.schema_approval import AnySchema, check_left, to_learn
-from synth.privacy.ledger.row_marks import EVERYBODY, Audience
-from synth.privacy.noise import SystemNoise
-from synth.questions import Release
-from synth.questions.kinds import kinds_of
 from synth.schema.dataset import Dataset
 from synth.schema.given import check_schema
 from synth.schema.table import Schema
@@ -38,11 +36,7 @@ def run(
     schema: Schema | Dataset,
     epsilon: float,
     delta: float,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    steward_log: str | Path | None = None,
-    audience: Audience = EVERYBODY,
-    **options: Unpack[RunOptions],
+    **options: Unpack[Options],
 ) -> Result:
     """Turns a private table into a synthetic one and charges the dataset's ledger with epsilon and delta.
 
@@ -63,65 +57,39 @@ def run(
     Privacy: reads rows, under noise.
     """
     check_schema(schema, tree=True)
-    request, rows = requested(table, epsilon=epsilon, delta=delta, **options)
-    with watched() if reporter is None else nullcontext(reporter) as watcher:
-        return carry_out(
-            request,
-            schema=schema,
-            rows=rows,
-            noise=noise,
-            reporter=watcher,
-            steward_log=steward_log,
-            audience=audience,
-        )
-
-
-def requested(table: Source | Mapping[str, Source] | None, **options: Any) -> tuple[RunRequest, Any]:
-    """The request, and the rows where they are no file's or named table's. Errors: UsageError."""
-    named = isinstance(table, str | Path)
-    return RunRequest(table=table if named else None, **options), None if named else table
+    request, context = requested(table, epsilon=epsilon, delta=delta, **options)
+    with watched() if options.get("reporter") is None else nullcontext(context.reporter) as reporter:
+        return carry_out(request, schema, replace(context, reporter=reporter))
 
 
 def carry_out(
     request: RunRequest,
-    *,
     schema: Schema | Dataset,
-    rows: Source | Mapping[str, Source] | None = None,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    steward_log: str | Path | None = None,
-    audience: Audience = EVERYBODY,
+    context: Context,
+    *,
     questions: Method | None = None,
     preview: Preview | None = None,
 ) -> Result:
-    """As ``run``, of a request that stands already, and of its table unless ``rows`` are handed over.
-
-    ``questions``: the method itself, in place of the one that the request names. ``preview``: that the rows are public.
-    """
+    """As ``run``, of a request that stands already. ``questions``, ``preview``: as of ``charge``."""
     check_left(request.learn_share)
-    clock, reporter = time.perf_counter(), reporter or Quiet()
-    with (
-        PeakMemory() as peak,
-        checked_and_charged(
-            request,
-            schema,
-            rows=rows,
-            noise=noise,
-            reporter=reporter,
-            audience=audience,
-            questions=questions,
-            steward_log=steward_log,
-            preview=preview,
-        ) as charged_run,
-    ):
-        made, card, paths, seconds = _released(request, charged_run, reporter)
-    plan = charged_run.plan
+    clock, reporter = time.perf_counter(), context.reporter
+    with PeakMemory() as peak, charge(request, schema, context, questions=questions, preview=preview) as paid:
+        plan, started = paid.plan, time.perf_counter()
+        paid.learn()
+        releases, setting = paid.measure()
+        give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
+        made = fit_and_sample(
+            plan.questions, releases, setting, reporter, request, device=plan.device, given=paid.given
+        )
+        seconds = time.perf_counter() - started
+        card = made.on_card(paid.card(), releases)
+        paths = write(request, made, releases, setting, card, reporter, public=plan.public)
     return Result(
         method=plan.questions.name,
         relation=str(plan.grant.adjacency.relation),
         dataset=plan.dataset,
         epsilon_spent=request.epsilon,
-        epsilon_derived=charged_run.epsilon_derived,
+        epsilon_derived=paid.epsilon_derived,
         delta=request.delta,
         seconds=seconds,
         seconds_total=time.perf_counter() - clock,
@@ -129,52 +97,9 @@ def carry_out(
         device=plan.device,
         paths=paths,
         card=card,
-        schema=charged_run.schema.stated,
+        schema=paid.schema.stated,
         **made.for_result,
     )
-
-
-def _released(
-    request: RunRequest, charged_run: ChargedRun, reporter: Reporter
-) -> tuple[Made, dict[str, Any], dict[str, str], float]:
-    """Measured, fitted, drawn and written: with its card, the files by role, and the seconds but for the writing."""
-    plan, started = charged_run.plan, time.perf_counter()
-    charged_run.learn()
-    releases, setting = charged_run.measure()
-    give_back()  # the rows are gone: what held them must not stand beside the fit's and the table's memory
-    made = fit_and_sample(
-        plan.questions,
-        releases,
-        setting,
-        reporter,
-        device=plan.device,
-        seed=request.seed,
-        num_rows=request.num_rows,
-        held=request.out is None,
-        given=charged_run.given,
-    )
-    seconds = time.perf_counter() - started
-    card = about_release(charged_run, made, releases)
-    paths = write(
-        request.out,
-        made,
-        releases,
-        setting,
-        card,
-        reporter,
-        public=plan.public,
-        raw_text=request.raw_text,
-        dialect=request.dialect,
-    )
-    return made, card, paths, seconds
-
-
-def about_release(charged_run: ChargedRun, made: Made, releases: Sequence[Release]) -> dict[str, Any]:
-    """The card of what was made, but for what only its files tell."""
-    card = {**charged_run.card(num_rows=0), "constraints": made.retained, "seed": made.seed, **made.about_fit()}
-    card["rows"] = {**card["rows"], **made.about_rows}
-    card["release_kinds"] = kinds_of(type(r) for r in releases)
-    return card
 
 
 def learn_schema(
@@ -183,9 +108,6 @@ def learn_schema(
     schema: AnySchema,
     epsilon: float,
     delta: float,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    audience: Audience = EVERYBODY,
     **options: Any,
 ) -> AnySchema:
     """A complete schema from one that states names and kinds, its missing facts learnt for epsilon and delta.
@@ -202,25 +124,15 @@ def learn_schema(
     Privacy: reads rows, under noise.
     """
     check_schema(schema, tree=True)
-    request, rows = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
-    return carry_out_learning(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
+    request, context = requested(table, epsilon=epsilon, delta=delta, learn_share=1.0, device="cpu", **options)
+    return carry_out_learning(request, schema, context)
 
 
-def carry_out_learning(
-    request: RunRequest,
-    *,
-    schema: AnySchema,
-    rows: Source | Mapping[str, Source] | None = None,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    audience: Audience = EVERYBODY,
-) -> AnySchema:
+def carry_out_learning(request: RunRequest, schema: AnySchema, context: Context) -> AnySchema:
     """As ``learn_schema``, of a request that stands already."""
-    reporter = reporter or Quiet()
-    schema = to_learn(schema, False, reporter.note)
+    schema = to_learn(schema, False, context.reporter.note)
     if not lacking(schema):
         raise InputError("the schema states every fact already; leave out the categories or bounds to be learnt")
-    paying = checked_and_charged(request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
-    with paying as charged_run:
-        result: AnySchema = charged_run.learn()
+    with charge(request, schema, context) as paid:
+        result: AnySchema = paid.learn()
         return result

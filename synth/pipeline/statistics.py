@@ -11,13 +11,10 @@ from synth.errors import UsageError, meant
 from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.lazy import Lazy
-from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.charge import charge
+from synth.pipeline.prepare import Context, requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
-from synth.pipeline.run import requested
-from synth.privacy.ledger.row_marks import EVERYBODY, Audience
-from synth.privacy.noise import SystemNoise
 from synth.questions import (
     Bins,
     Block,
@@ -201,17 +198,13 @@ def statistics(
     ask: Sequence[str],
     epsilon: float,
     delta: float,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    audience: Audience = EVERYBODY,
     **options: Any,
 ) -> Statistics:
     """Statistics of a private table, for epsilon and delta in all; the ledger is charged before a row is read.
 
     ``ask``: ``mean:COL``, ``quantile:COL:LEVEL``, ``count:COL``, ``count:COL*COL`` or, where the schema names the
     weight of a row, ``weight:COL``; each takes an equal share of the noise budget. Intervals are for the privacy
-    noise alone. ``reporter``, ``audience``, ``options``: as of ``synth.run``, as far as they concern rows, guarantee
-    and ledger.
+    noise alone. ``options``: as of ``synth.run``, as far as they concern rows, guarantee and ledger.
 
     **Guarantee**: (epsilon, delta)-DP for the relation on the schema's unit. Errors: as ``synth.run``;
     UsageError where nothing is asked.
@@ -219,30 +212,20 @@ def statistics(
     Privacy: reads rows, under noise.
     """
     check_schema(schema)
-    request, rows = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
-    return carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
+    request, context = requested(table, ask=tuple(ask), epsilon=epsilon, delta=delta, device="cpu", **options)
+    return carry_out(request, schema, context)
 
 
-def carry_out(
-    request: RunRequest,
-    *,
-    schema: Schema,
-    rows: Source | None = None,
-    noise: SystemNoise | None = None,
-    reporter: Reporter | None = None,
-    audience: Audience = EVERYBODY,
-) -> Statistics:
+def carry_out(request: RunRequest, schema: Schema, context: Context) -> Statistics:
     """As ``statistics``, of a request that stands already."""
     if not request.ask:
         raise UsageError(f"`ask=` is missing: {FORMS}")
     questions = StatisticsQuestions.of(request.ask)
     questions.check_schema(schema)
-    with checked_and_charged(
-        request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience, questions=questions
-    ) as charged_run:
-        releases, setting = charged_run.measure()
+    with charge(request, schema, context, questions=questions) as paid:
+        releases, setting = paid.measure()
         answers = tuple(_answer(*pair, setting.schema) for pair in zip(questions.asked, releases, strict=True))
-        return Statistics(answers=answers, card=charged_run.card(num_rows=0))
+        return Statistics(answers=answers, card=paid.card())
 
 
 def _answer(one: Asked, release: Release, schema: Schema) -> dict[str, Any]:

@@ -12,16 +12,14 @@ import pyarrow as pa
 
 from synth.errors import UsageError, reading
 from synth.generators.core.related_model import DrawnTable, NestedMixture
-from synth.pipeline.charged_run import checked_and_charged
+from synth.pipeline.charge import charge
 from synth.pipeline.condition import Drawing
 from synth.pipeline.draw_rows import with_rows
+from synth.pipeline.prepare import Context, requested
 from synth.pipeline.private_rows import Source
-from synth.pipeline.reporting import Reporter
 from synth.pipeline.request import RunRequest
-from synth.pipeline.run import requested
 from synth.pipeline.schema_approval import adjacency_of, with_unit
-from synth.privacy.ledger.row_marks import EVERYBODY, Audience
-from synth.privacy.noise import SeededNoise, SystemNoise
+from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import EmbeddingRelease, Score, TreeScore
 from synth.release import folder, leaving
@@ -189,9 +187,6 @@ class Questions:
         epsilon: float,
         delta: float = 1e-5,
         schema: Schema | Dataset | None = None,
-        noise: SystemNoise | None = None,
-        reporter: Reporter | None = None,
-        audience: Audience = EVERYBODY,
         **options: Any,
     ) -> Answer:
         """Answers from the private table, for epsilon and delta in all; the ledger is charged before a row is read.
@@ -205,19 +200,10 @@ class Questions:
         """
         schema = self.schema if schema is None else schema
         check_schema(schema, tree=self.schema.tree is not None)
-        request, rows = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
-        return self.carry_out(request, schema=schema, rows=rows, noise=noise, reporter=reporter, audience=audience)
+        request, context = requested(table, epsilon=epsilon, delta=delta, method="verified", device="cpu", **options)
+        return self.carry_out(request, schema, context)
 
-    def carry_out(
-        self,
-        request: RunRequest,
-        *,
-        schema: Schema | Dataset,
-        rows: Source | Mapping[str, Source] | None = None,
-        noise: SystemNoise | None = None,
-        reporter: Reporter | None = None,
-        audience: Audience = EVERYBODY,
-    ) -> Answer:
+    def carry_out(self, request: RunRequest, schema: Schema | Dataset, context: Context) -> Answer:
         """As ``answer``, of a request that stands already."""
         clock = time.perf_counter()
         if self.schema.one_table and not schema.several:
@@ -225,16 +211,14 @@ class Questions:
         self._check_columns(schema)
         planned, synthetic = self.planned, self.synthetic
         questions = VerifiedQuestions(planned=planned)
-        with checked_and_charged(
-            request, schema, rows=rows, noise=noise, reporter=reporter, audience=audience, questions=questions
-        ) as charged_run:
-            releases, setting = charged_run.measure()
+        with charge(request, schema, context, questions=questions) as paid:
+            releases, setting = paid.measure()
             if setting.public_rows is not None:
                 planned = tuple(scaled(p, float(setting.public_rows)) for p in planned)
-            planned = tuple(alike(p, charged_run.plan.grant.adjacency.max_rows) for p in planned)
+            planned = tuple(alike(p, paid.plan.grant.adjacency.max_rows) for p in planned)
             parts = questions.parted([r for r in releases if isinstance(r, EmbeddingRelease)])
             reported = [answer(*each) for each in zip(planned, parts, synthetic, strict=True)]
-            card = charged_run.card(num_rows=0)
+            card = paid.card()
         known = ("dataset", "epsilon", "delta", self._hashed)
         about = {n: self.stored.card.get(n) for n in known}
         seconds = time.perf_counter() - clock

@@ -17,7 +17,7 @@ import numpy as np
 from synth.errors import InputError, UsageError
 from synth.evaluate.read_sample import read
 from synth.generators import GENERATORS
-from synth.pipeline.statistics_questions import MOST_CELLS, Asked, counted
+from synth.pipeline.statistics import MOST_CELLS, Asked, counted
 from synth.privacy.accounting.guarantee import Guarantee
 from synth.privacy.ledger.ledger import Entry
 from synth.release import comparison_notes

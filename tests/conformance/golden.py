@@ -18,6 +18,7 @@ from synth.generators import GENERATORS
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.pipeline import run as pipeline
+from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.privacy.noise import SeededNoise
 from tests.conformance.measuring import QUICK
@@ -50,9 +51,8 @@ def digests(name: str, *, noise: int = 1) -> dict[str, str]:
         out = Path(folder) / "out"
         pipeline.carry_out(
             request.changed(ledger=Path(folder) / "l.sqlite", out=out),
-            schema=related_trees.SCHEMA if name == TREE else schema,
-            rows=trees if name == TREE else small_frame(300),
-            noise=SeededNoise(noise),
+            related_trees.SCHEMA if name == TREE else schema,
+            Context(rows=trees if name == TREE else small_frame(300), noise=SeededNoise(noise)),
             questions=quick if name == TREE else None,
         )
         parts = [p for p in sorted(out.iterdir()) if p.suffix in (".csv", ".safetensors") or p.name == "schema.json"]

@@ -209,9 +209,7 @@ def test_a_server_lost_at_the_commit_for_good_counts_as_spent(book, monkeypatch,
     """Whether the line is there nobody can say: exit code 5, no row was read, nothing was written."""
     reads = []
     monkeypatch.setattr(transactions, "PATIENCE", (0.0, 0.0))
-    monkeypatch.setattr(
-        "synth.pipeline.charged_run.RowReader", lambda **_: reads.append(1)
-    )  # whoever reads the rows after the spend
+    monkeypatch.setattr("synth.pipeline.charge.ChargedRun._rows", lambda _: reads.append(1))  # after the spend
 
     met: list[str] = []
 

@@ -11,7 +11,7 @@ from app.table import stored
 from synth.app_api import jobs
 from synth.errors import InputError
 from synth.jobs.roles import Visitor
-from synth.pipeline import charged_run
+from synth.pipeline.charge import ChargedRun
 from synth.privacy.ledger.ledger import Ledger
 from tests.conftest import SMALL, small_frame
 
@@ -149,7 +149,8 @@ def test_what_goes_wrong_after_the_spend_is_told_to_nobody_else_either(command, 
     def stumbles(*_):
         raise InputError(f"{table}: row 203 has 3 fields; write it again")
 
-    monkeypatch.setattr(charged_run.ChargedRun, "_reader", stumbles)
+    monkeypatch.setattr(ChargedRun, "_rows", stumbles)
+    monkeypatch.setattr(ChargedRun, "_rows_to_learn", stumbles)
     path, code, log = carried_out(command, table, monkeypatch, task)
     assert code == 5
     assert "row 203" in jobs.Job(path).why()

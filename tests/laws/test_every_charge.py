@@ -13,8 +13,10 @@ import synth
 from synth.errors import SpentError, SynthError, UsageError
 from synth.jobs import Cancelled
 from synth.mechanisms import counts
-from synth.pipeline import charged_run, fit_and_draw, run
-from synth.pipeline.read_rows import RowReader
+from synth.pipeline import charge as charging
+from synth.pipeline import fit_and_draw, run
+from synth.pipeline.charge import ChargedRun
+from synth.pipeline.prepare import Context
 from synth.pipeline.statistics import statistics
 from synth.privacy.ledger.ledger import ANSWERED, Ledger
 from synth.release import dialect_copy
@@ -101,7 +103,7 @@ def killed(owner, name, *, done=False):
 def unrecorded(at, out, monkeypatch):
     """Nothing was answered, but the ledger does not say so."""
     monkeypatch.setattr(Ledger, "outcome", failing(OSError(28, "no space left")))
-    struck_run(RowReader, "measured", OSError(5, "broken"))(at, out, monkeypatch)
+    struck_run(ChargedRun, "_table", OSError(5, "broken"))(at, out, monkeypatch)
 
 
 def refused(at, out, _):
@@ -138,11 +140,11 @@ ENDS = {
     "finished without a folder": (lambda at, *_: spend(at), True),
     "refused by the policy": (refused, None),
     "failed before the spend": (failed_before, None),
-    "failed while reading": (struck_run(RowReader, "measured", DISK), False),
-    "cancelled while reading": (struck_run(RowReader, "measured", STOP), False),
-    "killed while reading": (killed(RowReader, "measured"), True),
+    "failed while reading": (struck_run(ChargedRun, "_table", DISK), False),
+    "cancelled while reading": (struck_run(ChargedRun, "_table", STOP), False),
+    "killed while reading": (killed(ChargedRun, "_table"), True),
     "failed while reading, unrecorded": (unrecorded, True),
-    "failed before the first answer": (struck_run(charged_run, "setting", DISK, done=True), False),
+    "failed before the first answer": (struck_run(charging, "setting", DISK, done=True), False),
     "failed in the first answer": (struck_run(counts, "answer", DISK), True),
     "cancelled in the first answer": (struck_run(counts, "answer", STOP, done=True), True),
     "failed in the fit": (struck_run(run, "fit_and_sample", MemoryError()), True),
@@ -262,7 +264,7 @@ def tree(tmp_path_factory):
             table=place / "tables", epsilon=epsilon, delta=1e-6, out=out, ledger=place / "l.sqlite", num_rows=20, seed=1
         )
         few = Nested(options=TreeOptions(fits=2, roots=6, children=12, steps=20))
-        carry_out(request, schema=synth.app_api.parse_related(TREE), questions=few)
+        carry_out(request, synth.app_api.parse_related(TREE), Context(), questions=few)
 
     run_it(place / "own", OWN)
     if (child := os.fork()) == 0:

@@ -9,10 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import synth
 from synth.errors import InputError
-from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.prepare import prepare
+from synth.pipeline.charge import ChargedRun
+from synth.pipeline.prepare import Context, prepare
 from synth.pipeline.request import RunRequest
 from synth.privacy.ledger.row_marks import NOBODY
 from synth.privacy.noise import SeededNoise
@@ -72,8 +71,7 @@ def test_under_the_same_noise_a_release_has_the_same_bytes(kind, tmp_path, reque
         asked = RunRequest(
             source=at, epsilon=4.0, delta=1e-5, num_rows=5, seed=1, separate=True, device="cpu", dataset="trees"
         )
-        plan = prepare(asked, SCHEMA, rows=rows, note=lambda _: None, noise=SeededNoise(2))
-        run = ChargedRun(plan, SeededNoise(2), synth.pipeline.reporting.Quiet(), None, NOBODY)
+        run = ChargedRun(prepare(asked, SCHEMA, Context(rows=rows)), Context(noise=SeededNoise(2), audience=NOBODY))
         with run.charged():
             releases, _ = run.measure()
         reported.append([v.tobytes() for r in releases for v in r.values])

@@ -11,7 +11,7 @@ import pytest
 
 import synth
 from synth.mechanisms import linked
-from synth.pipeline.read_rows import RowReader
+from synth.pipeline.charge import ChargedRun
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.noise import SeededNoise
 from synth.questions import Bins, Linked, Marginal
@@ -213,7 +213,7 @@ def test_a_run_on_spark_is_a_run(tmp_path, monkeypatch):
     spark()
     rows, facts = tables(np.random.default_rng(2)), schema()
     folder = written(tmp_path / "t", rows, np.random.default_rng(2))
-    monkeypatch.setattr(RowReader, "_linked", lambda *_: pytest.fail("rows were fetched"))
+    monkeypatch.setattr(ChargedRun, "_linked", lambda *_: pytest.fail("rows were fetched"))
     result = synth.run(
         folder,
         source="spark",

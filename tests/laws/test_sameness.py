@@ -12,12 +12,11 @@ import pytest
 import synth
 from synth.app_api import jobs
 from synth.errors import SpentError
+from synth.pipeline import charge as charging
 from synth.pipeline import same_rows
-from synth.pipeline.charged_run import checked_and_charged
 from synth.pipeline.prepare import charged_before
 from synth.pipeline.run import requested
 from synth.privacy.ledger.ledger import Ledger, Spend
-from synth.privacy.ledger.row_marks import EVERYBODY
 from synth.schema import table as schemas
 from synth.sources.formats.text_table import from_frame
 from synth.sources.rows.sketch import RETAINED, RowSketch, Sketch
@@ -220,11 +219,10 @@ def test_of_two_runs_that_begin_together_the_second_is_refused_before_any_answer
     facts = schemas.parse(bare if lacks else SMALL, complete=not lacks)
     share = {"learn_share": 0.2} if lacks else {}
     options = {"epsilon": 1.0, "delta": 1e-5, "method": "independent", "num_rows": 5} | share
-    request, _ = requested(place / "t.csv", dataset="second", **options)
-    asked = {"rows": None, "noise": None, "reporter": None, "audience": EVERYBODY}
+    request, context = requested(place / "t.csv", dataset="second", **options)
 
     def overtaken():
-        with checked_and_charged(request, facts, **asked) as second:  # checked: nothing was charged so far
+        with charging.charge(request, facts, context) as second:  # checked: nothing was charged so far
             synth.run(place / "t.csv", schema=facts, dataset="first", **options)
             second.learn()
             second.measure()

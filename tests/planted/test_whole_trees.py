@@ -9,7 +9,7 @@ from synth.evaluate.audit.canaries import one_run
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.mechanisms import linked
-from synth.pipeline import read_rows
+from synth.pipeline import charge
 from synth.privacy.relation import Relation
 from synth.schema.persons import PERSONS
 from synth.sources.rows import forest
@@ -58,7 +58,7 @@ def test_a_word_about_persons_whose_own_values_differ_is_noticed():
         return link(schema, rows, noise)
 
     canary = chosen_trees(["a person whose own values differ"])[0]
-    with swapped(read_rows, "link", reported):
+    with swapped(charge, "link", reported):
         one, other = (once(canary, tables) for tables in canary.tables(Relation.ADD_REMOVE))
     assert uncovered(one) != uncovered(other)
 

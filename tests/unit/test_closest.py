@@ -7,7 +7,6 @@ import pytest
 import synth
 from synth.pipeline.statistics import MOST_CELLS, statistics
 from synth.report.chosen_release import distances, questions, shared
-from synth.report.private_selection import distances, questions, shared
 from tests.conftest import SMALL, small_frame
 
 SCHEMA = synth.Schema.parse(SMALL)

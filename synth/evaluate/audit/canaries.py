@@ -54,7 +54,7 @@ def one_run(
     # of related tables a smaller model: that is past all rows
     quick = getattr(generator_named(method, relation_named(relation), options, tree=related), "quick", None)
     with tempfile.TemporaryDirectory() as folder:
-        request, _ = pipeline.requested(
+        request, context = pipeline.requested(
             rows,
             epsilon=epsilon,
             delta=delta,
@@ -67,7 +67,7 @@ def one_run(
             num_rows=canaries if related else 50 * canaries,
         )
         smaller = quick() if quick is not None and related else None
-        made = pipeline.carry_out(request, schema=schema, rows=rows, questions=smaller)
+        made = pipeline.carry_out(request, schema, context, questions=smaller)
         releases = bundle.load_release(Path(folder) / "out", tree=None).releases
     scores = _released(releases, canaries)
     if scores is None:

@@ -130,7 +130,7 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
     report.heard = notes
     try:
         with report:
-            request, rows = pipeline.requested(
+            request, context = pipeline.requested(
                 table,
                 source=source,
                 epsilon=ticket.epsilon,
@@ -143,15 +143,11 @@ def _run(table: Any, source: str | None, ticket: Ticket, place: Path, notes: lis
                 out=place / "out",
                 device="cpu",
                 prior=tuple(place.glob(PRIOR)),
-            )
-            pipeline.carry_out(
-                request,
-                schema=ticket.schema,
-                rows=rows,
                 reporter=report,
                 steward_log=place / "job" / "steward.json",
-                questions=SMALL if ticket.tree else None,  # a smaller model: that is past all rows
             )
+            smaller = SMALL if ticket.tree else None  # that is past all rows
+            pipeline.carry_out(request, ticket.schema, context, questions=smaller)
     except SynthError as error:
         report.finish("failed", str(error), error.exit_code)
         return error.exit_code, str(error)

@@ -12,7 +12,7 @@ from synth.evaluate.audit.neighbours import ODD, Pair, Positions
 from synth.generators.base import Run, Setting
 from synth.generators.method import Method
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.fit_and_draw import fit_and_sample
+from synth.pipeline.fit_and_draw import Wanted, fit_and_sample
 from synth.pipeline.reporting import Quiet
 from synth.privacy.accounting.composition import Event
 from synth.privacy.curator import Curator, Grant
@@ -118,7 +118,7 @@ def tables(pair: Pair, parts: RunParts) -> Callable[[Positions], Seen]:
 def drawn(transcript: Transcript, pair: Pair, parts: RunParts) -> Seen:
     """What an attacker can compute from a synthetic table that is made of these releases."""
     seed = int(parts.noise.uniform_codes(1, high=2**32)[0])
-    made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), seed=seed)
+    made = fit_and_sample(parts.generator, transcript.releases, transcript.setting, Quiet(), Wanted(seed=seed))
     return looked_at({n: a.to_pandas().to_numpy(dtype=str) for n, a in made.texts[ONE].items()}, pair)
 
 

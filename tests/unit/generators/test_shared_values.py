@@ -10,6 +10,7 @@ import synth
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
 from synth.generators.core.related_questions import TreePlan
+from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 
@@ -46,7 +47,7 @@ def alike(regions, ledger, *, order=None, questions):
         }
     )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=ledger, seed=0)
-    made = carry_out(request, schema=schema, rows={"p": homes, "c": rows}, questions=questions)
+    made = carry_out(request, schema, Context(rows={"p": homes, "c": rows}), questions=questions)
     result = made.frames["c"].groupby("id")["region"]
     return result.nunique()[result.size() > 1].eq(1).mean()
 

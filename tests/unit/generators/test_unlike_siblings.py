@@ -6,6 +6,7 @@ import pandas as pd
 import synth
 from synth.generators.core.related import Nested
 from synth.generators.core.related_fit import TreeOptions
+from synth.pipeline.prepare import Context
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out
 
@@ -30,7 +31,7 @@ def test_siblings_that_are_never_alike_are_not_made_alike(tmp_path):
         }
     )
     request = RunRequest(epsilon=8.0, delta=1e-5, ledger=tmp_path / "ledger.sqlite", seed=0)
-    made = carry_out(request, schema=schema, rows={"p": accounts, "c": orders}, questions=Nested(options=SMALL))
+    made = carry_out(request, schema, Context(rows={"p": accounts, "c": orders}), questions=Nested(options=SMALL))
     result = made.frames["c"].groupby("id")["kind"]
     assert result.nunique()[result.size() > 1].eq(1).mean() < 0.2
     first = result.first().value_counts(normalize=True)

@@ -5,10 +5,8 @@ import pytest
 import synth
 from synth.errors import COMMITTED, BudgetError, SpentError
 from synth.jobs import Cancelled
-from synth.pipeline import read_rows
-from synth.pipeline.charged_run import ChargedRun
-from synth.pipeline.prepare import prepare
-from synth.pipeline.reporting import Quiet
+from synth.pipeline.charge import ChargedRun
+from synth.pipeline.prepare import Context, prepare
 from synth.pipeline.request import RunRequest
 from synth.privacy.ledger.ledger import Ledger
 from synth.privacy.ledger.row_marks import NOBODY
@@ -22,9 +20,8 @@ def charged(**options):
     schema = (
         synth.Schema.parse(SMALL) if options.get("learn_share") is None else synth.Schema.parse(KINDS, complete=False)
     )
-    noise = SeededNoise(1)
-    plan = prepare(request, schema, rows=small_frame(200), note=lambda _: None, noise=noise)
-    return ChargedRun(plan, noise, Quiet(), None, NOBODY)
+    context = Context(rows=small_frame(200), noise=SeededNoise(1), audience=NOBODY)
+    return ChargedRun(prepare(request, schema, context), context)
 
 
 KINDS = {"columns": {n: {"type": SMALL["columns"][n]["type"]} for n in ("age", "sex")}}
@@ -42,8 +39,8 @@ def test_preparing_charges_nothing():
 
 def test_rows_are_read_after_the_line_and_the_end_is_recorded(monkeypatch):
     seen = []
-    real = read_rows.RowReader.measured
-    monkeypatch.setattr(read_rows.RowReader, "measured", lambda *a: (seen.append(kinds()), real(*a))[1])
+    real = ChargedRun._table
+    monkeypatch.setattr(ChargedRun, "_table", lambda *a: (seen.append(kinds()), real(*a))[1])
     run = charged(run="the-id")
     with run.charged():
         run.measure()

@@ -8,11 +8,12 @@ import pytest
 
 import synth
 from synth.errors import InputError, UsageError
-from synth.pipeline.prepare import planned, prepare
+from synth.pipeline.prepare import Context, planned, prepare
+from synth.pipeline.reporting import Quiet
 from synth.pipeline.request import RunRequest
 from synth.pipeline.run import carry_out, requested
 from synth.pipeline.statistics import statistics
-from synth.privacy.noise import SeededNoise, SystemNoise
+from synth.privacy.noise import SeededNoise
 from synth.report.publish import gather
 from synth.report.publishable import means
 from tests.conftest import SMALL
@@ -32,8 +33,8 @@ def reported(plain):
 def test_the_function_and_the_request_are_the_same_run(small):
     table, _ = small
     one = synth.run(table, schema=SCHEMA, **FACTS, num_rows=20, seed=1, noise=SeededNoise(3))
-    request, rows = requested(table, **FACTS, num_rows=20, seed=1)
-    other = carry_out(request, schema=SCHEMA, rows=rows, noise=SeededNoise(3))
+    request, context = requested(table, **FACTS, num_rows=20, seed=1, noise=SeededNoise(3))
+    other = carry_out(request, SCHEMA, context)
     assert reported(one.plain()) == reported(other.plain())
     assert one.frame.equals(other.frame)
     lines = [e.question for e in spends()]
@@ -43,8 +44,9 @@ def test_the_function_and_the_request_are_the_same_run(small):
 
 def test_a_finished_plan_says_what_will_be_spent_and_spends_nothing(small):
     table, _ = small
-    notes = []
-    plan = prepare(RunRequest(**FACTS, table=table), SCHEMA, note=notes.append, noise=SystemNoise())
+    notes, told = [], Quiet()
+    told.note = notes.append
+    plan = prepare(RunRequest(**FACTS, table=table), SCHEMA, Context(reporter=told))
     spend = plan.spend(noise_source="system")
     assert (spend.epsilon, spend.dataset, spend.question["method"]) == (1.0, "d", "independent")
     assert "nothing is capped" in notes[0]
@@ -54,11 +56,11 @@ def test_a_finished_plan_says_what_will_be_spent_and_spends_nothing(small):
 def test_a_plan_reads_nothing_of_a_table(tmp_path):
     """Only whether there is one; its header and rows are looked at later."""
     (tmp_path / "t.csv").write_text("not,the,columns\n")
-    plan = planned(RunRequest(**FACTS, table=tmp_path / "t.csv"), SCHEMA, note=lambda _: None)
+    plan = planned(RunRequest(**FACTS, table=tmp_path / "t.csv"), SCHEMA, Context())
     with pytest.raises(InputError, match=r"t\.csv"):
         plan.rows["synthetic"].check_form()
     with pytest.raises(InputError, match="nowhere"):
-        planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, note=lambda _: None)
+        planned(RunRequest(**FACTS, table=tmp_path / "nowhere.csv"), SCHEMA, Context())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
         ({"relation": "friendship"}, "relation 'friendship' is unknown"),
         ({"target": "nobody"}, "`target=nobody`"),
         ({"learn_share": 2.0}, "`learn_share=2.0`"),
-        ({"ask": ("median:age",)}, "`ask=median:age`"),
+        ({"ask": ("mean:age",)}, "`ask=`: is no option of a run"),
         ({"table": None}, "`table=` is missing"),
         ({"no_such": 1}, "`no_such=`"),
     ],
@@ -76,7 +78,7 @@ def test_a_plan_reads_nothing_of_a_table(tmp_path):
 def test_refusals_name_the_option_and_leave_no_trace(small, options, error):
     facts = {**FACTS, "table": small[0], **options}
     with pytest.raises(UsageError, match=error):
-        prepare(RunRequest(**facts), SCHEMA, note=lambda _: None, noise=SystemNoise())
+        prepare(RunRequest(**facts), SCHEMA, Context())
     assert synth.Ledger().entries() == []
 
 

@@ -1,43 +1,45 @@
-"""The part of a run that touches rows: one ledger line, a curator session for each stage, and how it all ended."""
+"""The one way from a request to private rows: checked, charged, read, in that order; and how it ended is recorded."""
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from synth.errors import COMMITTED, BudgetError, SpentError, SynthError, UnsettledError, UsageError
 from synth.generators.base import Ask, Run, Setting
 from synth.generators.method import Method
 from synth.jobs import Cancelled, uninterrupted
-from synth.pipeline import rehearsal
+from synth.pipeline import rehearsal, same_rows
 from synth.pipeline.budget import mechanisms, setting
-from synth.pipeline.learn_schema import learn, priced
-from synth.pipeline.prepare import prepare
+from synth.pipeline.learn_schema import learn, priced, rows_to_learn
+from synth.pipeline.prepare import Context, RunPlan, on_card, prepare
 from synth.pipeline.priors import Encoded, encoded
-from synth.pipeline.public_columns import on_card
+from synth.pipeline.private_rows import marked
 from synth.pipeline.public_twin import Preview
-from synth.pipeline.read_rows import RowReader
-from synth.pipeline.reporting import Quiet, Reporter
 from synth.pipeline.request import RunRequest
-from synth.pipeline.run_plan import RunPlan
 from synth.privacy.accounting.composition import epsilon_of
 from synth.privacy.accounting.events import Event
 from synth.privacy.curator import Curator
 from synth.privacy.ledger.ledger import ANSWERED, Entry
-from synth.privacy.ledger.row_marks import Audience
-from synth.privacy.noise import SystemNoise
 from synth.privacy.owner import Owner
 from synth.questions import Release
 from synth.release import folder
 from synth.release.card.card import card, together
 from synth.release.card.given import areas_on_card, earlier
 from synth.release.card.statements import complete
+from synth.schema import codec
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Learnt, Schema
+from synth.sources.engines import stored_trees
+from synth.sources.related_tables import Read, read
+from synth.sources.rows.forest import Forest, link
+from synth.sources.rows.spill import Spill, keep_parts
 
 
 class ChargedRun:
@@ -47,13 +49,10 @@ class ChargedRun:
     that is asked afterwards composes to no more.
     """
 
-    def __init__(
-        self, plan: RunPlan, noise: SystemNoise, reporter: Reporter, log: str | Path | None, audience: Audience
-    ) -> None:
-        self.plan, self.noise, self.reporter, self.log, self.audience = plan, noise, reporter, log, audience
-        spend = plan.spend(noise_source=noise.name)
+    def __init__(self, plan: RunPlan, context: Context) -> None:
+        self.plan, self.context, self.schema = plan, context, plan.schema
+        spend = plan.spend(noise_source=context.noise.name)
         self.spend = replace(spend, run=spend.run or str(uuid.uuid4()))  # drawn before: the charge is known by it
-        self.schema = plan.schema
         self.line: Entry | None = None
         self.priors: tuple[Encoded, ...] = ()  # once they are encoded
         self.given: dict[str, Any] = {}  # public columns, row by row
@@ -72,12 +71,11 @@ class ChargedRun:
 
     def learn(self) -> Any:
         """Learns the schema's missing facts with their share of the budget; afterwards ``schema`` is complete."""
-        if self.plan.learn_share == 0:
+        share, grant = self.plan.learn_share, self.plan.grant
+        if share == 0:
             return self.schema
-        grant, session = self.plan.grant, self._session(self.plan.learn_share, self._wide_rows, failures=True)
-        self.reporter.stage("learn")
-        mu = grant.mu * sqrt(self.plan.learn_share)
-        session.open()
+        self.context.reporter.stage("learn")
+        session, mu = self._opened(share, self._rows_to_learn, failures=True), grant.mu * sqrt(share)
         result = learn(session.ask, self.schema, grant.adjacency, mu=mu, failure_delta=grant.failure_delta)
         session.close()
         self.schema = priced(result, self._price(session))
@@ -85,28 +83,24 @@ class ChargedRun:
 
     def measure(self) -> tuple[list[Release], Setting]:
         """All questions of the generator, asked and answered; the session is closed afterwards."""
-        session = self._session(1 - self.plan.learn_share, self._rows, failures=False)
-        session.open()
-        public = session.public_rows() if self.schema.tree is None else None
-        circumstances = setting(self.schema, session.grant, public_rows=public)
-        self.reporter.stage("measure")
+        session, told = self._to_measure()
+        self.context.reporter.stage("measure")
         self.priors = encoded(self.plan.priors, self.schema)
-        asked = replace(circumstances, priors=self.priors)
-        releases = self.plan.questions.measure(Run(session.ask, asked, self.reporter.progress))
+        run = Run(session.ask, replace(told, priors=self.priors), self.context.reporter.progress)
+        releases = self.plan.questions.measure(run)
         self.given = session.public_values(self.schema.public_columns)
         session.close()
-        return releases, circumstances
+        return releases, told
 
-    def opened(self) -> tuple[Ask, Setting]:
+    def door(self) -> tuple[Ask, Setting]:
         """The door of the run's one session, charged and open, for work that is not one fit (federated.py, online.py).
 
         Errors: UsageError, before the charge, where facts of the schema are still to be learnt.
         """
         if self.plan.learn_share:
             raise UsageError("schema: learn what is missing with `synth.learn_schema` first, at a price of its own")
-        session = self._session(1.0, self._rows, failures=False)
-        session.open()
-        return session.ask, setting(self.schema, session.grant, public_rows=session.public_rows())
+        session, told = self._to_measure()
+        return session.ask, told
 
     def shut(self) -> None:
         """No door answers any more."""
@@ -122,8 +116,7 @@ class ChargedRun:
         try:
             yield
         except BaseException as error:
-            for session in self._sessions:
-                session.close()
+            self.shut()
             if not self._owner.here:
                 raise
             if self.line is None and not self._recorded_after_all(error):
@@ -134,50 +127,59 @@ class ChargedRun:
             cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
             unrecorded = self._outcome("cancelled" if cancelled else "failed", {ANSWERED: bool(self.events)})
             raise SpentError(self._reason(error, cancelled=cancelled) + unrecorded) from error
+        self.shut()
         if not self._owner.here:
             return
         unrecorded = self._outcome("done", {"epsilon_derived": self.epsilon_derived})
         if unrecorded:
             raise SpentError(f"the run is done and epsilon {self.plan.grant.epsilon:g} is spent{unrecorded}")
 
-    def card(self, *, num_rows: int) -> dict[str, Any]:
-        """The release card, with the price of a schema that was learnt before."""
+    def card(self) -> dict[str, Any]:
+        """The release card, with the price of a schema that was learnt before; no rows are made yet."""
         assert self.line is not None
+        grant = self.plan.grant
         about = card(
             schema=self.schema,
             dataset=self.plan.request.dataset or self.schema.dataset,  # declared: a path stays at home
             method=self.plan.questions.name,
-            adjacency=self.plan.grant.adjacency,
-            epsilon=self.plan.grant.epsilon,
-            delta=self.plan.grant.delta,
-            failure_delta=self.plan.grant.failure_delta,
+            adjacency=grant.adjacency,
+            epsilon=grant.epsilon,
+            delta=grant.delta,
+            failure_delta=grant.failure_delta,
             events=self.events,
-            noise=self.noise,
-            num_rows=num_rows,
+            noise=self.context.noise,
+            num_rows=0,
             ledger_entry={"number": self.line.number, "hash": self.line.hash},
             engine=self.plan.engine,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         )
-        about |= areas_on_card(self.schema)
-        about |= on_card(self.schema)
+        about |= areas_on_card(self.schema) | on_card(self.schema)
         about |= {"preview": dict(self.plan.preview)} if self.plan.preview else {}
         before = self.plan.schema.learnt  # what this run learnt itself is among its own events
         about = about if before is None else together(about, before)
-        if not self.priors:
-            return complete(about)
-        rests = earlier(card for p in self.priors for card in p.cards)
-        return complete(
-            {**about, "priors": [p.on_card() for p in self.priors]} | ({"earlier_releases": rests} if rests else {})
-        )
+        if self.priors:
+            about["priors"] = [p.on_card() for p in self.priors]
+            if rests := earlier(card for p in self.priors for card in p.cards):
+                about["earlier_releases"] = rests
+        return complete(about)
 
-    def _session(self, share: float, read: Any, *, failures: bool) -> Curator:
-        """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``."""
+    def _opened(self, share: float, read: Callable[[], Any], *, failures: bool) -> Curator:
+        """A curator that may spend this share of mu**2, and the thresholds' part of delta if ``failures``: opened."""
         alone = self.plan.learn_share in (0, 1)
         grant = rehearsal.share(self.plan.grant, share, failures=failures, alone=alone)
         with self._owner:
-            session = Curator(grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.noise)
+            session = Curator(
+                grant=grant, commit=self._commit, read=read, mechanisms=mechanisms(), noise=self.context.noise
+            )
             self._sessions.append(session)
-            return session
+        session.open()
+        return session
+
+    def _to_measure(self) -> tuple[Curator, Setting]:
+        """The session for what learning leaves of the budget, and what the method is told of it."""
+        session = self._opened(1 - self.plan.learn_share, self._rows, failures=False)
+        public = session.public_rows() if self.schema.tree is None else None
+        return session, setting(self.schema, session.grant, public_rows=public)
 
     def _price(self, session: Curator) -> Learnt:
         """What all learning cost, with what was learnt before; the ledger was charged with the whole run."""
@@ -199,19 +201,6 @@ class ChargedRun:
             with uninterrupted():  # or a spend that was committed could be reported as none
                 self.line = self.plan.book.spend(self.spend)
                 self._tell()
-
-    def _rows(self) -> Mapping[str, Any]:
-        reader, tree = self._reader(), self.schema.tree
-        return reader.measured(self.schema.tables[ONE]) if tree is None else reader.trees(tree)
-
-    def _wide_rows(self) -> Mapping[str, Any]:
-        return self._reader().wide(self.schema)
-
-    def _reader(self) -> RowReader:
-        """Who reads the rows, now that the spend is recorded."""
-        assert self.line is not None
-        self.reporter.stage("read")
-        return RowReader(plan=self.plan, noise=self.noise, run=self.line.run, log=self.log, audience=self.audience)
 
     def _tell(self) -> None:
         """Whatever follows, the command's exit code will not deny the spend."""
@@ -254,34 +243,110 @@ class ChargedRun:
             reason = str(error) if isinstance(error, SynthError) else f"internal error {type(error).__name__}"
         return f"failed after the budget was committed: {reason}; {stands}"
 
+    def _rows(self) -> Mapping[str, Any]:
+        """The private rows as the method measures them. Called once the spend is recorded, as all below."""
+        self.context.reporter.stage("read")
+        return self._table(self.schema.tables[ONE]) if self.schema.tree is None else self._trees(self.schema.tree)
+
+    def _rows_to_learn(self) -> Mapping[str, Any]:
+        """The private rows as learning sees them (learn_schema.py)."""
+        self.context.reporter.stage("read")
+        for name in self.plan.rows:
+            self._mark(name)
+        return rows_to_learn(self.schema, self.plan.rows, self.plan.grant.adjacency, self.context.noise)
+
+    def _table(self, schema: Schema) -> Mapping[str, np.ndarray]:
+        """The rows of one table, encoded; which rows of a person are kept is decided here."""
+        adjacency, noise = self.plan.grant.adjacency, self.context.noise
+        person = None if adjacency.by_row else adjacency.unit
+        key, place = self.plan.book.row_key(), self.plan.rows[ONE].place
+        opened = place.encoded(schema, noise, person=person, key=key, most=adjacency.max_rows)
+        self._mark(ONE, () if opened.digest is None else (opened.digest,))
+        rows = opened.encoded.positions
+        if person is not None and not opened.bounded:
+            if opened.persons is None or not isinstance(rows, Spill):
+                raise RuntimeError("rows of persons that nobody has bounded")  # a fault of this program
+            persons = opened.persons
+            rows.keep(keep_parts(persons.parts(), adjacency.max_rows, noise, num_rows=persons.num_rows))
+        self._write_log({ONE: opened.encoded})
+        return rows
+
+    def _trees(self, schema: Dataset) -> Forest:
+        """The rows of related tables as a forest; which rows of a parent are kept is decided here.
+
+        On Spark they stay there; they are fetched for what cannot be counted there.
+        """
+        places, noise = {n: self.plan.rows[schema.file_of(n)].place for n in schema.tables}, self.context.noise
+        there = stored_trees.stored(schema, places, noise, lambda: self._linked(schema)[0])
+        if there is not None:
+            for name in self.plan.rows:
+                self._mark(name)
+            self._write_log({} if self.context.log is None else there.described(noise))
+            return there
+        forest, results = self._linked(schema)
+        for name, result in results.items():
+            self._mark(name, (result.digest, result.alone))
+        self._write_log({n: r.encoded for n, r in results.items()})
+        return forest
+
+    def _linked(self, schema: Dataset) -> tuple[Forest, dict[str, Read]]:
+        """All rows, read here and put together; one table of persons and their rows is read once."""
+        key, noise = self.plan.book.row_key(), self.context.noise
+        results = {
+            name: read(rows.place, schema.written[name], schema.texts(name), noise, key=key)
+            for name, rows in self.plan.rows.items()
+        }
+        return link(schema, {t: results[schema.file_of(t)].rows for t in schema.tables}, noise), results
+
+    def _write_log(self, encoded: Mapping[str, codec.Encoded]) -> None:
+        """The steward's counts of unknown cells, by column and, of several tables, by table."""
+        if self.context.log is None:
+            return
+        clamped: dict[str, int] = {}
+        unreadable: dict[str, int] = {}
+        for name, own in encoded.items():
+            table = f"{name}." if self.schema.several else ""
+            clamped |= {f"{table}{n}": many for n, many in own.clamped.items()}
+            unreadable |= {f"{table}{n}": many for n, many in own.unreadable.items()}
+        folder.write_steward_log(Path(self.context.log), codec.Encoded({}, clamped, unreadable))
+
+    def _mark(self, table: str, digests: Sequence[bytes | None] = ()) -> None:
+        """Keeps a mark of a table's rows in each form, by which they are known again before a later spend
+        (same_rows.py): those that reading brought, or others, for which the rows are read again.
+
+        One that no other is like where they cannot be compared: the number of rows must not decide about a line.
+        Nothing was answered by then. Errors: UsageError where the same rows were charged elsewhere meanwhile.
+        """
+        book, line = self.plan.book, self.line
+        assert line is not None
+        forms = [form for _, form in marked({table: self.plan.rows[table]}, self.schema)]
+        for form, digest in zip(forms, digests or same_rows.marks(forms, book.row_key()), strict=False):
+            others = book.fingerprint(
+                line.run,
+                dataset=self.plan.dataset,
+                digest=same_rows.unlike(form) if digest is None else digest,
+                apart=self.plan.request.separate,
+                audience=self.context.audience,
+                alike=same_rows.are_alike,
+            )
+            same_rows.refuse(others)
+
 
 @contextmanager
-def checked_and_charged(
+def charge(
     request: RunRequest,
     schema: Schema | Dataset,
+    context: Context,
     *,
-    rows: Any,
-    noise: SystemNoise | None,
-    reporter: Reporter | None,
-    audience: Audience,
     questions: Method | None = None,
     preview: Preview | None = None,
-    steward_log: str | Path | None = None,
 ) -> Iterator[ChargedRun]:
-    """The run of a request, once all that can be refused was checked; how what it buys is used ends in the ledger."""
-    reporter, noise = reporter or Quiet(), noise or SystemNoise()
-    reporter.stage("check")
-    folder.check_steward_log(Path(steward_log) if steward_log is not None else None)
-    plan = prepare(
-        request,
-        schema,
-        rows=rows,
-        note=reporter.note,
-        noise=noise,
-        audience=audience,
-        questions=questions,
-        preview=preview,
-    )
-    run = ChargedRun(plan, noise, reporter, steward_log, audience)
+    """The run of a request, once all that can be refused was checked; how what it buys is used ends in the ledger.
+
+    ``questions``: in place of the method's usual ones. ``preview``: that the rows are public.
+    """
+    context.reporter.stage("check")
+    folder.check_steward_log(Path(context.log) if context.log is not None else None)
+    run = ChargedRun(prepare(request, schema, context, questions=questions, preview=preview), context)
     with run.charged():
         yield run
