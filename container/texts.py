@@ -23,7 +23,6 @@ SPEAKING = (
     "evaluate/verdict.py",
     "evaluate/from_rows.py",
     "evaluate/from_release.py",
-    "report/released_verdict.py",
     "evaluate/amounts.py",
     "evaluate/column_numbers.py",
     "evaluate/chart_data.py",

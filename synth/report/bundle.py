@@ -21,7 +21,7 @@ from synth.release.card import papers, verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.folder import StoredRelease
 from synth.release.leaving import AS_STORED, content, may_leave, named, untouched
-from synth.report import card_page, chosen_release, index_page, pdf, publish, released_verdict
+from synth.report import card_page, chosen_release, index_page, pdf, publish, publishable
 from synth.report.documents import pack
 from synth.report.words import written
 from synth.schema.table import Schema
@@ -151,7 +151,7 @@ def _parts(folder: Path, stored: StoredRelease, *, unfinished: bool) -> tuple[di
     verify.check(card)
     card["registry"] = pack.registry(card)
     result = publish.gather(folder)
-    card["verdict"] = released_verdict.verdict(result, card).plain()
+    card["verdict"] = publishable.verdict(result, card).plain()
     parts = {name: untouched(folder, name) for name in AS_STORED}
     parts |= {name: content(folder, name, card) for name in named(schema, card)}
     if (card.get("selection") or {}).get("charges"):  # whoever draws or fits again must find the same claim

@@ -7,10 +7,10 @@ from synth.evaluate.verdict import CARE, HEADINGS, LEVELS, NOT, Verdict
 from synth.languages import Texts, _, prose
 from synth.release import dialect_copy, markdown
 from synth.release.card import limits, papers
-from synth.report import html, released_verdict, words
+from synth.report import html, words
 from synth.report.documents.facts import name_of
 from synth.report.documents.pack import Paper
-from synth.report.publishable import Publishable, PublishableTables, rows_of
+from synth.report.publishable import Publishable, rows_of, verdict
 from synth.report.related_picture import picture
 from synth.schema.table import Column, Schema, Tables
 
@@ -26,11 +26,12 @@ KINDS = Texts(
         "omitted": "left out",
     }
 )
+TIMES = 10  # a group as large as so many times the noise of a count is told to a tenth
 BY_DRAWS = ("mixture",)  # methods of whose releases several tables can be drawn that differ as the noise leaves open
 
 
 def render(
-    publishable: Publishable | PublishableTables,
+    publishable: Publishable,
     schema: Tables,
     card: Mapping[str, Any],
     documents: Sequence[Paper] = (),
@@ -81,21 +82,24 @@ def columns(schema: Schema) -> tuple[list[str], list[tuple[str, ...]]]:
     ]
 
 
-def uses(
-    publishable: Publishable | PublishableTables, schema: Tables, card: Mapping[str, Any]
-) -> list[tuple[str, list[str]]]:
+def uses(publishable: Publishable, schema: Tables, card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """What the tables are good for, usable with care for, and not for, as far as what was released can tell."""
+    noise, several = max(publishable.noise, default=0.0), bool(schema.keys)
+    small = _(
+        "groups of fewer than about {n} rows of {of}: the standard deviation of the noise in a count is up to {most} "
+        "rows"
+    ).format(n=html.commas(TIMES * noise), of=schema.root if several else _("the source"), most=html.commas(noise))
     care = [
-        *map(prose, released_verdict.small_groups(publishable.noise, schema.root if schema.keys else _("the source"))),
+        *([small] if publishable.noise else []),
         _("results that matter: confirm them on the real tables, through whoever holds them")
-        if schema.keys
+        if several
         else _("results that matter: confirm them on the real table, through whoever holds it"),
     ]
-    said = released_verdict.verdict(publishable, card)
+    said = verdict(publishable, card)
     never = [
         _("anything about a single person: no row is anybody's record"),
         _("linking with other tables row by row: keys are made up")
-        if schema.keys
+        if several
         else _("linking with other tables row by row"),
         _("rare cases, extremes and outliers, which noise hides on purpose"),
     ]

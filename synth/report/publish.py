@@ -19,14 +19,14 @@ from synth.release.card import verify
 from synth.release.card.choice import TOTALS, own
 from synth.release.leaving import may_leave
 from synth.release.statistics_file import load
-from synth.report import publishable, released_verdict
+from synth.report import publishable
 from synth.report.prior_evidence import prior_evidence, section
-from synth.report.publishable import Publishable, PublishableTables
+from synth.report.publishable import Publishable
 
 MOST_ROWS = 1_000_000  # synthetic rows counted for the publishable report
 
 
-def gather(release: str | Path) -> Publishable | PublishableTables:
+def gather(release: str | Path) -> Publishable:
     """The publishable report of a release, as data: free, since it uses the release and the synthetic tables alone.
 
     **Guarantee**: that of the release. Errors: InputError for an unusable release.
@@ -44,7 +44,7 @@ def gather(release: str | Path) -> Publishable | PublishableTables:
 
 
 def publishable_page(
-    result: Publishable | PublishableTables,
+    result: Publishable,
     release: str | Path,
     *,
     statistics: Mapping[str, Any] | None = None,
@@ -56,16 +56,13 @@ def publishable_page(
     unusable release, and for statistics under another relation or unit than its own.
     """
     card = about(folder_of(release)) if card is None else dict(card)
-    said = released_verdict.verdict(result, card)
-    if isinstance(result, PublishableTables):
-        return publishable.render_trees(result, about=card, said=said)
+    said = publishable.verdict(result, card)
     if statistics is not None and any(statistics["card"].get(n) != card.get(n) for n in ("relation", "unit")):
         raise InputError(
             "the statistics were paid for under another relation or unit than the release; ask for them again"
         )
-    stored = bundle.load_release(folder_of(release))
     known = section(prior_evidence(folder_of(release))) if card.get("priors") else None
-    return publishable.render(result, schema=stored.setting.schema, about=card, said=said, paid=statistics, known=known)
+    return publishable.render(result, about=card, said=said, paid=statistics, known=known)
 
 
 def write(
@@ -92,7 +89,7 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     if page.suffix != ".html":
         raise UsageError(f"`out={out}`: name a .html file")
     result = gather(release)
-    paid = None if statistics is None or isinstance(result, PublishableTables) else load(statistics)
+    paid = None if statistics is None or result.schema.tree is not None else load(statistics)
     text = publishable_page(result, release, statistics=paid)
     plain = plainly(result, about(folder_of(release))) | ({} if paid is None else {"further": paid})
     _write(page, text)
@@ -100,13 +97,12 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
 
 
-def plainly(result: Publishable | PublishableTables, card: Mapping[str, Any]) -> dict[str, Any]:
+def plainly(result: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
     """The report as JSON data, with its verdict. ``card``: whose fit takes part.
 
     Privacy: released answers only.
     """
-    plain = publishable.plain_trees(result) if isinstance(result, PublishableTables) else publishable.plain(result)
-    return {"verdict": released_verdict.verdict(result, card).plain(), **plain}
+    return {"verdict": publishable.verdict(result, card).plain(), **publishable.plain(result)}
 
 
 def verdict(release: str | Path) -> Verdict:
@@ -114,7 +110,7 @@ def verdict(release: str | Path) -> Verdict:
 
     **Guarantee**: that of the release. Privacy: released answers only.
     """
-    return released_verdict.verdict(gather(release), about(folder_of(release)))
+    return publishable.verdict(gather(release), about(folder_of(release)))
 
 
 def in_words(release: str | Path) -> list[str]:
@@ -122,8 +118,7 @@ def in_words(release: str | Path) -> list[str]:
 
     None where no such counts were released. Errors: InputError for an unusable release.
     """
-    tables = gather(release)
-    result = {} if isinstance(tables, PublishableTables) else publishable.means(tables)
+    result = publishable.means(gather(release))
     kinds = (("columns", result.get("one_way")), ("pairs", result.get("two_way")))
     return [
         f"{name}: {100 * m['distance']:.2g} % of the rows differ from the noisy counts; "

@@ -4,7 +4,7 @@ Made from releases, public facts and the synthetic table alone, so it is free an
 here can be handed a real row: there is no parameter for one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import log, pi, sqrt
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.area_levels import AreaLevel
+from synth.evaluate.from_release import FILLED_IN, MORE, Evidence, from_release
 from synth.evaluate.read_sample import values
 from synth.evaluate.verdict import DISTANCES, Measured, Verdict, advice, names, rate
 from synth.languages import Texts, _, prose
@@ -25,7 +26,7 @@ from synth.report.html import commas, figure, percent
 from synth.report.noisy_tables import LEVEL, Agreement, NoisyTable, agreement, tables, total
 from synth.report.related_picture import picture
 from synth.report.statistics_section import section
-from synth.schema import grouping
+from synth.schema import grouping, related_uses
 from synth.schema.dataset import ONE, Dataset
 from synth.schema.table import Column, Schema
 from synth.sources.rows.forest import Forest
@@ -41,7 +42,7 @@ MOST_BINS = 24  # bars of one chart; finer tables are gathered
 TINY = 1e-9  # ratio of variances: less is not told apart
 SHOWN = 60  # columns drawn
 SHOWN_CELLS = 30  # of a table of further statistics in sight at once
-HEADLINES = Texts(
+HEADINGS = Texts(
     {
         "one_way": "one-way tables",
         "two_way": "two-way tables",
@@ -87,40 +88,40 @@ class ComparedTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Publishable:
-    """The publishable report as data. ``named``: by use of the schema the tables of it that were released, and how many
-    it needs. **Guarantee**: that of the release (post-processing)."""
+    """The publishable report as data, of one table or of a tree, whose counts are in roots: ``rows`` of the source.
 
+    ``singles``: by table and column; ``pairs``: by what they are about and by columns, of one table under "".
+    **Guarantee**: that of the release (post-processing).
+    """
+
+    schema: Schema | Dataset
     rows: float | None
-    rows_public: bool
-    one_way: Mapping[str, ComparedTable]
-    two_way: Mapping[tuple[str, ...], ComparedTable]
-    kinds: tuple[str, ...]
+    rows_public: bool = False
+    singles: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
+    pairs: Mapping[str, Mapping[Any, ComparedTable]] = field(repr=False)
     larger: Mapping[tuple[str, ...], ComparedTable] = field(default_factory=dict)
-    named: Mapping[str, tuple[tuple[ComparedTable, ...], int]] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
     areas: Mapping[str, tuple[AreaLevel, ...]] = field(default_factory=dict)
     averages: Mapping[str, "Average"] = field(default_factory=dict)
 
     @property
     def noise(self) -> list[float]:
         """Of counts of single columns, the standard deviations."""
-        return [s.table.sigma for s in self.one_way.values()]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PublishableTables:
-    """The report of a tree of tables as data, in roots of the source. ``singles``: by table and column; ``pairs``: by
-    what they are about. **Guarantee**: that of the release (post-processing)."""
-
-    schema: Dataset
-    card: Mapping[str, Any]
-    roots: float
-    singles: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
-    pairs: Mapping[str, Mapping[str, ComparedTable]] = field(repr=False)
+        return [s.table.sigma for own in self.singles.values() for s in own.values()]
 
     @property
-    def noise(self) -> list[float]:
-        """As of one table."""
-        return [s.table.sigma for shown in self.singles.values() for s in shown.values()]
+    def named(self) -> dict[str, tuple[list[ComparedTable], int]]:
+        """By use of the schema the tables of it that were released, and how many it needs."""
+        tree, known, out = self.schema.tree, dict[frozenset[str], ComparedTable](), {}
+        wider = [s for own in (*self.pairs.values(), self.larger) for s in own.values() if len(s.table.bins) > 1]
+        for shown in (*(s for own in self.singles.values() for s in own.values()), *wider):
+            owners = [placed(c) for c in shown.table.columns] if tree is not None else []
+            if not any(other for _, _, other in owners):
+                known[frozenset(f"{t}.{c}" for t, c, _ in owners) or frozenset(shown.table.columns)] = shown
+        for use, needed in tables_of(self.schema):
+            asked = needed if tree is None else related_uses.pairs(needed)
+            out[use] = [known[frozenset(t)] for t in asked if frozenset(t) in known], len(asked)
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,68 +183,121 @@ def interval() -> str:
     return _("{level} % interval").format(level=f"{100 * LEVEL:.0f}")
 
 
-def head(first: str) -> list[str]:
-    """The head of a table of released tables; ``first``: what a line stands for."""
-    return [first, _("cells"), _("noise of a cell"), _("distance"), _("from noise"), _("within"), _("for use")]
-
-
 def gather(
     releases: Sequence[Any],
     synthetic: Mapping[str, np.ndarray],
     *,
+    schema: Schema,
     public_rows: int | None,
     kinds: Sequence[str] = (),
-    schema: Schema | None = None,
 ) -> Publishable:
     """The report of these releases and of a synthetic table, given as positions by column.
 
-    ``schema``: whose uses are judged; none without.
+    Privacy: released answers only.
     """
     result = tables(releases)
     rows = total(result, public_rows)
     size = len(next(iter(synthetic.values())))
-    one_way: dict[str, ComparedTable] = {}
-    two_way: dict[tuple[str, ...], ComparedTable] = {}
-    larger: dict[tuple[str, ...], ComparedTable] = {}
+    kept: list[dict[Any, ComparedTable]] = [{}, {}, {}]
+    averages: dict[str, Average] = {}
     for t in result:
         made = t.counted(synthetic) * ((rows or 1.0) / size)
         shown = ComparedTable(table=t, synthetic=made, fit=agreement(t, made, rows=rows or 1.0))
-        if len(t.bins) == 1 and t.whole:
-            one_way.setdefault(t.columns[0], shown)
-        elif len(t.bins) == 2:
-            two_way.setdefault(t.columns, shown)
-        elif len(t.bins) > 2:
-            larger.setdefault(t.columns, shown)
-    reported = tuple(kinds or kinds_of(type(r) for r in releases))
-    every = {frozenset(t): s for t, s in (*(((n,), s) for n, s in one_way.items()), *two_way.items(), *larger.items())}
-    named = {
-        use: (tuple(every[frozenset(t)] for t in needed if frozenset(t) in every), len(needed))
-        for use, needed in (() if schema is None else tables_of(schema))
-    }
-    averages: dict[str, Average] = {}
-    facts = {} if schema is None else schema.columns
-    for t in (t for t in result if len(t.bins) == 1 and t.columns[0] in facts and facts[t.columns[0]].is_numeric):
-        name = t.columns[0]
-        found = Average.of(t, facts[name], synthetic[name])
-        if found is not None and (name not in averages or found.off[1] < averages[name].off[1]):
-            averages[name] = found
+        if len(t.bins) > 1 or t.whole:
+            name = t.columns if len(t.bins) > 1 else t.columns[0]
+            kept[min(len(t.bins), 3) - 1].setdefault(name, shown)
+        if len(t.bins) == 1 and (c := schema.columns.get(t.columns[0])) is not None and c.is_numeric:
+            found, best = Average.of(t, c, synthetic[t.columns[0]]), averages.get(t.columns[0])
+            if found is not None and (best is None or found.off[1] < best.off[1]):
+                averages[t.columns[0]] = found
     return Publishable(
-        averages=averages,
-        named=named,
-        areas={} if schema is None else area_pages.of_releases(releases, synthetic, schema.columns, rows),
+        schema=schema,
         rows=rows,
         rows_public=public_rows is not None,
-        one_way=one_way,
-        two_way=two_way,
-        larger=larger,
-        kinds=reported,
+        singles={ONE: kept[0]},
+        pairs={"": kept[1]},
+        larger=kept[2],
+        kinds=tuple(kinds or kinds_of(type(r) for r in releases)),
+        areas=area_pages.of_releases(releases, synthetic, schema.columns, rows),
+        averages=averages,
     )
 
 
+def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> Publishable:
+    """The report of a release of a tree. ``made``: its synthetic rows, which stand for so many ``roots``.
+
+    Privacy: released answers only.
+    """
+    schema = stored.schema
+    scale = roots / max(len(made[schema.root].parent), 1)
+    singles: dict[str, dict[str, ComparedTable]] = {t: {} for t in schema.downwards}
+    pairs: dict[str, dict[str, ComparedTable]] = {}
+    for answer in stored.releases:
+        exact = linked.exact(answer.question, made)
+        for marginal, noisy, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
+            table = NoisyTable(bins=marginal.bins, values=noisy.astype(float), sigma=marginal.sigma)
+            here = cells.reshape(noisy.shape) / linked.UNIT * scale
+            fit = agreement(table, here, rows=max(float(here.sum()), 1.0))
+            shown = ComparedTable(table=table, synthetic=here, fit=fit)
+            about, names = _about(answer.question, table)
+            if len(names) == 1 and answer.question.view == "rows" and table.whole:
+                singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
+            elif len(names) == 2 or answer.question.view == "first":
+                pairs.setdefault(about, {})[" and ".join(names)] = shown
+    return Publishable(schema=schema, rows=roots, singles=singles, pairs=pairs)
+
+
+def verdict(shown: Publishable, card: Mapping[str, Any]) -> Verdict:
+    """What the tables are good for as far as the release tells. ``card``: whose ``fit`` and method take part.
+
+    **Guarantee**: that of the release: it rests on releases and the synthetic table alone.
+
+    Privacy: released answers only.
+    """
+    return from_release(_evidence(shown), card)
+
+
+def _evidence(shown: Publishable) -> Iterator[Evidence]:
+    """What the release tells of each use."""
+    rows, tree, counted = shown.rows, shown.schema.tree is not None, len(shown.larger)
+    two = "across" if tree else "pairs"
+
+    def told(name: str, tables: Iterable[ComparedTable], use: str = "") -> Evidence:
+        return Evidence(name=name, use=use, tables=[s.measured(rows) for s in tables if rows])
+
+    for use, (known, needed) in shown.named.items():
+        wide = max((len(s.table.bins) for s in known), default=0)
+        part = "" if len(known) == needed else f", {len(known)} of its {needed} tables"
+        yield told("triples" if wide > 2 else two if wide == 2 else "columns", known, f"named: {use}{part}")
+    for table, own in shown.singles.items():
+        if own or not tree:
+            yield told("columns", own.values(), f"single columns of {table}" if tree else "")
+    if rows and shown.averages:
+        yield Evidence(name="averages", averages={n: a.measured(rows) for n, a in shown.averages.items()})
+    for about, own in shown.pairs.items():
+        yield told(two, own.values(), _use(about) if tree else "")
+    more = f"{MORE} other than the {counted} that were counted" if counted else MORE
+    yield Evidence(name="triples", use=more, missing=FILLED_IN)
+
+
+def _use(about: str) -> str:
+    """What tables are good for that are about this: each of ``_about``'s forms as a sentence of its own."""
+    table, between, view = about.partition(": ")
+    if between:
+        return (
+            f"single columns, {table}: {view}"
+            if view in (VIEWS["first"], VIEWS["last"])
+            else f"tables of two columns, {table}: {view}"
+        )
+    if about.startswith("within "):
+        return f"tables of two columns, within {about.removeprefix('within ')}"
+    table, _with, others = about.partition(" with ")
+    return f"tables of two columns, {table} with {others}"
+
+
 def render(
-    publishable: Publishable,
+    shown: Publishable,
     *,
-    schema: Schema,
     about: Mapping[str, Any],
     said: Verdict,
     paid: Mapping[str, Any] | None = None,
@@ -253,48 +307,41 @@ def render(
 
     ``known``: what priors said (prior_evidence.py).
     """
-    ordered = sorted(publishable.one_way.items(), key=lambda item: -item[1].fit.distance)
-    rows, fitted = publishable.rows, not said.unsure
+    rows, fitted, tree = shown.rows, not said.unsure, shown.schema.tree
+    columns = []
+    for table, own in shown.singles.items():
+        facts = shown.schema.tables[ONE].columns if tree is None else tree.as_asked(table).columns
+        ordered = sorted(own.items(), key=lambda item: -item[1].fit.distance)
+        advised = [(n, s, s.advice("columns", rows, fitted=fitted)) for n, s in ordered]
+        charts = [column_chart(n, s, facts[n], advice) for n, s, advice in advised[:SHOWN]]
+        columns.append((table, charts, [[n, *fit_in_words(s), advice] for n, s, advice in advised]))
+    kind = "pairs" if tree is None else "across"
+    source = _("not known from this release") if rows is None else _("{n} (estimated)")
     return html.render(
         "publishable.html",
         title=_("Publishable report"),
         mark=None,
-        result=publishable,
+        result=shown,
+        tree=tree is not None,
         about=about,
         level=LEVEL,
         interval=interval(),
-        head=head,
-        source_rows=_source_rows(publishable),
+        source_rows=(_("{n} (public)") if shown.rows_public else source).format(n=commas(rows or 0)),
         unit=words.unit(about),
-        headline=_headline(publishable),
+        picture="" if tree is None else picture(tree),
+        tables=[[t, commas(n)] for t, n in rows_of(about).items()],
+        headline=[(HEADINGS[k], m["distance"], m["from_noise"], m["covered"]) for k, m in means(shown).items() if m],
         first=first_page.answers(about, said),
-        charts=[
-            column_chart(name, shown, schema.columns[name], shown.advice("columns", rows, fitted=fitted))
-            for name, shown in ordered[:SHOWN]
-        ],
-        columns=[[name, *fit_in_words(shown), shown.advice("columns", rows, fitted=fitted)] for name, shown in ordered],
-        pairs=_several(publishable.two_way, "pairs", rows, fitted),
-        larger=_several(publishable.larger, "triples", rows, fitted),
+        columns=columns,
+        pairs=[(_titled(name), _several(own, kind, rows, fitted)) for name, own in shown.pairs.items()],
+        larger=_several(shown.larger, "triples", rows, fitted),
         uses=said.lines,
         unsure=prose(said.unsure),
         paid=None if paid is None else section(paid, about),
         shown_cells=SHOWN_CELLS,
         known=known,
-        areas=area_pages.sections(publishable.areas, exact=False),
+        areas=area_pages.sections(shown.areas, exact=False),
     )
-
-
-def _source_rows(publishable: Publishable) -> str:
-    if publishable.rows is None:
-        return _("not known from this release")
-    said = _("{n} (public)") if publishable.rows_public else _("{n} (estimated)")
-    return said.format(n=commas(publishable.rows))
-
-
-def _headline(publishable: Publishable) -> list[tuple[str, float, float, float]]:
-    """For each kind of table the means of distance, of the part that noise alone would cause, and of cells within."""
-    kinds = means(publishable).items()
-    return [(HEADLINES[kind], m["distance"], m["from_noise"], m["covered"]) for kind, m in kinds if m is not None]
 
 
 def fit_in_words(shown: ComparedTable) -> tuple[str, str, str]:
@@ -364,57 +411,36 @@ def _joined(labels: list[str], column: Column) -> str:
     return _("all {n} others").format(n=len(labels))
 
 
-def means(publishable: Publishable) -> dict[str, dict[str, float] | None]:
+def means(shown: Publishable) -> dict[str, dict[str, float] | None]:
     """Means over one-way, two-way and larger tables of what ``Agreement`` tells; None where there is none."""
+    if shown.schema.tree is not None:
+        return {}
+    kinds = {"one_way": shown.singles[ONE], "two_way": shown.pairs[""], "larger": shown.larger}
     names = [f.name for f in fields(Agreement)]
-    kinds = {
-        "one_way": publishable.one_way.values(),
-        "two_way": publishable.two_way.values(),
-        "larger": publishable.larger.values(),
-    }
     return {
-        kind: {n: float(np.mean([getattr(s.fit, n) for s in shown])) for n in names} if shown else None
-        for kind, shown in kinds.items()
+        kind: {n: float(np.mean([getattr(s.fit, n) for s in own.values()])) for n in names} if own else None
+        for kind, own in kinds.items()
     }
 
 
-def plain(publishable: Publishable) -> dict[str, Any]:
+def plain(shown: Publishable) -> dict[str, Any]:
     """The report as JSON data; as private as the release."""
+    counts = {t: {n: s.counts() for n, s in own.items()} for t, own in shown.singles.items()}
+    head = {"publishable": "made from releases only"}
+    if shown.schema.tree is not None:
+        named = {about: [{"columns": n, **s.plain()} for n, s in own.items()] for about, own in shown.pairs.items()}
+        return {**head, "roots": shown.rows, "one_way": counts, "two_way": named}
     return {
-        "publishable": "made from releases only",
+        **head,
         "level": LEVEL,
-        "rows": publishable.rows,
-        "kinds": list(publishable.kinds),
-        "means": means(publishable),
-        "one_way": {n: s.counts() for n, s in publishable.one_way.items()},
-        "two_way": [{"columns": list(pair), **s.plain()} for pair, s in publishable.two_way.items()],
-        "areas": {n: [level.plain() for level in up] for n, up in publishable.areas.items()},
-        "larger": [{"columns": list(columns), **s.plain()} for columns, s in publishable.larger.items()],
+        "rows": shown.rows,
+        "kinds": list(shown.kinds),
+        "means": means(shown),
+        "one_way": counts[ONE],
+        "two_way": [{"columns": list(pair), **s.plain()} for pair, s in shown.pairs[""].items()],
+        "areas": {n: [level.plain() for level in up] for n, up in shown.areas.items()},
+        "larger": [{"columns": list(columns), **s.plain()} for columns, s in shown.larger.items()],
     }
-
-
-def gather_trees(stored: StoredRelease, made: Forest, roots: float) -> PublishableTables:
-    """The report of a release of a tree. ``made``: its synthetic rows, which stand for so many ``roots``.
-
-    Privacy: released answers only.
-    """
-    schema = stored.schema
-    scale = roots / max(len(made[schema.root].parent), 1)
-    singles: dict[str, dict[str, ComparedTable]] = {t: {} for t in schema.downwards}
-    pairs: dict[str, dict[str, ComparedTable]] = {}
-    for answer in stored.releases:
-        exact = linked.exact(answer.question, made)
-        for marginal, noisy, cells in zip(answer.question.marginals, answer.values, exact, strict=True):
-            table = NoisyTable(bins=marginal.bins, values=noisy.astype(float), sigma=marginal.sigma)
-            here = cells.reshape(noisy.shape) / linked.UNIT * scale
-            fit = agreement(table, here, rows=max(float(here.sum()), 1.0))
-            shown = ComparedTable(table=table, synthetic=here, fit=fit)
-            about, names = _about(answer.question, table)
-            if len(names) == 1 and answer.question.view == "rows" and table.whole:
-                singles[answer.question.table].setdefault(placed(table.columns[0])[1], shown)
-            elif len(names) == 2 or answer.question.view == "first":
-                pairs.setdefault(about, {})[" and ".join(names)] = shown
-    return PublishableTables(schema=schema, card=stored.card, roots=roots, singles=singles, pairs=pairs)
 
 
 def _about(question: Any, table: NoisyTable) -> tuple[str, list[str]]:
@@ -438,44 +464,6 @@ def _titled(about: str) -> str:
     return _("{table} with {others}").format(table=table, others=others)
 
 
-def render_trees(tables: PublishableTables, *, about: Mapping[str, Any], said: Verdict) -> str:
-    """The page of a tree. ``about``: the release card; ``said``: the verdict."""
-    singles = []
-    for table, columns in tables.singles.items():
-        facts = tables.schema.as_asked(table).columns
-        ordered = sorted(columns.items(), key=lambda item: -item[1].fit.distance)
-        advised = [(n, s, s.advice("columns", tables.roots)) for n, s in ordered]
-        charts = [column_chart(n, s, facts[n], advice) for n, s, advice in advised[:SHOWN]]
-        singles.append((table, charts, [[n, *fit_in_words(s), advice] for n, s, advice in advised]))
-    return html.render(
-        "related_publishable.html",
-        title=_("Publishable report"),
-        mark=None,
-        about=about,
-        interval=interval(),
-        roots=commas(tables.roots),
-        picture=picture(tables.schema),
-        singles=singles,
-        head=head,
-        tables=[[t, commas(n)] for t, n in rows_of(about).items()],
-        groups=[(_titled(name), _several(shown, "across", tables.roots)) for name, shown in tables.pairs.items()],
-        uses=said.lines,
-        first=first_page.answers(about, said),
-    )
-
-
 def rows_of(card: Mapping[str, Any]) -> dict[str, int]:
     """Synthetic rows by table that is written."""
     return dict(card["rows"].get("tables", {ONE: card["rows"]["synthetic"]}))
-
-
-def plain_trees(tables: PublishableTables) -> dict[str, Any]:
-    """The report of a tree as JSON data; as private as the release."""
-    return {
-        "publishable": "made from releases only",
-        "roots": tables.roots,
-        "one_way": {t: {n: s.counts() for n, s in shown.items()} for t, shown in tables.singles.items()},
-        "two_way": {
-            about: [{"columns": n, **s.plain()} for n, s in shown.items()] for about, shown in tables.pairs.items()
-        },
-    }

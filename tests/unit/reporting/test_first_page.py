@@ -79,7 +79,7 @@ def test_beside_each_figure_stands_what_the_rule_says(release, reports):
     """The advice of every column is the rule's, for the released figures and for the steward's."""
     shown = publish.gather(release[0])
     page = words(reports["single.html"][0])
-    for name, one in shown.one_way.items():
+    for name, one in shown.singles["synthetic"].items():
         rated = rating.rate(rating.DISTANCES["columns"], **vars(one.measured(shown.rows)))
         message = rating.advice(rated)
         assert one.advice("columns", shown.rows) == message

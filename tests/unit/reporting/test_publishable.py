@@ -11,9 +11,10 @@ from report_release import report_release  # noqa: F401
 import synth
 from synth.questions import Bins, Block, Counts, CountsRelease, Encoding, Marginal, Slices, SlicesRelease
 from synth.release import folder
-from synth.report import publish, publishable, released_verdict
+from synth.report import publish, publishable
 from synth.report.noisy_tables import NoisyTable, agreement, tables, total
 from synth.schema import table as schemas
+from synth.schema.dataset import ONE
 from tests.conftest import SMALL, small_frame
 
 
@@ -95,9 +96,9 @@ def test_one_hot_slices_tell_noisy_counts():
 
 def test_a_release_without_counts_says_so(release):
     stored = folder.load_release(release[0])
-    result = publishable.gather([], {"age": np.arange(5)}, public_rows=None, kinds=("embedding",))
-    said = released_verdict.verdict(result, stored.card)
-    text = publishable.render(result, schema=stored.setting.schema, about=stored.card, said=said)
+    result = publishable.gather([], {"age": np.arange(5)}, schema=stored.schema, public_rows=None, kinds=("embedding",))
+    said = publishable.verdict(result, stored.card)
+    text = publishable.render(result, about=stored.card, said=said)
     check(text)
     assert "released embedding, not tables of counts" in text
 
@@ -110,15 +111,16 @@ def test_texts_are_escaped_wherever_they_stand(release):
     plain["columns"][evil]["categories"] = [evil, "'\"&"][: len(plain["columns"][evil]["categories"])]
     shown = dataclasses.replace(
         results,
-        one_way={n.replace("sex", evil): s for n, s in results.one_way.items()},
-        two_way={(evil, b): s for (_, b), s in results.two_way.items()},
+        schema=schemas.parse(plain),
+        singles={ONE: {n.replace("sex", evil): s for n, s in results.singles[ONE].items()}},
+        pairs={"": {(evil, b): s for (_, b), s in results.pairs[""].items()}},
     )
     counted = {"kind": "count", "columns": [evil], "half": 1.0, "cells": [{"values": [evil], "count": 1}] * 40}
     mean = {"kind": "mean", "columns": [evil], "value": 1, "low": 0, "high": 2}
     card = {**stored.card, "dataset": evil, "meaning": evil, "unit": evil, "ledger_entry": {"number": evil}}
     paid = {"card": card, "level": 0.95, "statistics": [counted, mean]}
-    said = released_verdict.verdict(shown, card)
-    text = publishable.render(shown, schema=schemas.parse(plain), about=card, said=said, paid=paid)
+    said = publishable.verdict(shown, card)
+    text = publishable.render(shown, about=card, said=said, paid=paid)
     check(text)
     assert text.count("&lt;script&gt;") > 50
     assert "<script" not in text
@@ -135,13 +137,14 @@ def test_tables_of_three_columns_are_shown_beside_their_noise():
     rng = np.random.default_rng(0)
     codes = {n: rng.integers(0, 2, 4000) for n in "ab"}
     retained = codes | {"y": (codes["a"] + codes["b"]) % 2}
+    facts = schemas.parse({"columns": {n: {"type": "categorical", "categories": ["0", "1"]} for n in "aby"}})
     marginal = Marginal(bins=tuple(Bins.each(n, 2) for n in "aby"), sigma=20.0)
     asked = Counts(purpose="tables", marginals=(marginal,))
     exact = tables([CountsRelease(question=asked, values=(np.zeros((2, 2, 2), np.int64),))])[0].counted(retained)
     values = np.rint(exact + rng.normal(0, 20.0, exact.shape)).astype(np.int64)
     release = CountsRelease(question=asked, values=(values,))
     result, lost = (
-        publishable.gather([release], made, public_rows=4000)
+        publishable.gather([release], made, schema=facts, public_rows=4000)
         for made in (retained, retained | {"y": rng.integers(0, 2, 4000)})
     )
     near, far = (f.larger["a", "b", "y"].fit for f in (result, lost))

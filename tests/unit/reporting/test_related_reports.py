@@ -21,7 +21,7 @@ from synth.evaluate.related_quality import measure
 from synth.pipeline.uses import with_uses
 from synth.release import leaving
 from synth.release.card import verify
-from synth.report import publish, released_verdict
+from synth.report import publish, publishable
 from synth.report.documents import pack
 from synth.report.steward import related as related_steward
 from synth.report.steward.write import private_text
@@ -147,7 +147,7 @@ def test_the_publishable_report_reads_the_release_alone(command, made, tmp_path)
     code, _, stderr = command("report", release, "--publishable", "--out", tmp_path / "p.html")
     assert code == 0, stderr
     result = publish.gather(release)
-    assert result.roots == pytest.approx(600, rel=0.1)
+    assert result.rows == pytest.approx(600, rel=0.1)
     assert set(result.singles["homes"]) == {"region", "number of people"}
     assert {"people with homes", "people: two of one parent", "within homes", "within people"} <= set(result.pairs)
     region = result.singles["homes"]["region"]
@@ -165,7 +165,7 @@ def test_both_verdicts_speak_of_named_uses(made):
     assert set(judged_uses) == {f"named: {line}" for line in (*lines[:2], lines[3])}
     assert "coefficient of homes.region[T.s]" in judged_uses[f"named: {lines[3]}"].sentence
     assert 0 < judged_uses[f"named: {lines[0]}"].value < 0.2
-    said = released_verdict.verdict(replace(publish.gather(release), schema=named), {})
+    said = publishable.verdict(replace(publish.gather(release), schema=named), {})
     judged_uses = {u.use: u for u in said.uses if u.use.startswith("named: ")}
     assert set(judged_uses) == {f"named: {line}" for line in lines}
     assert all(u.at_most and u.second is not None for u in judged_uses.values())
