@@ -39,7 +39,7 @@ def _write(request: "ReportRequest", job: Path) -> dict[str, Any]:
                 chosen_release.look(request.release)
                 pages = related.examine(request.release, request.out, real=_real_tables(request))
             report.stage("write")
-            paths = related.put(pages)
+            paths = steward.put(pages)
         return {"epsilon_spent": 0.0, "paths": paths}
     attacked = {"shadow": 1.0} if request.shadow_runs else {}
     with reported(job, {}, {**attacked, **STAGES, "write": 0.05}) as (report, folder):

@@ -138,7 +138,7 @@ def report(
         chosen_release.look(release, ledger=ledger)
         limits = Limits(rows=rows)
         if several:
-            return related_steward.write(release, out, real=real, target=target, limits=limits)
+            return steward.put(related_steward.examine(release, out, real=real, target=target, limits=limits))
         examined = steward.examine(
             release, real=real, test=test, target=target, groups=groups, limits=limits, shadow_runs=shadow_runs
         )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from synth.evaluate.related_fidelity import Across, compare_related, plain
 from synth.evaluate.related_quality import ROWS, RelatedQuality
 from synth.evaluate.related_risks import attacked
 from synth.evaluate.risks import Risks
-from synth.evaluate.verdict import Verdict, names
+from synth.evaluate.verdict import names
 from synth.languages import Texts, _, prose
 from synth.pipeline.schema_approval import with_target
 from synth.release import folder as folders
@@ -24,7 +23,7 @@ from synth.report.html import commas, percent
 from synth.report.related_picture import picture
 from synth.report.steward import page as steward
 from synth.report.steward.risks import lines_of
-from synth.report.steward.write import private_text
+from synth.report.steward.write import place_of
 from synth.schema.dataset import Dataset
 from synth.sources.related_tables import places
 
@@ -38,38 +37,10 @@ PROPERTIES = Texts(  # as SDMetrics names them
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pages:
-    """What is to be written: by what it is, ``paths`` and ``words``. As private as the real rows."""
-
-    paths: dict[str, Path]
-    words: dict[str, str] = field(repr=False)
-
-
-def write(
-    release: str | Path, out: str | Path, *, real: str | Path, target: str | None = None, limits: Limits | None = None
-) -> dict[str, str]:
-    """As ``examine``, and ``put`` at once. Errors: as theirs.
-
-    Privacy: reads rows, exact: for the steward alone, never released.
-    """
-    return put(examine(release, out, real=real, target=target, limits=limits))
-
-
-def put(pages: Pages) -> dict[str, str]:
-    """Writes the pages; their paths. Errors: UsageError.
-
-    Privacy: reads rows, exact: for the steward alone, never released.
-    """
-    for name, path in pages.paths.items():
-        private_text(path, pages.words[name])
-    return {n: str(p) for n, p in pages.paths.items()}
-
-
 def examine(
     release: str | Path, out: str | Path, *, real: str | Path, target: str | None = None, limits: Limits | None = None
-) -> Pages:
-    """The page across tables, a page for each table, and JSON, all marked and for their owner alone; nothing written.
+) -> dict[str, tuple[Path, str]]:
+    """The page across tables, a page for each table, and JSON, by name with their places; all marked, nothing written.
 
     ``real``: the folder of real tables, or the one table. ``target``: TABLE.COLUMN to be predicted within its table.
     Errors: InputError, UsageError when ``out`` is no .html file or lies within the release, whose files are for others.
@@ -78,36 +49,36 @@ def examine(
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
-    page, folder = steward.marked(Path(out)), Path(release)
-    folder = folder.parent if folder.suffix == ".json" else folder
-    if folder.resolve() in page.resolve().parents:
-        raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
+    page, folder = place_of(release, out)
     stored = folders.load_release(folder, tree=True)
-    schema = stored.schema
+    schema, card = stored.schema, stored.card
     _check_target(schema, target)
     both = forest(real, schema), forest(folder, schema, synthetic=True)
     comparison = compare_related(*both, schema, scored=True)
     risks = attacked(*both, schema, limits=limits or Limits()) if schema.several else {}
-    paths: dict[str, Path] = {"report": page, "report_json": page.with_suffix(".json")}
-    texts: dict[str, str] = {}
-    pages, verdicts = [], {}
-    for table, place in places(real, schema).items():
+    alone, verdicts = dict[str, tuple[Path, str]](), dict[str, Any]()
+    there: Any = places(real, schema)
+    for table, place in there.items():
         owner, _dot, column = (target or "").rpartition(".") if schema.several else (table, "", target)
-        own = column if target is not None and owner == table else None
-        if (alone := _alone(place, table, folder, stored, own, limits)) is not None:
-            name, at = f"report of {table}", _page_of(page, table)
-            paths[name] = at
-            texts[name], verdicts[table] = alone
-            pages.append((table, at.name))
-    texts["report"] = render(comparison, schema, about={**stored.card, **load(folder)}, pages=pages, risks=risks)
-    reported = {**plain(comparison), "tables": {t: said.plain() for t, said in verdicts.items()}}
-    reported["risks"] = {child: one.plain() for child, one in risks.items()}
-    texts["report_json"] = json.dumps(reported, indent=1, ensure_ascii=False) + "\n"
-    return Pages(paths=paths, words=texts)
-
-
-def _page_of(page: Path, table: str) -> Path:
-    return page.with_name(f"{page.stem.removesuffix('.' + steward.IN_NAME)}.{table}.{steward.IN_NAME}.html")
+        facts, made = schema.written[table], folder / f"{table}.csv"
+        try:
+            result = examination.examine(
+                place.path, made, facts, target=(owner == table and column) or None, limits=limits
+            )
+        except EmptyTableError:  # one side has no row
+            continue
+        verdicts[table] = result.verdict.plain()
+        text = steward.render(result, about={**card, "dataset": f"{card.get('dataset')}, {table}"})
+        named = f"{page.name.removesuffix(f'.{steward.IN_NAME}.html')}.{table}.html"
+        alone[table] = steward.marked(page.with_name(named)), text
+    linked = [(table, path.name) for table, (path, _text) in alone.items()]
+    whole = render(comparison, schema, about={**card, **load(folder)}, pages=linked, risks=risks)
+    reported = {**plain(comparison), "tables": verdicts, "risks": {child: one.plain() for child, one in risks.items()}}
+    return {
+        "report": (page, whole),
+        "report_json": (page.with_suffix(".json"), json.dumps(reported, indent=1, ensure_ascii=False) + "\n"),
+        **{f"report of {table}": one for table, one in alone.items()},
+    }
 
 
 def _check_target(schema: Dataset, target: str | None) -> None:
@@ -117,25 +88,6 @@ def _check_target(schema: Dataset, target: str | None) -> None:
     table, _dot, column = (target or "").partition(".")
     if target is not None and (table not in schema.tables or column not in schema.tables[table].measured()):
         raise UsageError(f"`target={target}`: write TABLE.COLUMN, a measured column")
-
-
-def _alone(
-    place: Any,
-    table: str,
-    folder: Path,
-    stored: folders.StoredRelease,
-    target: str | None,
-    limits: Limits | None,
-) -> tuple[str, Verdict] | None:
-    """A table's report and verdict, None where one side has no row: all rows of the real file, as a run on it alone."""
-    try:
-        result = examination.examine(
-            place.path, folder / f"{table}.csv", stored.schema.written[table], target=target, limits=limits
-        )
-    except EmptyTableError:
-        return None
-    page = steward.render(result, about={**stored.card, "dataset": f"{stored.card.get('dataset')}, {table}"})
-    return page, result.verdict
 
 
 def render(

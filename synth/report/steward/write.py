@@ -4,7 +4,7 @@ The publishable report is of another kind and stands in ``report``; nothing that
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,18 +111,29 @@ def write(result: Examination, release: str | Path, out: str | Path) -> dict[str
 
     Privacy: reads rows, exact: for the steward alone, never released.
     """
+    page, folder = place_of(release, out)
+    reported = {"card": about(folder).get("ledger_entry"), **examination.plain(result)}
+    pages = {"report": (page, steward.render(result, about=about(folder)))}
+    pages["report_json"] = (page.with_suffix(".json"), json.dumps(reported, indent=1, ensure_ascii=False) + "\n")
+    return put(pages)
+
+
+def place_of(release: str | Path, out: str | Path) -> tuple[Path, Path]:
+    """The marked page that is to be written and the release's folder. Errors: as of ``write``."""
     page, folder = steward.marked(Path(out)), folder_of(release)
     if folder.resolve() in page.resolve().parents:
         raise UsageError(f"`out={out}`: lies in the release's folder, which is for others; choose another place")
-    reported = {"card": about(folder).get("ledger_entry"), **examination.plain(result)}
-    private_text(page, steward.render(result, about=about(folder)))
-    private_text(page.with_suffix(".json"), json.dumps(reported, indent=1, ensure_ascii=False) + "\n")
-    return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+    return page, folder
 
 
-def private_text(path: Path, words: str) -> None:
-    """Writes a file that its owner alone may read, whole or not at all. Errors: UsageError."""
-    try:
-        whole_files.write(path, words, private=True)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None
+def put(pages: Mapping[str, tuple[Path, str]]) -> dict[str, str]:
+    """Writes files that their owner alone may read, each whole or not at all; their paths by name. Errors: UsageError.
+
+    Privacy: reads rows, exact: for the steward alone, never released.
+    """
+    for path, words in pages.values():
+        try:
+            whole_files.write(path, words, private=True)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None
+    return {name: str(path) for name, (path, _words) in pages.items()}

@@ -24,7 +24,7 @@ from synth.release.card import verify
 from synth.report import publish, publishable
 from synth.report.documents import pack
 from synth.report.steward import related as related_steward
-from synth.report.steward.write import private_text
+from synth.report.steward.write import put
 from tests.unit.reporting.validators import judged
 
 pytestmark = pytest.mark.xdist_group("related reports")
@@ -35,12 +35,12 @@ def test_what_a_report_examines_is_written_at_its_end_whole_or_not_at_all(made, 
     page = tmp_path / "report.html"
     pages = related_steward.examine(release, page, real=real)
     assert list(tmp_path.iterdir()) == [], "whoever cancels until now leaves nothing"
-    paths = related_steward.put(pages)
+    paths = put(pages)
     assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir())
     assert all(Path(p).stat().st_mode & 0o777 == 0o600 for p in paths.values())
     before = Path(paths["report"]).read_bytes()
     with pytest.raises(UnicodeEncodeError):
-        private_text(Path(paths["report"]), "half a page \ud800")
+        put({"report": (Path(paths["report"]), "half a page \ud800")})
     assert Path(paths["report"]).read_bytes() == before
     assert {Path(p) for p in paths.values()} == set(tmp_path.iterdir()), "and no part of one"
 
