@@ -27,10 +27,9 @@ from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.sources.table_source import place_of
-from synth.verified.asking import VerifiedQuestions
 from synth.verified.inference import solved
 from synth.verified.law import Law
-from synth.verified.plan import Planned
+from synth.verified.plan import Planned, VerifiedQuestions
 from synth.verified.plan import measured as of_release
 
 DELTA = 1e-5

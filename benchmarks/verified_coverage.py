@@ -26,10 +26,8 @@ import synth
 from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
 from synth.questions import Score
-from synth.verified.asking import described
-from synth.verified.law import Law
-from synth.verified.plan import Planned
-from synth.verified.survival import SurvivalLaw
+from synth.verified.law import Law, SurvivalLaw
+from synth.verified.plan import Planned, described
 
 QUESTIONS = 67  # of each table, three tables
 AT_ONCE = 40  # questions of one request

@@ -32,9 +32,8 @@ from synth.pipeline.verified import Questions
 from synth.privacy.accounting.gaussian import calibrate
 from synth.privacy.noise import SystemNoise
 from synth.sources.rows.forest import Forest
-from synth.verified.asking import VerifiedQuestions, answer
 from synth.verified.law import Law
-from synth.verified.plan import Planned
+from synth.verified.plan import Planned, VerifiedQuestions, answer
 
 DELTA = 1e-5
 Sample = tuple[tuple[Planned, ...], Forest, Forest]

@@ -12,7 +12,7 @@ from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import FunctionalQuery, FunctionalRelease
-from synth.questions.functional import INVERSE, MAX_POINTS, PITCH, TRUNCATED
+from synth.questions.kernels import INVERSE, MAX_POINTS, PITCH, TRUNCATED
 from synth.sources.rows.encoded import parts
 
 linalg = Lazy("scipy.linalg")

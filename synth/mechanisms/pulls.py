@@ -14,7 +14,7 @@ from synth.privacy.accounting.events import Event, GaussianDpEvent, TabledGaussi
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Pulls, PullsRelease
-from synth.questions.pulls import BALLOTS, CLIPPED, SIGNS
+from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
-from synth.questions.votes import MEANS
+from synth.questions.gradients import MEANS
 
 if TYPE_CHECKING:
     import torch

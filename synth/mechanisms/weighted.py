@@ -9,7 +9,7 @@ from synth.mechanisms import counts
 from synth.privacy.accounting.events import Event, RoundedGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
-from synth.questions.weighted_counts import BOUND, WeightedCounts, WeightedCountsRelease
+from synth.questions.tables import BOUND, WeightedCounts, WeightedCountsRelease
 
 changed_cells = counts.changed_cells
 

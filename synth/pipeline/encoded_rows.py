@@ -17,8 +17,7 @@ from synth.mechanisms import slices
 from synth.pipeline.schema_approval import adjacency_of
 from synth.privacy.relation import Adjacency, relation_named
 from synth.questions import Slices
-from synth.questions.encoding import Block
-from synth.questions.features import looked_up
+from synth.questions.features import Block, looked_up
 from synth.schema.codec import decode
 from synth.schema.given import check_schema
 from synth.schema.table import Schema

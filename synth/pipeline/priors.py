@@ -13,7 +13,7 @@ import pandas as pd
 
 from synth.errors import InputError, SynthError, UsageError, likely, reading
 from synth.files.regular_files import is_folder
-from synth.generators.core.tables import averaged_by_bins
+from synth.generators.core.tables import averaged, tables_of
 from synth.generators.method import Method
 from synth.mechanisms import linked
 from synth.pipeline import same_rows
@@ -46,11 +46,9 @@ class PriorAnswers:
     """The answers about two columns of one release, of which ``columns`` are described as they are now."""
 
     def __init__(self, releases: Sequence[CountsRelease], columns: frozenset[str]) -> None:
-        asked = averaged_by_bins(
-            (m, v) for r in releases for m, v in zip(r.question.marginals, r.values, strict=True) if len(m.bins) == 2
-        )
+        asked = averaged(t for t in tables_of(releases) if len(t.marginal.bins) == 2)
         self._tables: dict[frozenset[str], list[tuple[Marginal, np.ndarray]]] = {}
-        for marginal, values in asked.values():
+        for marginal, values in ((t.marginal, t.values) for t in asked.values()):
             if columns.issuperset(marginal.columns):
                 self._tables.setdefault(frozenset(marginal.columns), []).append((marginal, values))
         self._codes: dict[tuple, np.ndarray] = {}

@@ -29,7 +29,7 @@ from synth.questions import (
     WeightedCounts,
     WeightedCountsRelease,
 )
-from synth.questions.weighted_counts import BOUND
+from synth.questions.tables import BOUND
 from synth.release.statistics_file import FORMAT
 from synth.schema.given import check_schema
 from synth.schema.grouping import bin_labels

@@ -34,10 +34,20 @@ from synth.sources.formats.text_table import Table
 from synth.sources.related_tables import read
 from synth.sources.rows.forest import Branch, Forest, link
 from synth.sources.table_source import place_of
-from synth.verified import language, price
-from synth.verified.asking import LEVEL, VerifiedQuestions, alike, answer, scaled, synthetic_values
+from synth.verified import language
 from synth.verified.language import Question
-from synth.verified.plan import Planned
+from synth.verified.plan import (
+    EPSILONS,
+    LEVEL,
+    Planned,
+    VerifiedQuestions,
+    alike,
+    answer,
+    least_epsilon,
+    priced,
+    scaled,
+    synthetic_values,
+)
 
 ANSWER, PRICE = "facsimile-answer/1", "facsimile-price/1"
 FEWEST, MOST = 20_000, 80_000  # rows drawn from the release's model: as many as the table has, within these
@@ -129,7 +139,7 @@ class Questions:
         delta: float = 1e-5,
         relation: str = "add_remove",
         max_rows: int | None = None,
-        epsilons: Sequence[float] = price.EPSILONS,
+        epsilons: Sequence[float] = EPSILONS,
     ) -> dict[str, Any]:
         """Expected widths of the intervals by epsilon of the whole request, beside sampling's own; free.
 
@@ -138,7 +148,7 @@ class Questions:
         """
         adjacency = self._adjacency(relation, max_rows)
         reported = [
-            price.priced(
+            priced(
                 alike(p, adjacency.max_rows),
                 s,
                 delta=delta,
@@ -171,7 +181,7 @@ class Questions:
         shown = list(planned.question.shown)
         if term is not None and term not in shown:
             raise UsageError(f"{term}: is no term of the question; these are {', '.join(shown)}")
-        return price.least_epsilon(
+        return least_epsilon(
             planned,
             width=width,
             term=term or shown[-1],

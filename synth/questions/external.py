@@ -5,13 +5,13 @@ from math import isfinite, prod, sqrt
 
 import numpy as np
 
-from synth.questions.tables import Bins
+from synth.questions.tables import Bins, Question, Release
 
 ALGORITHMS = ("mst", "aim")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class External:
+class External(Question):
     """Question: which tables describe these columns best, and what are their counts? One algorithm, one answer.
 
     ``bins``: one grouping for each column, at least two, each of at least two bins that hold every position.
@@ -69,7 +69,7 @@ class External:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExternalRelease:
+class ExternalRelease(Release):
     """Answer: all that the algorithm published. Table i counts the columns ``cliques[i]`` (numbers in the question).
 
     ``values[i]``: int64, an axis of ``bins[c].size`` for each column c of the clique. ``sigmas[i]``: its noise, in

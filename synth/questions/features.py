@@ -1,6 +1,6 @@
 """Public feature maps: a row as a vector phi(row) of at most unit norm, whose inner product is a kernel on rows.
 
-Each has ``dim``; ``norm``, an upper bound; ``non_negative_inner``, true only where no two rows' inner product can be
+Each map has ``dim``; ``norm``, an upper bound; ``non_negative_inner``, true only where no two rows' product can be
 negative, truncation towards zero included; ``nonzero``, in how many features a row can differ from none at all;
 ``columns``; and ``of(rows)``, the features (n, dim).
 """
@@ -13,8 +13,78 @@ from math import prod, sqrt
 
 import numpy as np
 
-from synth.questions.encoding import ROUNDING, Block
-from synth.questions.tables import Bins
+from synth.questions.tables import Bins, freeze
+
+ROUNDING = 1e-9  # by how much float sums may lift a norm above one; mechanisms check it again in integers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """The coordinates of one column: a row of ``table`` (bins.size, width) float64 for each bin.
+
+    A position that belongs to no bin (-1) has coordinates zero.
+
+    Errors: ValueError for a table without a finite row for each bin.
+    Privacy: public only.
+    """
+
+    bins: Bins
+    table: np.ndarray
+
+    def __post_init__(self) -> None:
+        table = np.ascontiguousarray(self.table, dtype=np.float64)
+        if table.ndim != 2 or len(table) != self.bins.size or not np.isfinite(table).all():
+            raise ValueError("a row of finite coordinates for each bin is needed")
+        freeze(self, table=table)
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.table.shape[1]
+
+    @property
+    def square(self) -> float:
+        """The largest squared norm of a row."""
+        return float((self.table**2).sum(1).max(initial=0.0))
+
+    @staticmethod
+    def one_hot(bins: Bins, *, weight: float) -> "Block":
+        """One coordinate for each bin, of height ``weight``."""
+        return Block(bins=bins, table=weight * np.eye(bins.size))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Encoding:
+    """A row's vector: its columns' coordinates side by side. Its norm is at most one. Errors: ValueError if not.
+
+    Privacy: public only.
+
+    >>> sex = Bins.each("SEX", 2)
+    >>> Encoding(blocks=(Block.one_hot(sex, weight=1.0),)).norm
+    1.0
+    """
+
+    blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        if not self.norm <= 1 + ROUNDING:
+            raise ValueError(f"rows reach norm {self.norm}, above 1")
+
+    @cached_property
+    def norm(self) -> float:
+        """The largest norm of a row."""
+        return sqrt(sum(b.square for b in self.blocks))
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates, d."""
+        return sum(b.width for b in self.blocks)
+
+    @property
+    def non_negative(self) -> bool:
+        """Whether no coordinate is negative: then two rows are at most sqrt(2) apart, not 2."""
+        return all(float(b.table.min(initial=0.0)) >= 0 for b in self.blocks)
+
 
 Rows = Mapping[str, np.ndarray]  # positions by column
 MAX_FACTORS = 3
@@ -165,16 +235,42 @@ class Tensors:
         return np.hstack([t.of([looked_up(b, rows[b.bins.column]) for b in t.blocks]) for t in self.terms])
 
 
-def _labelled(features: np.ndarray, label: Block | None, rows: Rows) -> np.ndarray:
-    """Features times the label's coordinates: (n, label width * dim), the features varying fastest."""
-    if label is None:
-        return features
-    released = looked_up(label, rows[label.bins.column])
-    return (released[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+class Labelled:
+    """Features of the rows' ``blocks``, times the coordinates of a ``label``, if there is one."""
+
+    blocks: tuple[Block, ...]
+    label: Block | None
+
+    @property
+    def labels(self) -> int:
+        """By how many the features are multiplied."""
+        return self.label.width if self.label else 1
+
+    @property
+    def norm(self) -> float:
+        """The largest norm of a row's features, which is 1 but for the label's."""
+        return sqrt(self.label.square) if self.label else 1.0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read."""
+        return distinct([b.bins.column for b in self.read])
+
+    @property
+    def read(self) -> tuple[Block, ...]:
+        """All blocks, the label's last."""
+        return (*self.blocks, *([self.label] if self.label else []))
+
+    def labelled(self, features: np.ndarray, rows: Rows) -> np.ndarray:
+        """Features times the label's coordinates: (n, label width * dim), the features varying fastest."""
+        if self.label is None:
+            return features
+        label = looked_up(self.label, rows[self.label.bins.column])
+        return (label[:, :, None] * features[:, None, :]).reshape(len(features), -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Fourier:
+class Fourier(Labelled):
     """[cos(t), sin(t)] / sqrt(D), t (D,) the sum of the columns' phases; times a label's coordinates, if any.
 
     Each block of ``blocks`` holds the phases (radians) of its bins at D public frequencies; no bin, no phase.
@@ -203,12 +299,7 @@ class Fourier:
     @property
     def dim(self) -> int:
         """Number of features."""
-        return 2 * self.frequencies * (self.label.width if self.label else 1)
-
-    @property
-    def norm(self) -> float:
-        """The largest norm of a row's features: cos^2 + sin^2 = 1 at each frequency."""
-        return sqrt(self.label.square) if self.label else 1.0
+        return 2 * self.frequencies * self.labels
 
     @property
     def non_negative_inner(self) -> bool:
@@ -220,20 +311,15 @@ class Fourier:
         """The largest number of features of one row that are not zero."""
         return 2 * self.frequencies * (_spread(self.label) if self.label else 1)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for b in (*self.blocks, *([self.label] if self.label else []))])
-
     def of(self, rows: Rows) -> np.ndarray:
         """The features of rows, (n, dim) float64."""
         phase = sum(looked_up(b, rows[b.bins.column]) for b in self.blocks)
         waves = np.hstack([np.cos(phase), np.sin(phase)]) / sqrt(self.frequencies)
-        return _labelled(waves, self.label, rows)
+        return self.labelled(waves, rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Gradients:
+class Gradients(Labelled):
     """Gradient of a public two-layer ReLU network at its random start, scaled to unit norm for each row.
 
     f(x) = sum_i signs_i relu(weights_i . x), ``weights`` (h, d) and ``signs`` (h,) of +-1 public, x (d,) the blocks'
@@ -258,25 +344,18 @@ class Gradients:
             raise ValueError("a weight for each coordinate and a sign for each hidden unit are needed")
         if not (np.isfinite(weights).all() and np.all(np.abs(signs) == 1)):
             raise ValueError("finite weights and signs of -1 or 1 are needed")
-        for array, name in ((weights, "weights"), (signs, "signs")):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, weights=weights, signs=signs)
         _check_norm(self.norm)
 
     @property
     def dim(self) -> int:
         """Number of features."""
-        return (self.weights.size + len(self.signs)) * (self.label.width if self.label else 1)
-
-    @property
-    def norm(self) -> float:
-        """The largest norm of a row's features."""
-        return sqrt(self.label.square) if self.label else 1.0
+        return (self.weights.size + len(self.signs)) * self.labels
 
     @cached_property
     def non_negative_inner(self) -> bool:
         """Whether no coordinate is negative: then each feature has one sign, whatever the row."""
-        return all(_no_sign(b) for b in (*self.blocks, *([self.label] if self.label else [])))
+        return all(map(_no_sign, self.read))
 
     @property
     def nonzero(self) -> int:
@@ -284,15 +363,10 @@ class Gradients:
         each = len(self.signs) * (1 + sum(_spread(b) for b in self.blocks))
         return each * (_spread(self.label) if self.label else 1)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.bins.column for b in (*self.blocks, *([self.label] if self.label else []))])
-
     def of(self, rows: Rows) -> np.ndarray:
         """The features of rows, (n, dim) float64."""
         x = np.hstack([looked_up(b, rows[b.bins.column]) for b in self.blocks])
-        return _labelled(self.gradients(x), self.label, rows)
+        return self.labelled(self.gradients(x), rows)
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         """The scaled gradients at inputs x (n, d): (n, h * d + h) float64."""

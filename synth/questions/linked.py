@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from synth.questions.tables import Marginal
+from synth.questions.tables import Counts, Marginal, MarginalsRelease, Question
 
 View = Literal["rows", "first", "last", "steps", "far", "siblings"]
 FAR = 4  # rows of a parent from which on the view far has entries
@@ -15,7 +15,7 @@ OTHER = "+"  # stands before a column of the second row of a pair
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linked:
+class Linked(Question):
     """Question: tables of counts in which the rows, or pairs of rows, of one root weigh at most 1 together.
 
     ``table``: whose rows. ``view``: ``rows``, each with its ancestors; ``first`` and ``last``, of each parent's events;
@@ -39,7 +39,7 @@ class Linked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkedRelease:
+class LinkedRelease(MarginalsRelease):
     """Answer: for each marginal its noisy weighted counts, float64 of its shape, whole multiples of ``grain(sigma)``.
 
     They count roots' worth of rows; anything computed from a release is free. Errors: ValueError for arrays of other
@@ -47,11 +47,6 @@ class LinkedRelease:
     """
 
     question: Linked
-    values: tuple[np.ndarray, ...]
-
-    def __post_init__(self) -> None:
-        if [v.shape for v in self.values] != [m.shape for m in self.question.marginals]:
-            raise ValueError("an array of each marginal's shape is needed")
 
 
 def place(table: str, column: str, *, other: bool = False) -> str:
@@ -82,3 +77,50 @@ def grain(sigma: float) -> float:
     (1.0, 0.5)
     """
     return min(1.0, 2.0 ** floor(log2(sigma / 4)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicAnswers(MarginalsRelease):
+    """What a public table, or related ones, have at a question's cells, kept so that fits need no file.
+
+    ``values``: an array of each marginal's shape; zeros for marginals of a column or place in ``missing``. ``name``,
+    ``sha256``: of the public file or files. ``num_rows``: rows, of related tables roots. The noise of ``question`` says
+    nothing.
+
+    Errors: ValueError where a table has another shape than its marginal.
+    Privacy: public only.
+    """
+
+    name: str
+    sha256: str
+    num_rows: int
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicCounts(PublicAnswers):
+    """A public table's exact counts, int64. Privacy: public only.
+
+    Of an earlier release, whose rows err as its model does, also what its noisy ``answers`` say of the same cells, in
+    its own number of rows, and their ``variance``: an array of each marginal's shape, zeros where it was not asked;
+    both are empty where none was.
+
+    Errors: ValueError for arrays of another shape than their marginal's.
+    """
+
+    question: Counts
+    answers: tuple[np.ndarray, ...] = ()
+    variance: tuple[np.ndarray, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for arrays in (self.answers, self.variance):
+            if arrays and [v.shape for v in arrays] != [m.shape for m in self.question.marginals]:
+                raise ValueError("an array of each marginal's shape is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicLinked(PublicAnswers):
+    """Public related tables' exact weighted counts, float64, in roots. Privacy: public only."""
+
+    question: Linked

@@ -6,7 +6,8 @@ from math import floor, log2, nextafter, sqrt
 
 import numpy as np
 
-from synth.questions.encoding import Encoding
+from synth.questions.features import Encoding
+from synth.questions.tables import Question, Release
 
 DIRECTIONS = ("rotation", "gaussian", "fixed")
 FINENESS = 10  # values are told to 2**-10 of the noise, to the next power of two
@@ -16,7 +17,7 @@ SIGMAS = 2.0**-10, 2.0**20  # between which sums of 2**30 rows stay whole number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Slices:
+class Slices(Question):
     """Question: (U, SU + V) with S (K, d) the sums of ``groups`` random groups of rows (arXiv 2410.19941, eq. 3).
 
     ``groups``: K, public; None for the paper's form, a sum for each record, where the row count is public.
@@ -121,7 +122,7 @@ def swap(encoding: Encoding) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SlicesRelease:
+class SlicesRelease(Release):
     """Answer: ``values`` (K, m) float64, multiples of the grain, and ``directions`` (d, m), None where ``whole``.
 
     Where the question is ``whole`` the values are the noisy sums themselves, (K, d); any rotation of them is free.

@@ -9,7 +9,7 @@ import numpy as np
 
 from synth.lazy import Lazy
 from synth.questions import Bins, CountsRelease, SlicesRelease
-from synth.questions.encoding import Block
+from synth.questions.features import Block
 
 special = Lazy("scipy.special")
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from synth.evaluate.read_sample import read
-from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_columns
-from synth.generators.core.tables import FINER, averaged_by_bins, prior_targets
+from synth.generators.core.columns import PRIOR_LEAVES, estimate_columns, with_public
+from synth.generators.core.tables import FINER, averaged, prior_targets, tables_of
 from synth.languages import _
 from synth.questions import Bins, CountsRelease, PublicCounts
 from synth.release import folder as folders
@@ -148,12 +148,12 @@ def _columns(
     own: Sequence[CountsRelease], said: Sequence[PublicCounts], setting: Any, made: Mapping[str, np.ndarray]
 ) -> Iterator[PriorEvidence]:
     """Single columns, on the groups that the private rows were asked on."""
-    total, alone = estimate_columns(own, setting)
+    columns = estimate_columns(own, setting)
     leaves = [p for p in said if p.question.purpose == PRIOR_LEAVES]
-    beside = with_columns(alone, leaves, total)
-    asked = {m.columns[0]: (m, v) for r in own for m, v in _of(r) if len(m.bins) == 1 and _whole(m.bins)}
+    alone, beside = columns.histograms, with_public(columns, leaves).histograms
+    asked = {m.columns[0]: (m, v) for r in own for m, v in r.items() if len(m.bins) == 1 and _whole(m.bins)}
     for public in leaves:
-        for marginal, counts in _of(public):
+        for marginal, counts in public.items():
             name, fine = marginal.columns[0], marginal.bins[0]
             if name in public.missing or name not in asked or public.num_rows < 1:
                 continue
@@ -168,12 +168,12 @@ def _pairs(
     own: Sequence[CountsRelease], said: Sequence[PublicCounts], setting: Any, made: Mapping[str, np.ndarray]
 ) -> Iterator[PriorEvidence]:
     """Tables of two columns, on the groups that the private rows were asked on."""
-    total, histograms = estimate_columns([*own, *said], setting)  # type: ignore[list-item]  # it reads both kinds
-    weights = {t.marginal.columns: t.weight for t in prior_targets(own, said, histograms, total)}
-    asked = averaged_by_bins(a for r in own for a in _of(r) if len(a[0].bins) == 2)
-    finest = {m.columns: (m, v) for m, v in asked.values()}
+    columns, tables = estimate_columns([*own, *said], setting), tables_of(own)
+    weights = {t.marginal.columns: t.weight for t in prior_targets(tables, said, columns)}
+    asked = averaged(t for t in tables if len(t.marginal.bins) == 2)
+    finest = {t.marginal.columns: (t.marginal, t.values) for t in asked.values()}
     for public in (p for p in said if p.question.purpose not in (PRIOR_LEAVES, FINER)):
-        for marginal, counts in _of(public):
+        for marginal, counts in public.items():
             answer = finest.pop(marginal.columns, None) if len(marginal.bins) == 2 else None
             if answer is None or set(marginal.columns) & set(public.missing):
                 continue
@@ -201,10 +201,6 @@ def _shown(
         deviation=np.sqrt((table.deviation / rows) ** 2 + share * (1 - share) * (1 / rows + 1 / public.num_rows)),
         weight=float(np.clip(weight, 0.0, 1.0)),
     )
-
-
-def _of(release: Any) -> Iterator[tuple[Any, np.ndarray]]:
-    return zip(release.question.marginals, release.values, strict=True)
 
 
 def _whole(bins: Sequence[Bins]) -> bool:

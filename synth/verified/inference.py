@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synth.questions import Score, TreeScore
-from synth.questions.scores import COUNT, LINEAR, QUANTILE, SURVIVAL
-from synth.verified.law import FAREST, WHOLE, Law
-from synth.verified.survival import SurvivalLaw
+from synth.questions.embeddings import COUNT, LINEAR, QUANTILE, SURVIVAL
+from synth.verified.law import FAREST, WHOLE, Law, SurvivalLaw
 
 # How far the synthetic rows may misjudge what clipping cuts off (docs/verified.md): a part of its sum, and so many
 # deviations of a sum of as many independent rows.

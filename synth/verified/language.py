@@ -14,8 +14,8 @@ import numpy as np
 from synth.errors import UsageError, meant
 from synth.files import regular_files
 from synth.questions import Bins, Block, Score, TreeScore
+from synth.questions.embeddings import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.questions.linked import place as linked
-from synth.questions.scores import COUNT, LINEAR, LOGISTIC, POISSON, QUANTILE, SURVIVAL
 from synth.schema import codec
 from synth.schema.dataset import Dataset
 from synth.schema.persons import taken

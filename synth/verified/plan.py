@@ -1,29 +1,28 @@
-"""How a question is asked for a given noise: clip, whitening and steps, chosen on the synthetic rows alone."""
+"""How a question is asked for a given noise: clip, whitening and steps, chosen on the synthetic rows alone; the
+questions of one request as a run asks them, their answers as JSON data, and what an answer would cost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from math import isfinite, log
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from synth.errors import UsageError
+from synth.generators.base import Run, Setting
+from synth.generators.method import Method
+from synth.lazy import Lazy
+from synth.privacy.accounting.composition import calibrate
+from synth.privacy.relation import Adjacency
 from synth.questions import Embedding, EmbeddingRelease, Score, TreeScore
-from synth.questions.scores import COUNT, QUANTILE, SURVIVAL
-from synth.verified.inference import (
-    AnyLaw,
-    Estimate,
-    Measured,
-    Moments,
-    Plain,
-    expected,
-    pointed,
-    roughly,
-    slope_of,
-)
+from synth.questions.embeddings import COUNT, QUANTILE, SURVIVAL
+from synth.verified import inference
+from synth.verified.inference import Estimate, interval, per_value, solved
 from synth.verified.language import Question
-from synth.verified.law import Law, free
-from synth.verified.survival import SurvivalLaw
+from synth.verified.law import Law, SurvivalLaw, free
+
+special = Lazy("scipy.special")
 
 STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where the first one points
 ALIKE = 0.1  # part of the budget of a question about rows of roots that first asks how alike these are
@@ -56,11 +55,11 @@ class Planned:
 
     question: Question
     retained: tuple[int, ...]
-    law: AnyLaw
-    small: AnyLaw
+    law: inference.AnyLaw
+    small: inference.AnyLaw
     rebuilt: Callable[[float], tuple[Law, Law]] | None = None
     clips: dict[float, Cut] = field(default_factory=dict)
-    looked: dict[Cut, Moments] = field(default_factory=dict)
+    looked: dict[Cut, inference.Moments] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -179,10 +178,10 @@ class Planned:
         own = np.maximum(self._moments(cut).plain, 1e-300)
         return float(np.mean(self._expected(cut, sigma).within / own))
 
-    def _moments(self, cut: Cut) -> Moments:
+    def _moments(self, cut: Cut) -> inference.Moments:
         if cut not in self.looked:
             none = np.zeros_like(self.small.beta)
-            self.looked[cut] = Moments.of(self.small, cut.of(self._asked), none, self._plain)
+            self.looked[cut] = inference.Moments.of(self.small, cut.of(self._asked), none, self._plain)
         return self.looked[cut]
 
     @cached_property
@@ -192,18 +191,18 @@ class Planned:
         return self.law.score(self.small.coefficients(none), 1.0, self.whitening)
 
     @cached_property
-    def _plain(self) -> Plain:
-        return Plain.of(self.small, self._asked, np.zeros_like(self.small.beta))
+    def _plain(self) -> inference.Plain:
+        return inference.Plain.of(self.small, self._asked, np.zeros_like(self.small.beta))
 
-    def _expected(self, cut: Cut, sigma: float) -> Estimate:
+    def _expected(self, cut: Cut, sigma: float) -> inference.Estimate:
         asked = [(self._moments(cut), sigma / part**0.5) for part in self.shares()]
         none = np.zeros_like(self.small.beta)
-        return expected(self.small, asked, none, slope=self.slope)
+        return inference.expected(self.small, asked, none, slope=self.slope)
 
     @cached_property
     def slope(self) -> np.ndarray:
         """How the coefficients move with the shift, at the synthetic rows' own."""
-        return slope_of(self.small, np.zeros_like(self.small.beta))
+        return inference.slope_of(self.small, np.zeros_like(self.small.beta))
 
     @cached_property
     def whitening(self) -> np.ndarray:
@@ -215,29 +214,29 @@ class Planned:
         """Variance of the plain analysis of a table of that size, (p,)."""
         return self.law.alike * (self._plain.squares - self._plain.mean**2 / self.small.units)
 
-    def expected(self, sigma: float) -> Estimate:
+    def expected(self, sigma: float) -> inference.Estimate:
         """What an answer is expected to look like, were the synthetic rows' law the truth."""
         cut = self.cut(sigma)
         estimate = self._expected(cut, sigma)
         if self.law.template.link in (COUNT, SURVIVAL):
             return estimate
         last_move = estimate.noise * (1 / self.shares()[0] - 1)  # of the first sum's estimate from that of both
-        return roughly(estimate, self._moments(cut), last_move)
+        return inference.roughly(estimate, self._moments(cut), last_move)
 
-    def next_question(self, measured: list[Measured], sigma: float, step: int, purpose: str) -> Embedding:
+    def next_question(self, measured: list[inference.Measured], sigma: float, step: int, purpose: str) -> Embedding:
         """What is asked after so many steps; ``sigma``: noise of one question that took the whole share."""
         none = np.zeros_like(self.law.beta)
-        result = pointed(self.law, measured) if measured else self.law.coefficients(none)
+        result = inference.pointed(self.law, measured) if measured else self.law.coefficients(none)
         at = result if np.isfinite(result).all() else self.law.coefficients(none)
         score = self.cut(sigma).of(self.law.score(at, 1.0, self.whitening))
         return Embedding(purpose=purpose, features=score, sigma=sigma / self.shares()[step] ** 0.5)
 
 
-def measured(release: EmbeddingRelease) -> Measured:
+def measured(release: EmbeddingRelease) -> inference.Measured:
     """A released sum as the inference takes it."""
     score = release.question.features
     assert isinstance(score, Score)
-    return Measured(score=score, values=release.values, sigma=release.question.sigma)
+    return inference.Measured(score=score, values=release.values, sigma=release.question.sigma)
 
 
 def _reduced(score: Score, retained: tuple[int, ...]) -> Score:
@@ -248,3 +247,213 @@ def _reduced(score: Score, retained: tuple[int, ...]) -> Score:
     return replace(
         score, terms=tuple(score.terms[j] for j in retained), coefficients=np.zeros(wide), whitening=np.eye(wide)
     )
+
+
+SAFE = 1 - 1e-9  # keeps sums of rounded shares below the whole
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VerifiedQuestions(Method):
+    """Sums at public coefficients, for each question in two steps; questions share the budget evenly.
+
+    Of related tables it is asked before how alike a root's rows are.
+
+    **Guarantee**: asks within ``setting.mu``; between the steps it sees releases only.
+
+    Privacy: released answers only.
+    """
+
+    name = "verified"
+    reads = (EmbeddingRelease,)
+    by_torch = False
+    planned: tuple[Planned, ...]
+
+    def measure(self, run: Run) -> list[EmbeddingRelease]:
+        """All steps of the first question, then those of the next."""
+        releases: list[EmbeddingRelease] = []
+        for i, planned in enumerate(self.planned):
+            own: list[EmbeddingRelease] = []
+            sigma = self._sigma(planned, run.setting)
+            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
+            if first is not None:
+                releases.append(run.ask(first))
+                planned = planned.likened(releases[-1])
+            for step in range(len(planned.shares())):
+                done = [measured(r) for r in own]
+                own.append(run.ask(planned.next_question(done, sigma, step, f"question {i + 1}, step {step + 1}")))
+            releases += own
+            run.progress((i + 1) / len(self.planned))
+        return releases
+
+    def check(self, run: Run) -> None:
+        """All questions as often as they will be asked, at the synthetic rows' coefficients. Errors: BudgetError."""
+        for i, planned in enumerate(self.planned):
+            sigma = self._sigma(planned, run.setting)
+            first = planned.alikeness(sigma, f"question {i + 1}, likeness")
+            if first is not None:
+                run.ask(first)
+            for step in range(len(planned.shares())):
+                run.ask(planned.next_question([], sigma, step, f"question {i + 1}, step {step + 1}"))
+
+    def _sigma(self, planned: Planned, setting: Setting) -> float:
+        """Noise of one sum that takes the whole of a question's share."""
+        return setting.sigma(SAFE / len(self.planned), signed=planned.law.template.link != COUNT)
+
+    def parted(self, releases: Sequence[EmbeddingRelease]) -> list[list[EmbeddingRelease]]:
+        """The releases of each question."""
+        rest = list(releases)
+        return [[rest.pop(0) for _ in range(planned.asks())] for planned in self.planned]
+
+
+def answer(planned: Planned, releases: Sequence[EmbeddingRelease], synthetic: Mapping[str, float]) -> dict[str, Any]:
+    """The answer to one question: estimates with intervals, beside what the synthetic table says.
+
+    An interval counts noise, sampling and clipping, and is for the population that the rows are a sample of;
+    ``table_low`` and ``table_high`` are for the value that the private table itself has.
+    """
+    if planned.rebuilt is not None:
+        planned, releases = planned.likened(releases[0]), releases[1:]
+    result = solved(planned.law, [measured(r) for r in releases])
+    score = releases[0].question.features
+    terms = described(planned, result, synthetic)
+    released: dict[str, Any] = {"question": dict(planned.question.plain), "level": LEVEL, "terms": terms}
+    released |= {"settled": result.converged, "steps": len(releases), "clip": float(getattr(score, "clip", 0.0))}
+    if planned.question.mine:
+        released["within"] = _within(planned, result)
+    return released
+
+
+def described(planned: Planned, estimate: Estimate, synthetic: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """By term the estimate, its intervals and the deviations they are made of; nothing where it is not settled."""
+    z = float(special.ndtri((1 + LEVEL) / 2))
+    terms: dict[str, dict[str, Any]] = {}
+    for shown, name in planned.question.shown.items():
+        own = _number(synthetic.get(name, np.nan))
+        if name not in planned.names or not estimate.converged:
+            empty = dict.fromkeys(("estimate", "low", "high", "table_low", "table_high"))
+            terms[shown] = {**empty, "synthetic": own}
+            continue
+        j = planned.names.index(name)
+        numbers = {"estimate": float(estimate.values[j])}
+        for of, variance in (("", estimate.variance), ("table_", estimate.within)):
+            low, high = interval(planned.law, estimate, variance, z)
+            numbers |= {f"{of}low": float(low[j]), f"{of}high": float(high[j])}
+        scale, ends = per_value(planned.law, estimate.shift), planned.question.ends
+        parts = {n: float(scale * getattr(estimate, n)[j]) ** 0.5 for n in ("noise", "sampling", "clipping")}
+        terms[shown] = {n: _number(float(np.clip(v, *ends))) for n, v in numbers.items()} | {"synthetic": own} | parts
+    return terms
+
+
+def _number(value: float) -> float | None:
+    return float(value) if isfinite(value) else None
+
+
+def _within(planned: Planned, estimate: Estimate) -> dict[str, dict[str, Any]]:
+    """Whether a number is near the table's own, and how probably that is wrong."""
+    released: dict[str, dict[str, Any]] = {}
+    for name, mine in planned.question.mine.items():
+        if name not in planned.names or not estimate.converged:
+            released[name] = {"within": None, "error": None}
+            continue
+        j, by = planned.names.index(planned.question.shown[name]), planned.question.by[name]
+        spread = max(float(per_value(planned.law, estimate.shift) * estimate.within[j]) ** 0.5, 1e-300)
+        ends = [(mine + side * by - float(estimate.values[j])) / spread for side in (-1, 1)]
+        chance = float(special.ndtr(ends[1]) - special.ndtr(ends[0]))
+        released[name] = {"within": chance >= 0.5, "error": min(chance, 1 - chance)}
+    return released
+
+
+def synthetic_values(planned: Planned, rows: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """What an analyst finds in the released table (positions by column)."""
+    score = planned.law.template
+    if not len(next(iter(rows.values()))):
+        return {}
+    law, total = planned.law, float(len(next(iter(rows.values()))))
+    law = Law.of(score, rows, total, bent=False) if isinstance(law, Law) else type(law).of(score, rows, total)
+    values = law.coefficients(np.zeros_like(law.beta))
+    return dict(zip(planned.names, values.tolist(), strict=True))
+
+
+def alike(planned: Planned, most: int) -> Planned:
+    """The same plan where each person has up to ``most`` rows: they may all be alike, which no synthetic row tells.
+
+    A sum of k rows' contributions has a square of at most k times the sum of theirs: intervals are never too narrow.
+    """
+    laws = [replace(law, alike=float(most)) for law in (planned.law, planned.small)]
+    return replace(planned, law=laws[0], small=laws[1], clips={}, looked={})
+
+
+def scaled(planned: Planned, total: float) -> Planned:
+    """The same plan for a table whose number of rows is public."""
+    laws = [
+        replace(law, total=total, w=law.w * (total / law.total), beta=law.beta) for law in (planned.law, planned.small)
+    ]
+    return replace(planned, law=laws[0], small=laws[1], clips={}, looked={})
+
+
+EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
+RANGE = (1e-3, 100.0)  # epsilons between which the least is sought
+HALVINGS = 16
+
+
+def noise_of(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> float:
+    """Noise of one sum that takes the question's whole share, as a multiple of its clip."""
+    non_negative = planned.law.template.link == COUNT
+    shifted = adjacency.moves(replaced=2.0**0.5 if non_negative else 2.0)
+    return shifted / (calibrate(epsilon, delta) * questions**-0.5)
+
+
+def widths(planned: Planned, *, epsilon: float, delta: float, adjacency: Adjacency, questions: int) -> dict[str, float]:
+    """By term the expected width of the interval, noise and sampling and clipping together."""
+    sigma = noise_of(planned, epsilon=epsilon, delta=delta, adjacency=adjacency, questions=questions)
+    estimate = planned.expected(sigma)
+    return _widths(planned, estimate, estimate.variance)
+
+
+def _widths(planned: Planned, estimate: Estimate, variance: np.ndarray) -> dict[str, float]:
+    low, high = interval(planned.small, estimate, variance, float(special.ndtri((1 + LEVEL) / 2)))
+    by = dict(zip(planned.names, high - low, strict=True))
+    return {shown: float(by[name]) for shown, name in planned.question.shown.items() if name in by}
+
+
+def priced(
+    planned: Planned,
+    synthetic: dict[str, float],
+    *,
+    delta: float,
+    adjacency: Adjacency,
+    questions: int = 1,
+    epsilons: Sequence[float] = EPSILONS,
+) -> dict[str, Any]:
+    """By term the synthetic value, and the expected widths by epsilon beside sampling's own."""
+    asked = {"delta": delta, "adjacency": adjacency, "questions": questions}
+    by = {f"{e:g}": widths(planned, epsilon=e, **asked) for e in epsilons}  # type: ignore[arg-type]
+    own = _widths(planned, planned.expected(1.0), planned.sampling)
+    terms = {
+        shown: {
+            "synthetic": synthetic.get(name),
+            "sampling_width": own.get(shown),
+            "widths": {e: item.get(shown) for e, item in by.items()},
+        }
+        for shown, name in planned.question.shown.items()
+    }
+    return {"question": dict(planned.question.plain), "terms": terms}
+
+
+def least_epsilon(
+    planned: Planned, *, width: float, term: str, delta: float, adjacency: Adjacency, questions: int = 1
+) -> float | None:
+    """The least epsilon at which the term's interval is expected to be no wider; None where none does."""
+    asked = {"delta": delta, "adjacency": adjacency, "questions": questions}
+
+    def wide(epsilon: float) -> float:
+        return widths(planned, epsilon=epsilon, **asked).get(term, np.inf)  # type: ignore[arg-type]
+
+    low, high = RANGE
+    if wide(high) > width:
+        return None
+    for _ in range(HALVINGS):
+        middle = float(np.exp((log(low) + log(high)) / 2))
+        low, high = (low, middle) if wide(middle) <= width else (middle, high)
+    return high

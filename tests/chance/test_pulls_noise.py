@@ -6,7 +6,7 @@ import pytest
 from synth.mechanisms import pulls
 from synth.privacy.noise import SystemNoise
 from synth.questions import Bins, Pulls, Teachers
-from synth.questions.pulls import BALLOTS, CLIPPED, SIGNS
+from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
 from tests.evil_twins import Scaled, z_of_squares
 
 BINS = (Bins.each("a", 30), Bins.each("b", 20))

@@ -11,8 +11,7 @@ from synth.mechanisms.functional import Functional
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Block, FunctionalQuery, GaussianKernel, ProductKernel
-from synth.questions import functional as limits
-from synth.questions.functional import INVERSE, PITCH
+from synth.questions.kernels import INVERSE, MOST_EXCESS, PITCH
 from tests.evil_twins import Silent
 from tests.laws.tiny_tables import by_one_row
 
@@ -194,7 +193,7 @@ def test_arithmetic_stays_within_the_excess(batches):
     covariance = k.gram(points, points) + 1e-4 * np.eye(len(points))
     off = np.abs(np.linalg.eigvalsh(whiten @ covariance @ whiten.T) - 1).max()
     assert off < question.excess
-    assert question.excess <= limits.MOST_EXCESS
+    assert question.excess <= MOST_EXCESS
 
 
 def test_kernels_that_break_the_proof_are_refused():

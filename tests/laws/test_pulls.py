@@ -12,7 +12,7 @@ from synth.privacy.accounting.composition import calibrate, epsilon_of
 from synth.privacy.accounting.events import event as stored
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Pulls, PullsRelease, Teachers
-from synth.questions.pulls import BALLOTS, CLIPPED, SIGNS
+from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
 from synth.release import store
 from tests.evil_twins import Counted
 

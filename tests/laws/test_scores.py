@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synth.questions import Bins, Block, Embedding, Score
-from synth.questions.scores import LINKS
+from synth.questions.embeddings import LINKS
 
 X, G = Bins.each("x", 1000), Bins.each("g", 4)
 NUMBERS = Block(bins=X, table=np.linspace(-40, 1e5, 1000)[:, None])
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_means_are_what_they_are_called():
-    from synth.questions.scores import mean
+    from synth.questions.embeddings import mean
 
     at = np.linspace(-29, 24, 10_001)
     assert np.abs(mean("logistic", at) - 1 / (1 + np.exp(-at))).max() < 1e-6

@@ -10,8 +10,7 @@ from synth.mechanisms import embeddings
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import EmbeddingRelease
 from synth.verified import language
-from synth.verified.asking import answer
-from synth.verified.plan import Planned, measured
+from synth.verified.plan import Planned, answer, measured
 from tests.laws.tiny_tables import by_one_row
 
 SCHEMA = synth.Schema.parse(

@@ -15,9 +15,8 @@ from synth.privacy.noise import SeededNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Embedding
 from synth.verified import language
-from synth.verified.asking import VerifiedQuestions, answer
 from synth.verified.law import Law
-from synth.verified.plan import Cut, Planned
+from synth.verified.plan import Cut, Planned, VerifiedQuestions, answer
 from tests.laws.small_forests import MOST, forest, trees, two
 
 ASKED = {

@@ -10,7 +10,7 @@ from synth.mechanisms import weighted
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Bins, Marginal, WeightedCounts
-from synth.questions.weighted_counts import BOUND
+from synth.questions.tables import BOUND
 from tests.evil_twins import Silent
 
 UNITS = np.array([0, BOUND // 3, BOUND])

@@ -28,7 +28,7 @@ from synth.questions import (
     Term,
 )
 from synth.questions.features import looked_up
-from synth.questions.functional import LEAST_NUGGET
+from synth.questions.kernels import LEAST_NUGGET
 
 KIND = Bins.each("kind", 4)
 TABLES = 3  # tables of counts that share the budget; of one alone, rounding would hide much of a small noise

@@ -3,17 +3,21 @@
 Privacy: released answers only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from synth.generators.base import Setting
 from synth.generators.core.density import Counted, Density, fit_density
-from synth.generators.core.prior_variance import Known, variances
-from synth.questions import Counts, CountsRelease, Marginal, PublicCounts
+from synth.generators.core.prior_variance import TINY, Known, variances
+from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
+from synth.questions.tables import MarginalsRelease
 from synth.schema.table import Column
+
+Answer = tuple[Marginal, np.ndarray]
 
 
 def merge(mass: np.ndarray, *, least: float) -> np.ndarray:
@@ -156,25 +160,72 @@ class Histogram:
         return np.diff(np.append(self.starts, self.cells))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneWays:
+    """What noisy answers say of single columns: ``total`` rows, at least 1, and a histogram of each.
+
+    Privacy: released answers only.
+    """
+
+    total: float
+    histograms: Mapping[str, Histogram]
+    setting: Any  # Setting; None where no run is told of
+
+    @property
+    def varying(self) -> list[str]:
+        """The columns that are seen to have more than one value."""
+        return [n for n, h in self.histograms.items() if h.cells > 1 and len(h.mass) > 1]
+
+    def is_number(self, name: str) -> bool:
+        """Whether neighbouring bins are neighbouring quantities."""
+        return self.setting.schema.columns[name].is_numeric
+
+    def grouping(self, name: str, groups: np.ndarray) -> Bins:
+        """A grouping (L,) of a column's leaves, as a question names it."""
+        h = self.histograms[name]
+        return Bins(column=h.column, cells=h.cells, starts=h.starts, groups=groups)
+
+    def margin(self, bins: Bins) -> np.ndarray:
+        """Rows in each bin, ``total`` in all."""
+        mass = np.bincount(bins.groups, weights=self.histograms[bins.column].mass, minlength=bins.size)
+        return mass * (self.total / max(mass.sum(), TINY))
+
+    def alone(self, marginal: Marginal) -> np.ndarray:
+        """The table of independent columns, in rows."""
+        table = np.array(self.total)
+        for bins in marginal.bins:
+            table = np.multiply.outer(table, self.margin(bins) / self.total)
+        return table
+
+    def sharpened(self, answers: Sequence[Answer]) -> "OneWays":
+        """With what tables of more columns say of each; see ``sharpen``."""
+        return replace(self, histograms=sharpen(self.histograms, answers, self.total))
+
+
+def answers_of(releases: Iterable[MarginalsRelease]) -> list[Answer]:
+    """All tables of these answers."""
+    return [a for r in releases for a in r.items()]
+
+
 def cut_purpose(level: int) -> str:
     """Purpose of the question that asks a tree's level: 2 for the parts of its first cells."""
     return f"{CUT} {level}"
 
 
-def estimate_columns(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
-    """Row count, at least 1, and every column's histogram, from the one-way releases alone."""
-    total, alone = count_leaves(releases, setting)
-    result = {n: smoothed(h, setting.schema.columns[n], total) for n, h in alone.items()}
-    return total, with_columns(result, [r for r in releases if isinstance(r, PublicCounts)], total)
+def estimate_columns(releases: Sequence[Any], setting: Setting) -> OneWays:
+    """Every column, from the one-way releases alone."""
+    columns = count_leaves(releases, setting)
+    made = {n: smoothed(h, setting.schema.columns[n], columns.total) for n, h in columns.histograms.items()}
+    return with_public(replace(columns, histograms=made), [r for r in releases if isinstance(r, PublicCounts)])
 
 
-def count_leaves(releases: Sequence[CountsRelease], setting: Setting) -> tuple[float, dict[str, Histogram]]:
+def count_leaves(releases: Sequence[Any], setting: Setting) -> OneWays:
     """As ``estimate_columns``, each leaf by itself."""
     total = _total([r for r in releases if r.question.purpose in (ONEWAY, AGAIN)], setting)
     result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
-        for marginal, values in zip(release.question.marginals, release.values, strict=True):
+        for marginal, values in release.items():
             name = marginal.columns[0]
             counts = values.astype(float).reshape(-1)
             if release.question.purpose == ONEWAY:
@@ -192,7 +243,7 @@ def count_leaves(releases: Sequence[CountsRelease], setting: Setting) -> tuple[f
                 result[name] = replace(result[name], calendar=(*result[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPING:
                 result[name] = replace(result[name], heaping=((marginal, counts),))
-    return total, result
+    return OneWays(total=total, histograms=result, setting=setting)
 
 
 def smoothed(histogram: Histogram, column: Column, total: float) -> Histogram:
@@ -234,7 +285,7 @@ def _total(whole: Sequence[CountsRelease], setting: Setting) -> float:
     """The row count: public, or the precision-weighted mean of the noisy sums of all counts of whole columns."""
     if setting.public_rows is not None:
         return max(float(setting.public_rows), 1.0)
-    answers = [(m, v) for r in whole for m, v in zip(r.question.marginals, r.values, strict=True)]
+    answers = answers_of(whole)
     sums = np.array([float(v.sum()) for _, v in answers])
     precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
     return max(float(sums @ precision / precision.sum()), 1.0)
@@ -348,15 +399,13 @@ def _spikes(
     return leaves, mass
 
 
-def with_columns(
-    histograms: Mapping[str, Histogram], publics: Sequence[PublicCounts], total: float
-) -> dict[str, Histogram]:
-    """The histograms, each drawn to what public tables say of it as far as the private counts bear them out."""
-    out = dict(histograms)
+def with_public(columns: OneWays, publics: Sequence[PublicCounts]) -> OneWays:
+    """The columns, each drawn to what public tables say of it as far as the private counts bear them out."""
+    out, total = dict(columns.histograms), columns.total
     for public in (p for p in publics if p.question.purpose == PRIOR_LEAVES and p.num_rows > 0):
         said = {
             m.columns[0]: values
-            for m, values in zip(public.question.marginals, public.values, strict=True)
+            for m, values in public.items()
             if not set(m.columns) & set(public.missing) and len(out[m.columns[0]].mass) == m.cells > 1
         }
         known = [_beside(out[n], values, total) for n, values in said.items()]
@@ -366,7 +415,7 @@ def with_columns(
             mass = project(counts + way * (target - counts), total=total)
             sigma = out[name].sigma * float(np.mean(1 - way)) ** 0.5
             out[name] = replace(out[name], mass=mass, counts=None, sigma=sigma)
-    return out
+    return replace(columns, histograms=out)
 
 
 def _beside(histogram: Histogram, public: np.ndarray, total: float) -> Known:
@@ -384,13 +433,13 @@ class Margin:
     variance: float
 
 
-def sharpen(histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], total: float) -> dict[str, Histogram]:
+def sharpen(histograms: Mapping[str, Histogram], answers: Sequence[Answer], total: float) -> dict[str, Histogram]:
     """The histograms, each bin averaged by precision with what the tables' margins say of it.
 
     Bins of a column that cut through finer ones are passed over. Leaves keep their proportions inside the finest bins.
     **Source**: generalised least squares on a tree, Hay et al., arXiv 0904.0942, section 4.
     """
-    margins = _margins(tables)
+    margins = _margins(answers)
     return {n: _sharpened(h, margins[n], total) if n in margins else h for n, h in histograms.items()}
 
 
@@ -432,11 +481,11 @@ def _share_out(value: np.ndarray, parent: np.ndarray, parts: np.ndarray, spare: 
     return parts * (value / np.where(whole > 0, whole, 1.0))[parent]
 
 
-def _margins(tables: Sequence[CountsRelease]) -> dict[str, list[Margin]]:
+def _margins(answers: Sequence[Answer]) -> dict[str, list[Margin]]:
     """For each column and each of its binnings the precision-weighted mean margin."""
     seen: dict[str, dict[bytes, tuple[np.ndarray, list, list]]] = {}
     slots: dict[int, tuple[np.ndarray, list, list]] = {}  # by the grouping's identity, of which pairs share a few
-    for marginal, values in [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]:
+    for marginal, values in answers:
         for axis, bins in enumerate(marginal.bins):
             counts = values.sum(axis=tuple(i for i in range(values.ndim) if i != axis))
             slot = slots.get(id(bins))

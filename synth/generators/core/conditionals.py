@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,43 +24,65 @@ JOINED = 1 << 16  # numbers in a table of several axes: what stays in the cache
 COMPONENT = -1  # in the place of an axis: the row's component
 
 Key = tuple[int, ...]  # axes
+BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
+ROWS_AT_A_TIME = 1 << 16  # rows at a time
+MANY = 200_000  # rows that need not be sorted for even proportions
+LEAST_PROBABILITY = 1e-6  # a component's smallest probability of a class
 
 
-class Logit(Protocol):
-    """P(class | row) ~ own**base exp(start_class + the pulls of the row's groups): a ``ConditionalLogit``."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalLogit:
+    """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
+
+    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class; ``joint``:
+    (G, H, ..., C) of the groups of several axes together.
+    """
+
+    column: str
+    start: np.ndarray
+    pulls: Mapping[int, np.ndarray]
+    base: float = BASE
+    joint: Mapping[tuple[int, ...], np.ndarray] = field(default_factory=dict)
 
     @property
-    def column(self) -> str: ...
+    def read(self) -> frozenset[int]:
+        """The axes that tell of the class."""
+        return frozenset(self.pulls).union(*self.joint)
 
-    @property
-    def start(self) -> np.ndarray: ...
+    def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
+        logits = self.base * np.log(np.maximum(own, LEAST_PROBABILITY)) + self.start
+        logits -= logits[:, :1]  # all relative to the first class
+        for c in range(1, own.shape[1]):
+            for j, pull in self.pulls.items():
+                logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
+            for axes, pull in self.joint.items():
+                logits[:, c] += (pull[..., c] - pull[..., 0])[tuple(codes[:, axes].T)]
+        grown = np.exp(logits - logits.max(1, keepdims=True))
+        return grown / grown.sum(1, keepdims=True)
 
-    @property
-    def pulls(self) -> Mapping[int, np.ndarray]: ...
-
-    @property
-    def base(self) -> float: ...
-
-    @property
-    def joint(self) -> Mapping[Key, np.ndarray]: ...
+    def order(self, codes: np.ndarray) -> np.ndarray:
+        """Rows (n,) sorted by their group on the axis that tells most of the class, then on the next one, and so on."""
+        released = sorted(
+            self.pulls, key=lambda j: float((self.pulls[j] - self.pulls[j].mean(1, keepdims=True)).var(0).sum())
+        )
+        return np.lexsort([codes[:, j] for j in released or sorted(self.read)])
 
 
 def draw_many(
-    conditionals: Sequence[Logit],
+    conditionals: Sequence[ConditionalLogit],
     probs: Mapping[str, tuple[int, np.ndarray]],
     component: np.ndarray,
     codes: np.ndarray,
     *,
     rng: np.random.Generator,
-    least: float,
     most: int = JOINED,
 ) -> None:
     """Draws the conditionals' columns of ``codes`` (n, J) in place, each given those before it; on all processors.
 
-    ``probs``: each conditional's axis and probabilities (B, C) by component, taken to be at least ``least``;
-    ``most``: as of ``lay``.
+    ``probs``: each conditional's axis and probabilities (B, C) by component; ``most``: as of ``lay``.
     """
-    laws = on_all_cores(lambda c: lay(c, probs[c.column][1], least=least, most=most), conditionals)
+    laws = on_all_cores(lambda c: lay(c, probs[c.column][1], most=most), conditionals)
     laid = [(probs[conditional.column][0], law) for conditional, law in zip(conditionals, laws, strict=True)]
 
     def block(given: tuple[slice, np.random.Generator]) -> None:
@@ -72,13 +94,14 @@ def draw_many(
     on_all_cores(block, zip(parts, rng.spawn(len(parts)), strict=True))
 
 
-def lay(conditional: Logit, own: np.ndarray, *, least: float, most: int = JOINED) -> Listed | Odds | Sums:
+def lay(conditional: ConditionalLogit, own: np.ndarray, *, most: int = JOINED) -> Listed | Odds | Sums:
     """The conditional's law, tables of a few axes joined into one: the fewer are left, the less a row costs.
 
-    ``own`` (B, C): the components' probabilities, taken to be at least ``least``; ``most``: numbers in a joined table.
+    ``own`` (B, C): the components' probabilities, taken to be at least ``LEAST_PROBABILITY``; ``most``: numbers in a
+    joined table.
     """
     tables = {axis: np.asarray(pull, dtype=float) for axis, pull in conditional.pulls.items()}
-    tables[COMPONENT] = conditional.base * np.log(np.maximum(own, least)) + conditional.start
+    tables[COMPONENT] = conditional.base * np.log(np.maximum(own, LEAST_PROBABILITY)) + conditional.start
     joint = {axes: np.asarray(pull, dtype=float) for axes, pull in conditional.joint.items()}
     further = [_Part(axes=axes, sizes=pull.shape[:-1]) for axes, pull in joint.items()]
     if len(conditional.start) == 2:
@@ -190,51 +213,6 @@ class Sums:
         return torch.searchsorted(run, even[:, None], out_int32=True)[:, 0].numpy()
 
 
-BASE = 0.75  # power of the component's own probabilities that the logit of a target starts from
-ROWS_AT_A_TIME = 1 << 16  # rows at a time
-MANY = 200_000  # rows that need not be sorted for even proportions
-LEAST_PROBABILITY = 1e-6  # a component's smallest probability of a class
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ConditionalLogit:
-    """P(class | row) ~ p(class | component)**base exp(start_class + sum of the pulls of the row's groups).
-
-    ``start`` (C,); ``pulls``: (G, C) of each group of the axes, by number, that tell of the class; ``joint``:
-    (G, H, ..., C) of the groups of several axes together.
-    """
-
-    column: str
-    start: np.ndarray
-    pulls: Mapping[int, np.ndarray]
-    base: float = BASE
-    joint: Mapping[tuple[int, ...], np.ndarray] = field(default_factory=dict)
-
-    @property
-    def read(self) -> frozenset[int]:
-        """The axes that tell of the class."""
-        return frozenset(self.pulls).union(*self.joint)
-
-    def probabilities(self, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """(n, C) of rows with group ``codes`` (n, J), whose components give the classes ``own`` (n, C)."""
-        logits = self.base * np.log(np.maximum(own, LEAST_PROBABILITY)) + self.start
-        logits -= logits[:, :1]  # all relative to the first class
-        for c in range(1, own.shape[1]):
-            for j, pull in self.pulls.items():
-                logits[:, c] += (pull[:, c] - pull[:, 0])[codes[:, j]]
-            for axes, pull in self.joint.items():
-                logits[:, c] += (pull[..., c] - pull[..., 0])[tuple(codes[:, axes].T)]
-        grown = np.exp(logits - logits.max(1, keepdims=True))
-        return grown / grown.sum(1, keepdims=True)
-
-    def order(self, codes: np.ndarray) -> np.ndarray:
-        """Rows (n,) sorted by their group on the axis that tells most of the class, then on the next one, and so on."""
-        released = sorted(
-            self.pulls, key=lambda j: float((self.pulls[j] - self.pulls[j].mean(1, keepdims=True)).var(0).sum())
-        )
-        return np.lexsort([codes[:, j] for j in released or sorted(self.read)])
-
-
 def draw_in_turn(
     conditionals: Sequence[ConditionalLogit],
     probs: Mapping[str, tuple[int, np.ndarray]],
@@ -269,7 +247,7 @@ def draw_in_turn(
     if len(codes) < MANY:
         return block((slice(None), rng))
     if not limits:
-        draw_many(conditionals, probs, component, codes, rng=rng, least=LEAST_PROBABILITY)
+        draw_many(conditionals, probs, component, codes, rng=rng)
         return np.ones(len(codes))
     parts = [slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(codes), ROWS_AT_A_TIME)]
     return np.concatenate(on_all_cores(block, zip(parts, rng.spawn(len(parts)), strict=True)))

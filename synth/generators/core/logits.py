@@ -1,19 +1,20 @@
 """Columns of a mixture that are drawn again by a logit: the target, and those whose tables the mixture misses; what
 noisy tables show never to occur."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from synth.generators.core.columns import nearest
+from synth.generators.core.columns import Answer, nearest
 from synth.generators.core.conditionals import BASE, LEAST_PROBABILITY, ConditionalLogit, draw_in_turn
 from synth.generators.core.product import Product
+from synth.generators.core.tables import NoisyTable, averaged
 from synth.lazy import Lazy
-from synth.questions import CountsRelease, Marginal
+from synth.questions import Marginal
 
 optimize = Lazy("scipy.optimize")
 sparse = Lazy("scipy.sparse")
@@ -218,7 +219,9 @@ class ClassTable:
 
     def lines(self, codes: np.ndarray) -> np.ndarray:
         """Line of ``values`` for each row (n,) of groups ``codes`` (n, J)."""
-        lines: np.ndarray = self.places[tuple(codes[:, self.axes].T)]
+        lines = np.zeros(len(codes), dtype=np.int64)
+        for axis, bins in zip(self.axes, self.bins, strict=True):
+            lines = lines * (int(bins.max()) + 1) + bins[codes[:, axis]]
         return lines
 
     @property
@@ -341,7 +344,6 @@ MOST_NUMBERS = 1 << 20  # numbers that a logit has for several columns together
 LEARNING_ROUNDS = 2  # in which a target's logit learns how much each column tells
 
 Groups = Mapping[str, np.ndarray]
-Answer = tuple[Marginal, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,18 +366,40 @@ class Limits:
 USUAL = Limits()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Miss:
-    """A table that the mixture misses; ``excess``: its squared error in units of the noise, beyond what noise makes."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """A noisy table of two columns beside the mixture's own, ``made``, in rows."""
 
-    columns: tuple[str, ...]
-    excess: float
+    marginal: Marginal
+    values: np.ndarray
+    made: np.ndarray
+
+    @cached_property
+    def never(self) -> np.ndarray:
+        """Cells that stay empty."""
+        return never_occurring(self.values, self.marginal.sigma, rows=self.made.sum(1), cols=self.made.sum(0))
+
+    @cached_property
+    def barred(self) -> np.ndarray:
+        """Cells that no row may be in."""
+        return self.never | barred_cells(self.values, self.marginal.sigma, self.made)
+
+    def broken(self, total: float) -> float:
+        """The part of the rows that the mixture has in what stays empty."""
+        return float(self.made[self.never].sum()) / total
+
+    def missed(self, total: float, sure: float = USUAL.sure) -> float:
+        """Its squared error in units of the noise, beyond what noise makes; 0 where chance explains it: that of the
+        noise, and that of the rows a logit is fitted on, which could do no better."""
+        noise = self.marginal.sigma**2 + self.made * total / LEARNT
+        error, size = float(((self.made - self.values) ** 2 / noise).sum()), self.values.size
+        return error - size if error > size + sure * np.sqrt(2 * size) else 0.0
 
 
 def with_conditionals(
     model: Product,
     groups: Groups,
-    tables: Sequence[CountsRelease],
+    tables: Sequence[NoisyTable],
     target: str | None,
     *,
     rng: np.random.Generator,
@@ -392,50 +416,54 @@ def with_conditionals(
     that are not drawn again, so that their own counts stay as they were estimated. ``named``: tables of more columns
     that a use asks for, which the logit of each of their columns has too.
     """
-    everything = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
-    answers = averaged(a for a in everything if len(a[0].bins) == 2)
+    answers = [(t.marginal, t.values) for t in averaged(t for t in tables if len(t.marginal.bins) == 2).values()]
     if len(answers) > limits.many:
         answers = farthest(model, groups, answers, target, most=limits.farthest)
-    made = [_made(model, groups, m) * model.total for m, _ in answers]
-    ruled = {
-        id(v): never_occurring(v, m.sigma, rows=t.sum(1), cols=t.sum(0))
-        for (m, v), t in zip(answers, made, strict=True)
-    }
-    larger = [a for a in everything if len(a[0].bins) > 2 and target in a[0].columns]
+    pairs = [Compared(marginal=m, values=v, made=_made(model, groups, m) * model.total) for m, v in answers]
+    several = [t for t in tables if len(t.marginal.bins) > 2]
+    larger = [(t.marginal, t.values) for t in several if target in t.marginal.columns]
     goal = target if target is not None and _suits(target, groups, answers) else None
-    missed = [
-        *broken(answers, made, ruled, model.total, beyond=limits.broken),
-        *misses(answers, made, model.total, sure=limits.sure),
-    ]
-    turns = _turns(missed, groups, goal, limits, first)
+    turns = _turns(misses(pairs, model.total, limits), groups, goal, limits, first)
     if goal is not None:
         turns[goal] = []
-    kept = {id(v): ruled[id(v)] | barred_cells(v, m.sigma, t) for (m, v), t in zip(answers, made, strict=True)}
-    model = replace(model, barred=_barred(groups, answers, kept))
+    model = replace(model, barred=_barred(groups, pairs))
     if not turns:
         return model
-    asked = averaged(a for a in everything if len(a[0].bins) > 2 and frozenset(a[0].columns) in named)
+    asked = averaged(t for t in several if frozenset(t.marginal.columns) in named).values()
     component, codes, _ = model.codes(LEARNT, rng=rng, evened=False)
-    sizes = [a.probs.shape[1] for a in model.axes]
-    waiting = set(turns)
+    sizes, waiting = [a.probs.shape[1] for a in model.axes], set(turns)
     for column, partners in turns.items():
         waiting.discard(column)
-        _, probs = model.probs[column]
         final = column == goal
-        seen = [s for n, s in _seen(column, groups, answers, kept, model.total) if final or n in partners]
-        together = list(
-            _seen_together(column, groups, [a for a in asked if not waiting & {*a[0].columns}], model.total)
-        )
-        own = probs[component].astype(float)
+        seen = [
+            _class_table(column, groups, p.marginal, p.values, model.total, p.barred)
+            for p in pairs
+            if column in p.marginal.columns and (final or {*partners} & {*p.marginal.columns})
+        ]
+        joint = [
+            _class_table(column, groups, t.marginal, t.values, model.total)
+            for t in asked
+            if column in t.marginal.columns and not waiting & {*t.marginal.columns}
+            if prod(int(groups[n].max()) + 1 for n in t.marginal.columns) <= MOST_NUMBERS
+        ]
+        own = model.probs[column][1][component].astype(float)
         # a start that has met tables of several columns is kept, one of pairs alone may be tempered
-        bases = (1.0,) if together or not final else (BASE, 1.0) if larger else (BASE,)
+        bases = (1.0,) if joint or not final else (BASE, 1.0) if larger else (BASE,)
         how: dict[str, Any] = {"total": model.total, "learnt": LEARNING_ROUNDS if final else 0}
-        how["strength"] = FIRM if together else PRIOR
-        tried = [fit_logit(column, [*seen, *together], codes, own, sizes, base=b, **how) for b in bases]
+        how["strength"] = FIRM if joint else PRIOR
+        tried = [fit_logit(column, [*seen, *joint], codes, own, sizes, base=b, **how) for b in bases]
         conditional = min(tried, key=lambda h: _error(h, larger, groups, codes, own, model.total) if final else 0.0)
         draw_in_turn([conditional], model.probs, component, codes, rng=rng)
         model = replace(model, conditionals=(*model.conditionals, conditional))
     return model
+
+
+def misses(pairs: Sequence[Compared], total: float, limits: Limits) -> list[tuple[str, ...]]:
+    """The columns of tables in which the mixture has much of what stays empty, then of those whose error no chance
+    explains; each time the worst first."""
+    broken = {p: part for p in pairs if (part := p.broken(total)) > limits.broken}
+    missed = {p: error for p in pairs if (error := p.missed(total, limits.sure))}
+    return [p.marginal.columns for some in (broken, missed) for p in sorted(some, key=lambda p: -some[p])]
 
 
 def _error(
@@ -451,34 +479,14 @@ def _error(
     A start that is tempered forgets some of what components know of several columns together: where tables tell that
     this is more than noise, the start is kept as it is.
     """
-    law = conditional.probabilities(codes, own)
-    names, out = list(groups), 0.0
+    law, out = conditional.probabilities(codes, own), 0.0
     for marginal, values in answers:
-        place = marginal.columns.index(conditional.column)
-        flat = np.zeros(len(codes), dtype=np.int64)
-        for bins in (b for b in marginal.bins if b.column != conditional.column):
-            flat = flat * bins.size + _bins_of(groups[bins.column], bins.groups)[codes[:, names.index(bins.column)]]
-        mine = _bins_of(groups[conditional.column], marginal.bins[place].groups)
-        classes = np.zeros((len(codes), marginal.bins[place].size))
-        np.add.at(classes.T, mine, law.T)
-        goal = np.moveaxis(values, place, -1).reshape(-1, classes.shape[1])
-        made = np.stack([np.bincount(flat, weights=c, minlength=len(goal)) for c in classes.T], axis=1)
-        out += float(((made * (total / len(codes)) - goal) ** 2).sum()) / marginal.sigma**2
+        table = _class_table(conditional.column, groups, marginal, values, 1.0)
+        flat, classes = table.lines(codes), np.zeros((len(codes), table.values.shape[1]))
+        np.add.at(classes.T, table.mine, law.T)
+        made = np.stack([np.bincount(flat, weights=c, minlength=len(table.values)) for c in classes.T], axis=1)
+        out += float(((made * (total / len(codes)) - table.values) ** 2).sum()) / marginal.sigma**2
     return out
-
-
-def averaged(answers: Iterable[Answer]) -> list[Answer]:
-    """Tables that were asked twice on the same bins as one, averaged by precision."""
-    met: dict[tuple, tuple[Marginal, np.ndarray]] = {}
-    for marginal, values in answers:
-        key = tuple((b.column, b.groups.tobytes()) for b in marginal.bins)
-        if key in met:
-            first, before = met[key]
-            part = marginal.sigma**2 / (first.sigma**2 + marginal.sigma**2)  # weight of the first
-            values = part * before + (1 - part) * values
-            marginal = replace(marginal, sigma=first.sigma * part**0.5)
-        met[key] = marginal, values
-    return list(met.values())
 
 
 def farthest(
@@ -507,37 +515,6 @@ def _suits(target: str, groups: Groups, answers: Sequence[Answer]) -> bool:
     return sum(np.array_equal(b.groups, groups[target]) for b in mine) >= 2
 
 
-def misses(
-    answers: Sequence[Answer], made: Sequence[np.ndarray], total: float, *, sure: float = USUAL.sure
-) -> list[Miss]:
-    """The tables whose mean square error no chance explains, that of their noise and that of the rows a logit is
-    fitted on, which could do no better; the largest excess first. ``made``: the mixture's own, in rows."""
-    out = []
-    for (marginal, values), own in zip(answers, made, strict=True):
-        noise = marginal.sigma**2 + own * total / LEARNT
-        error = float(((own - values) ** 2 / noise).sum())
-        if error > values.size + sure * np.sqrt(2 * values.size):
-            out.append(Miss(columns=marginal.columns, excess=error - values.size))
-    return sorted(out, key=lambda m: -m.excess)
-
-
-def broken(
-    answers: Sequence[Answer],
-    made: Sequence[np.ndarray],
-    ruled: Mapping[int, np.ndarray],
-    total: float,
-    *,
-    beyond: float = USUAL.broken,
-) -> list[Miss]:
-    """The tables in which the mixture has much of what stays empty, by the rows in it, the most first."""
-    out = []
-    for (marginal, values), own in zip(answers, made, strict=True):
-        wrong = float(own[ruled[id(values)]].sum()) / total
-        if wrong > beyond:
-            out.append(Miss(columns=marginal.columns, excess=wrong))
-    return sorted(out, key=lambda m: -m.excess)
-
-
 def _made(model: Product, groups: Groups, marginal: Marginal) -> np.ndarray:
     """The mixture's probabilities of a table of two columns."""
     left, right = (_binned(model, groups, b.column, b.groups) for b in marginal.bins)
@@ -553,23 +530,20 @@ def _binned(model: Product, groups: Groups, column: str, bins: np.ndarray) -> np
     return probs.astype(float) @ member
 
 
-def _barred(
-    groups: Groups, answers: Sequence[Answer], never: Mapping[int, np.ndarray]
-) -> dict[tuple[int, int], np.ndarray]:
+def _barred(groups: Groups, pairs: Sequence[Compared]) -> dict[tuple[int, int], np.ndarray]:
     """By two axes the pairs of their groups that no row may have."""
     names, out = list(groups), dict[tuple[int, int], np.ndarray]()
-    for marginal, values in answers:
-        if never[id(values)].any():
-            i, j = (names.index(b.column) for b in marginal.bins)
-            first, second = (_bins_of(groups[b.column], b.groups) for b in marginal.bins)
-            pair = never[id(values)][first][:, second]
-            key, pair = ((i, j), pair) if i < j else ((j, i), pair.T)
-            out[key] = out[key] | pair if key in out else pair
+    for one in (p for p in pairs if p.barred.any()):
+        i, j = (names.index(b.column) for b in one.marginal.bins)
+        first, second = (_bins_of(groups[b.column], b.groups) for b in one.marginal.bins)
+        pair = one.barred[first][:, second]
+        key, pair = ((i, j), pair) if i < j else ((j, i), pair.T)
+        out[key] = out[key] | pair if key in out else pair
     return out
 
 
 def _turns(
-    missed: Sequence[Miss], groups: Groups, goal: str | None, limits: Limits, first: Collection[str]
+    missed: Sequence[tuple[str, ...]], groups: Groups, goal: str | None, limits: Limits, first: Collection[str]
 ) -> dict[str, list[str]]:
     """Columns to draw again, in turn, and the partners of each one's missed tables; ``goal`` has its own turn.
 
@@ -583,7 +557,7 @@ def _turns(
     turn = {n: i for i, n in enumerate(order)}
     partners: dict[str, list[str]] = {}
     for miss in missed:
-        parent, child = sorted(miss.columns, key=turn.__getitem__)
+        parent, child = sorted(miss, key=turn.__getitem__)
         full = child not in partners and len(partners) == limits.children
         if child == goal or child in first or size[child] > limits.groups or full:
             continue
@@ -592,46 +566,25 @@ def _turns(
     return {n: partners[n] for n in order if n in partners}
 
 
-def _seen(
-    column: str, groups: Groups, answers: Sequence[Answer], ruled: Mapping[int, np.ndarray], total: float
-) -> Iterator[tuple[str, ClassTable]]:
-    """(other column, table) of each table of a column, in groups of both."""
-    names = list(groups)
-    for marginal, values in answers:
-        if column not in marginal.columns:
-            continue
-        last = marginal.columns[1] == column
-        other, mine = marginal.bins if last else marginal.bins[::-1]
-        yield (
-            other.column,
-            ClassTable(
-                axes=(names.index(other.column),),
-                bins=(_bins_of(groups[other.column], other.groups),),
-                mine=_bins_of(groups[column], mine.groups),
-                values=(values if last else values.T) / total,
-                sigma=marginal.sigma / total,
-                never=ruled[id(values)] if last else ruled[id(values)].T,
-            ),
-        )
-
-
-def _seen_together(column: str, groups: Groups, answers: Sequence[Answer], total: float) -> Iterator[ClassTable]:
-    """The tables of a column with several others, in groups of all."""
-    names = list(groups)
-    for marginal, values in answers:
-        if column not in marginal.columns:
-            continue
-        place = marginal.columns.index(column)
-        others = [b for b in marginal.bins if b.column != column]
-        numbers = prod(int(groups[n].max()) + 1 for n in marginal.columns)
-        if numbers <= MOST_NUMBERS:
-            yield ClassTable(
-                axes=tuple(names.index(b.column) for b in others),
-                bins=tuple(_bins_of(groups[b.column], b.groups) for b in others),
-                mine=_bins_of(groups[column], marginal.bins[place].groups),
-                values=np.moveaxis(values, place, -1).reshape(-1, values.shape[place]) / total,
-                sigma=marginal.sigma / total,
-            )
+def _class_table(
+    column: str,
+    groups: Groups,
+    marginal: Marginal,
+    values: np.ndarray,
+    total: float,
+    never: np.ndarray | None = None,
+) -> ClassTable:
+    """A table of a column with others, in groups of all."""
+    place, names = marginal.columns.index(column), list(groups)
+    others = [b for b in marginal.bins if b.column != column]
+    return ClassTable(
+        axes=tuple(names.index(b.column) for b in others),
+        bins=tuple(_bins_of(groups[b.column], b.groups) for b in others),
+        mine=_bins_of(groups[column], marginal.bins[place].groups),
+        values=np.moveaxis(values, place, -1).reshape(-1, values.shape[place]) / total,
+        sigma=marginal.sigma / total,
+        never=None if never is None else np.moveaxis(never, place, -1),
+    )
 
 
 def _bins_of(groups: np.ndarray, bins: np.ndarray) -> np.ndarray:

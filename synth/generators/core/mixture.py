@@ -1,4 +1,5 @@
-"""`mixture`: noisy tables of one, two and more columns on merged bins, fitted by a mixture of product distributions."""
+"""`mixture`: noisy tables of one, two and more columns on merged bins, fitted by a mixture of product distributions;
+`independent`: noisy one-way counts, nothing else: the floor that every other method must beat on pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,63 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Ask, Fit, Progress, Run, Setting
-from synth.generators.core.columns import Histogram, estimate_columns, sharpen
+from synth.generators.base import Fit, Run, Setting
+from synth.generators.core import oneways, planning, search, solver
+from synth.generators.core import tables as noisy
+from synth.generators.core.columns import Histogram, OneWays, answers_of, estimate_columns
 from synth.generators.core.logits import Limits, with_conditionals
-from synth.generators.core.oneways import (
-    DOUBT,
-    area_levels,
-    area_releases,
-    area_strata,
-    ask_again,
-    ask_columns,
-    ask_flat_again,
-    estimated,
-    scale_to_margins,
-    spent_share,
-)
-from synth.generators.core.planning import (
-    TABLES,
-    NamedPlan,
-    PairPlan,
-    asked_again,
-    finer_tables,
-    many_pairs,
-    named_pairs,
-    named_question,
-    noisier,
-    pairs_question,
-    wide_question,
-)
 from synth.generators.core.problem import lay_out, misfit, refine
 from synth.generators.core.product import Axis, Product, within_groups
-from synth.generators.core.search import (
-    Rounds,
-    Strongest,
-    ask_beyond,
-    ask_strongest,
-    asked_together,
-    in_finer_groups,
-    look_at_pairs,
-    parted,
-)
-from synth.generators.core.solver import Options, fit_mixture, neighbours
-from synth.generators.core.tables import (
-    FAINT,
-    HIDDEN,
-    PriorTable,
-    believed_tables,
-    beside_priors,
-    columns_of_priors,
-    independence_targets,
-    nothing_seen,
-    pair_noise,
-    pooled_targets,
-    prior_targets,
-    shrink_singular_values,
-    with_totals,
-    worth_of_tables,
-)
 from synth.generators.method import SHARE, Method, option
 from synth.questions import Counts, CountsRelease, PublicCounts, SearchRelease
 from synth.schema.totals_checks import stated as stated_totals
@@ -97,11 +48,11 @@ class Mixture(Method):
     oneway_share: float = option(0.33, *SHARE)
     order: int = option(4, 2, 4)
     rounds: int = option(12, 0, 20)
-    plan: PairPlan = field(default_factory=PairPlan)
-    beyond: Rounds = field(default_factory=Rounds)
-    named: NamedPlan = field(default_factory=NamedPlan)
-    strongest: Strongest = field(default_factory=Strongest)
-    options: Options = field(default_factory=lambda: Options(cells=RICHER, ensembles=MIXTURES))
+    plan: planning.PairPlan = field(default_factory=planning.PairPlan)
+    beyond: search.Rounds = field(default_factory=search.Rounds)
+    named: planning.NamedPlan = field(default_factory=planning.NamedPlan)
+    strongest: search.Strongest = field(default_factory=search.Strongest)
+    options: solver.Options = field(default_factory=lambda: solver.Options(cells=RICHER, ensembles=MIXTURES))
     limits: Limits = field(default_factory=Limits)
     takes_priors = True
     takes_uses = True
@@ -109,241 +60,195 @@ class Mixture(Method):
 
     def measure(self, run: Run) -> list[Any]:
         """One-way counts of every column, tables of pairs on bins merged by these counts, then what these miss."""
-        ask, setting, progress = run.ask, run.setting, run.progress
-        return self._measure(ask, setting, progress, fitted=True)
+        return _Measured(self, run, fitted=True).releases
 
     def check(self, run: Run) -> None:
         """As every method's, without fits between the questions: they decide what is asked, not its price."""
-        ask, setting = run.ask, run.setting
         self.check_options()
-        self.check_schema(setting.schema)
-        self._measure(ask, setting, lambda _: None, fitted=False)
-
-    def _measure(self, ask: Ask, setting: Setting, progress: Progress, *, fitted: bool) -> list[Any]:
-        progress(0.0)
-        alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
-        share = SAFE if alone else SAFE * self.oneway_share * (1 - SURER)
-        releases: list[Any] = ask_columns(ask, setting, share=share, whole=alone)
-        progress(0.3)
-        total, histograms = estimated(releases, setting)
-        if not alone and setting.sigma(1.0) > NOISY * total:
-            releases += ask_flat_again(ask, setting, share=SAFE * self.oneway_share * SURER)
-            total, histograms = estimated(releases, setting)
-        releases += columns_of_priors(setting.priors, histograms)
-        total, histograms = estimated(releases, setting)
-        left = SAFE * (1 - spent_share(releases, setting))
-        only = named_pairs(histograms, setting, self.plan)
-        if many_pairs(histograms, self.plan) and not only:
-            releases += self._wide(ask, releases, histograms, total, setting, share=left)
-            progress(1.0)
-            return releases
-        if only:  # hundreds of columns that stand alone
-            releases += ask_again(ask, setting, releases, left * self.named.others)
-            total, histograms = estimated(releases, setting)
-            left = SAFE * (1 - spent_share(releases, setting))
-        question = None if alone else pairs_question(histograms, total, setting, share=left, plan=self.plan, only=only)
-        faint = 0.0 if question is None or setting.priors else pair_noise(len(question.marginals), total, setting)
-        if question is not None and faint > HIDDEN:
-            releases += ask_again(ask, setting, releases, left * SAFE)
-            question = None
-        elif question is not None and faint > FAINT:
-            releases += self._as_seen(ask, question, releases, setting, progress, share=left, fitted=fitted)
-            question = None
-        if question is not None:
-            releases += self._tables(ask, question, releases, setting, progress, first=left, share=left, fitted=fitted)
-        progress(1.0)
-        return releases
-
-    def _wide(
-        self,
-        ask: Ask,
-        releases: list[Any],
-        histograms: Mapping[str, Histogram],
-        total: float,
-        setting: Setting,
-        *,
-        share: float,
-    ) -> list[Any]:
-        """Of a table of so many columns the pairs that depend most by themselves, then all pairs together, or where
-        these are not seen to depend single columns again."""
-        how: dict[str, Any] = {"plan": self.plan, "strongest": self.strongest}
-        made = ask_strongest(ask, histograms, total, setting, share=share, **how)
-        chosen = [m.columns for r in made if isinstance(r, CountsRelease) for m in r.question.marginals]
-        look, seen = look_at_pairs(ask, histograms, total, setting, share=share, chosen=chosen, **how)
-        made += look
-        left = SAFE * share - spent_share(made, setting)
-        if not seen:
-            return [*made, *ask_again(ask, setting, releases, left)]
-        return [*made, ask(wide_question(histograms, setting, share=left, plan=self.plan))]
-
-    def _as_seen(
-        self,
-        ask: Ask,
-        question: Counts,
-        releases: list[Any],
-        setting: Setting,
-        progress: Progress,
-        *,
-        share: float,
-        fitted: bool,
-    ) -> list[Any]:
-        """A first look at faint tables of pairs; then tables and single columns, by what was seen."""
-        total, histograms = estimated(releases, setting)
-        look = ask(asked_again(question, setting, share * SCOUT))
-        part, rest = worth_of_tables(look, histograms, total, SCOUT), share * (1 - SCOUT)
-        made = [look]
-        if left := rest * part * SAFE:
-            fainter = noisier(question, sqrt(share / left))
-            made += self._tables(ask, fainter, releases, setting, progress, first=share, share=left, fitted=fitted)
-        if part < 1:  # last, for all tables have groupings by the same histograms
-            left = SAFE * share - spent_share(made, setting)
-            made += ask_again(ask, setting, [*releases, *made], left)
-        return made
-
-    def _tables(
-        self,
-        ask: Ask,
-        question: Counts,
-        releases: Sequence[Any],
-        setting: Setting,
-        progress: Progress,
-        *,
-        first: float,
-        share: float,
-        fitted: bool,
-    ) -> list[Any]:
-        """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again. ``first``: the
-        share by which the question's groupings were chosen, which those of later tables fit."""
-        total, histograms = estimated(releases, setting)
-        publics: list[PublicCounts] = []
-        ask = beside_priors(ask, setting.priors, publics, histograms)
-        beyond = replace(self.beyond, order=self.order, rounds=self.rounds if self.order > 2 else 0)
-        certain = self.named.taken(histograms, setting, total, share)
-        retained = beyond.retained(setting, total, share - certain)
-        pairs = ask(noisier(question, sqrt(share / (share - certain - retained))))
-        made = [pairs]
-        left = share - certain - retained - spent_share(made, setting)
-        more = finer_tables(histograms, pairs, total, setting, first=first, share=left, plan=self.plan)
-        made += [] if more is None else [ask(more)]
-        named = named_question(
-            histograms,
-            total,
-            setting,
-            first=first,
-            share=certain * SAFE,
-            pairs=len(pairs.question.marginals),
-            plan=self.plan,
-            named=self.named,
-        )
-        made += [] if named is None else [ask(named)]
-        if retained:
-            progress(0.5)
-            made += ask_beyond(
-                ask,
-                made,
-                histograms,
-                total,
-                setting,
-                publics,
-                first=first,
-                share=retained,
-                plan=self.plan,
-                rounds=beyond,
-                fitted=fitted,
-            )
-            left = share * SAFE - spent_share(made, setting)
-            made += [ask(asked_again(pairs.question, setting, left))] if left > LEFT * share else []
-        return [*made, *publics]
+        self.check_schema(run.setting.schema)
+        _Measured(self, replace(run, progress=lambda _: None), fitted=False)
 
     def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The mixture that agrees with all tables within their noise; its one-ways are the best estimates."""
-        rng, device, progress = how.rng, how.device, how.progress
-        total, histograms, tables, targets = said(releases, setting)
+        columns, everything, targets = said(releases, setting)
         target = setting.workload.target(setting.schema.target)
-        tables, strongest = parted(releases, tables, self.plan, target)
-        unseen = not targets and (bool(strongest and not tables) or nothing_seen(tables, histograms, total, setting))
-        if not targets and not asked_together(tables, self.plan):  # half a million variances would fill memory
-            targets = independence_targets(tables, histograms, total, setting)
-        groups = refine(histograms, tables, targets)
-        weights, probs, apart = np.ones(1), {}, None
+        tables, strongest = search.parted(releases, everything, self.plan, target)
+        unseen = not targets and (bool(strongest and not tables) or noisy.nothing_seen(tables, columns))
+        if not targets and not search.asked_together(tables, self.plan):  # half a million variances would fill memory
+            targets = noisy.independence_targets(tables, columns)
+        groups = refine(columns, [*tables, *targets])
+        weights, apart = np.ones(1), None
         if unseen:  # a fit would follow noise
-            probs = {n: np.bincount(groups[n], weights=h.mass)[None, :] / total for n, h in histograms.items()}
+            mass = {n: np.bincount(groups[n], weights=h.mass)[None, :] for n, h in columns.histograms.items()}
+            probs = {n: m / columns.total for n, m in mass.items()}
         else:
-            weights, probs, apart = self._fitted(
-                histograms, groups, tables, total, setting, targets, rng=rng, device=device, progress=progress
-            )
-        progress(1.0)
+            weights, probs, apart = self._fitted(columns, groups, tables, targets, how)
+        how.progress(1.0)
         limits = self.limits
         if strongest:
-            parts = refine(histograms, [*tables, *strongest], targets)
-            probs, groups = in_finer_groups(probs, groups, parts, histograms), parts
+            parts = refine(columns, [*tables, *strongest, *targets])
+            probs, groups = search.in_finer_groups(probs, groups, parts, columns), parts
             limits = replace(limits, children=self.strongest.pairs)
-        axes = tuple(axis(h, groups[n], probs[n]) for n, h in histograms.items())
-        made = Product(total=total, weights=weights, axes=axes, misfit=apart)
+        axes = tuple(axis(h, groups[n], probs[n]) for n, h in columns.histograms.items())
+        made = Product(total=columns.total, weights=weights, axes=axes, misfit=apart)
         if unseen and not strongest:
             return made
-        believed = strongest or (believed_tables(tables, targets) if tables else tables)
-        first = area_levels(setting.schema)
-        named = setting.workload.named_together
-        made = with_conditionals(made, groups, believed, target, rng=rng, limits=limits, first=first, named=named)
-        return replace(made, strata=area_strata(histograms, setting.schema, total))
+        believed = strongest or (noisy.believed_tables(tables, targets) if tables else tables)
+        first, named = oneways.area_levels(setting.schema), setting.workload.named_together
+        made = with_conditionals(made, groups, believed, target, rng=how.rng, limits=limits, first=first, named=named)
+        return replace(made, strata=oneways.area_strata(columns))
 
     def _fitted(
         self,
-        histograms: Mapping[str, Histogram],
+        columns: OneWays,
         groups: Mapping[str, np.ndarray],
-        tables: Sequence[CountsRelease],
-        total: float,
-        setting: Setting,
-        targets: Sequence[PriorTable],
-        *,
-        rng: np.random.Generator,
-        device: str,
-        progress: Progress,
+        tables: Sequence[noisy.NoisyTable],
+        targets: Sequence[noisy.NoisyTable],
+        how: Fit,
     ) -> tuple[np.ndarray, dict[str, np.ndarray], Mapping[str, float]]:
         """Component weights (B,), each column's group probabilities (B, G), and how far they are from the answers."""
-        many = many_pairs(histograms, self.plan)
-        few = sum(m.cells for r in tables for m in r.question.marginals) <= RICHER
-        calmer, shrunk_by, loss_reduction = (
-            (tables, 0.0, 0.0) if many or few else shrink_singular_values(tables, histograms, total)
-        )
-        problem, spans = lay_out(histograms, groups, calmer, total, targets)
-        sizes = {n: c.size for n, c in setting.schema.measured().items() if setting.schema.columns[n].is_numeric}
-        three = neighbours(histograms, groups, spans, sizes)
+        many, few = planning.many_pairs(columns, self.plan), sum(t.marginal.cells for t in tables) <= RICHER
+        calmer, shrunk_by, loss_reduction = tables, 0.0, 0.0
+        if not (many or few):
+            calmer, shrunk_by, loss_reduction = noisy.shrink_singular_values(tables, columns)
+        problem, spans = lay_out(columns, groups, calmer, targets)
+        sizes = {n: c.size for n, c in columns.setting.schema.measured().items() if columns.is_number(n)}
         problem = replace(
-            problem, shrunk_by=shrunk_by, loss_reduction=problem.loss_reduction + loss_reduction, neighbours=three
+            problem,
+            shrunk_by=shrunk_by,
+            loss_reduction=problem.loss_reduction + loss_reduction,
+            neighbours=solver.neighbours(columns.histograms, groups, spans, sizes),
         )
         ensembles = min(FEWER, self.options.ensembles) if many else self.options.ensembles
         options = replace(self.options, ensembles=ensembles)
-        weights, probs = fit_mixture(problem, options, rng=rng, device=device, progress=progress)
+        weights, probs = solver.fit_mixture(problem, options, rng=how.rng, device=how.device, progress=how.progress)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-        own = problem if calmer is tables and not targets else lay_out(histograms, groups, tables, total)[0]
+        own = problem if calmer is tables and not targets else lay_out(columns, groups, tables)[0]
         return weights, {n: probs[:, s] for n, s in spans.items()}, misfit(own, weights, probs)
 
 
-def said(
-    releases: Sequence[Any], setting: Setting
-) -> tuple[float, dict[str, Histogram], list[CountsRelease], list[PriorTable]]:
-    """What a fit is made of: rows, the columns' histograms, the tables of more columns, what public tables add."""
-    total, histograms = estimate_columns(releases, setting)
-    tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == TABLES]
-    histograms = sharpen(histograms, [*tables, *area_releases(releases)], total)
+class _Measured:
+    """The questions of one run, in turn; ``releases``: their answers, with what public tables say beside them.
+
+    ``fitted``: whether models follow the answers on the way, by which tables of more columns are chosen.
+    """
+
+    def __init__(self, method: Mixture, run: Run, *, fitted: bool) -> None:
+        self.method, self.ask, self.setting, self.progress = method, run.ask, run.setting, run.progress
+        self.fitted, plan, setting = fitted, method.plan, run.setting
+        run.progress(0.0)
+        alone = sum(c.cells > 1 for c in setting.schema.measured().values()) < 2
+        share = SAFE if alone else SAFE * method.oneway_share * (1 - SURER)
+        self.releases: list[Any] = [*oneways.ask_columns(run.ask, setting, share=share, whole=alone)]
+        run.progress(0.3)
+        if not alone and setting.sigma(1.0) > NOISY * self.columns.total:
+            self.releases += oneways.ask_flat_again(run.ask, setting, share=SAFE * method.oneway_share * SURER)
+        if setting.priors:
+            self.releases += [*noisy.columns_of_priors(setting.priors, self.columns)]
+        columns, left = self.columns, self.rest
+        only = planning.named_pairs(columns, plan)
+        if planning.many_pairs(columns, plan) and not only:
+            self.wide(columns, left)
+            run.progress(1.0)
+            return
+        if only:  # hundreds of columns that stand alone
+            self.again(left * method.named.others)
+            columns, left = self.columns, self.rest
+        pairs = None if alone else planning.pairs_question(columns, left, plan, only)
+        noise = (
+            0.0 if pairs is None or setting.priors else noisy.pair_noise(len(pairs[1].pairs), columns.total, setting)
+        )
+        if pairs is not None and noise > noisy.HIDDEN:
+            self.again(left * SAFE)
+        elif pairs is not None and noise > noisy.FAINT:
+            self.as_seen(*pairs)
+        elif pairs is not None:
+            self.releases += self.tables(*pairs, left)
+        run.progress(1.0)
+
+    @property
+    def columns(self) -> OneWays:
+        """What the answers say of single columns."""
+        return oneways.estimated(self.releases, self.setting)
+
+    @property
+    def rest(self) -> float:
+        """What is left of the budget."""
+        return SAFE * (1 - oneways.spent_share(self.releases, self.setting))
+
+    def left(self, share: float, made: Sequence[Any]) -> float:
+        """What these releases leave of a share."""
+        return share - oneways.spent_share(made, self.setting)
+
+    def again(self, share: float) -> None:
+        """Single columns again, on the leaves that the answers made."""
+        self.releases += oneways.ask_again(self.ask, self.setting, self.releases, share)
+
+    def wide(self, columns: OneWays, share: float) -> None:
+        """Of a table of so many columns the pairs that depend most by themselves, then all pairs together, or where
+        these are not seen to depend single columns again."""
+        plan, strongest = self.method.plan, self.method.strongest
+        made = strongest.ask(self.ask, columns, plan, share)
+        chosen = [m.columns for r in made if isinstance(r, CountsRelease) for m in r.question.marginals]
+        look, seen = strongest.look_at_pairs(self.ask, columns, plan, share, chosen)
+        left = self.left(SAFE * share, [*made, *look])
+        self.releases += [*made, *look]
+        if seen:
+            self.releases.append(self.ask(planning.wide_question(columns, left, plan)))
+        else:
+            self.again(left)
+
+    def as_seen(self, question: Counts, planned: planning.Planned) -> None:
+        """A first look at faint tables of pairs; then tables and single columns, by what was seen."""
+        share = planned.share
+        look = self.ask(planning.asked_again(question, self.setting, share * SCOUT))
+        part, rest = noisy.worth_of_tables(look, planned.columns, SCOUT), share * (1 - SCOUT)
+        made = [look]
+        if left := rest * part * SAFE:
+            made += self.tables(planning.noisier(question, sqrt(share / left)), planned, left)
+        self.releases += made
+        if part < 1:  # last, for all tables have groupings by the same histograms
+            self.again(self.left(SAFE * share, made))
+
+    def tables(self, question: Counts, planned: planning.Planned, share: float) -> list[Any]:
+        """Tables of pairs and of more columns; what the search for these leaves goes to the pairs again."""
+        method, columns = self.method, planned.columns
+        publics: list[PublicCounts] = []
+        ask = noisy.beside_priors(self.ask, columns, publics)
+        beyond = replace(method.beyond, order=method.order, rounds=method.rounds if method.order > 2 else 0)
+        certain = method.named.taken(columns, share)
+        kept = beyond.retained(columns, share - certain)
+        pairs = ask(planning.noisier(question, sqrt(share / (share - certain - kept))))
+        made: list[Any] = [pairs]
+        more = planned.finer(pairs, self.left(share - certain - kept, made))
+        made += [] if more is None else [ask(more)]
+        named = method.named.question(planned, certain * SAFE)
+        made += [] if named is None else [ask(named)]
+        if kept:
+            self.progress(0.5)
+            made += search.ask_beyond(ask, made, planned, publics, beyond, share=kept, fitted=self.fitted)
+            left = self.left(share * SAFE, made)
+            made += [ask(planning.asked_again(pairs.question, self.setting, left))] if left > LEFT * share else []
+        return [*made, *publics]
+
+
+def said(releases: Sequence[Any], setting: Setting) -> tuple[OneWays, list[noisy.NoisyTable], list[noisy.NoisyTable]]:
+    """What a fit is made of: the columns, the tables of more columns, what public tables and totals add."""
+    asked = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == planning.TABLES]
+    columns = estimate_columns(releases, setting)
+    columns = columns.sharpened(answers_of([*asked, *oneways.area_releases(releases)]))
     publics = [r for r in releases if isinstance(r, PublicCounts)]
-    tables, targets = pooled_targets(tables, prior_targets(tables, publics, histograms, total))
+    tables = noisy.tables_of(asked)
+    tables, targets = noisy.pooled_targets(tables, noisy.prior_targets(tables, publics, columns))
     totals = stated_totals(setting.schema, rules=False)
-    if totals is not None:
-        histograms, tables, targets = with_totals(totals, histograms, tables, targets, total)
-    return total, histograms, tables, targets
+    return (columns, tables, targets) if totals is None else noisy.with_totals(totals, columns, tables, targets)
 
 
 def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
     """A model's column: group probabilities (B, G), expanded to leaves, to days and round numbers, by the histogram."""
     empty = np.bincount(groups, weights=histogram.mass)[groups] <= 0
-    starts, mass = (
-        histogram.starts,
-        np.where(empty, histogram.widths * 1e-12, histogram.mass),
-    )  # widths where nothing is known
+    starts, mass = histogram.starts, np.where(empty, histogram.widths * 1e-12, histogram.mass)  # where nothing is known
     if histogram.density is not None:
         cut = histogram.density.cut(starts)
         leaf = np.searchsorted(starts, cut, side="right") - 1
@@ -351,21 +256,22 @@ def axis(histogram: Histogram, groups: np.ndarray, probs: np.ndarray) -> Axis:
         mass = rows * (mass / np.bincount(leaf, weights=rows))[leaf]
         starts, groups = cut, groups[leaf]
     if histogram.heaping:  # within groups, which are better known than how round their numbers are
-        starts, leaf, mass = scale_to_margins(starts, mass, histogram.cells, histogram.heaping, doubt=DOUBT)
+        starts, leaf, mass = oneways.scale_to_margins(
+            starts, mass, histogram.cells, histogram.heaping, doubt=oneways.DOUBT
+        )
         groups = groups[leaf]
     if histogram.calendar:
         before = np.bincount(groups, weights=mass)
-        starts, leaf, mass = scale_to_margins(starts, mass, histogram.cells, histogram.calendar)
+        starts, leaf, mass = oneways.scale_to_margins(starts, mass, histogram.cells, histogram.calendar)
         groups = groups[leaf]
         probs = probs * (np.bincount(groups, weights=mass) / before)
         probs = probs / np.maximum(probs.sum(1, keepdims=True), 1e-9)
-    within = within_groups(mass, groups)[1]
     return Axis(
         column=histogram.column,
         cells=histogram.cells,
         starts=starts,
         groups=groups,
-        within=within.astype(np.float32),
+        within=within_groups(mass, groups)[1].astype(np.float32),
         probs=probs.astype(np.float32),
     )
 
@@ -400,19 +306,14 @@ class Independent(Method):
 
     def measure(self, run: Run) -> list[CountsRelease]:
         """One-way counts of every column, with the whole budget."""
-        ask, setting, progress = run.ask, run.setting, run.progress
-        progress(0.0)
-        releases = ask_columns(ask, setting, share=SAFE, whole=True)
-        progress(1.0)
+        run.progress(0.0)
+        releases = oneways.ask_columns(run.ask, run.setting, share=SAFE, whole=True)
+        run.progress(1.0)
         return releases
 
     def fit(self, releases: Sequence[CountsRelease], setting: Setting, how: Fit) -> Product:
         """The product of the columns' estimated distributions; ``rng`` and ``device`` are not needed."""
-        progress = how.progress
-        total, histograms = estimated(releases, setting)
-        axes = []
-        for histogram in histograms.values():
-            leaves = np.arange(len(histogram.mass))
-            axes.append(axis(histogram, leaves, histogram.mass[None, :] / total))
-        progress(1.0)
-        return Product(total=total, weights=np.ones(1), axes=tuple(axes))
+        columns = oneways.estimated(releases, setting)
+        parts = [(h, np.arange(len(h.mass)), h.mass[None, :] / columns.total) for h in columns.histograms.values()]
+        how.progress(1.0)
+        return Product(total=columns.total, weights=np.ones(1), axes=tuple(axis(*p) for p in parts))

@@ -8,14 +8,14 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.generators.base import Positions
-from synth.generators.core.columns import Histogram, project
+from synth.generators.core.columns import Histogram, OneWays, project
 from synth.generators.core.mixture import Mixture, axis, rake
-from synth.generators.core.planning import TABLES
 from synth.generators.core.problem import lay_out, misfit, refine
 from synth.generators.core.product import Product
 from synth.generators.core.solver import Options, fit_mixture
+from synth.generators.core.tables import NoisyTable
 from synth.lazy import Lazy
-from synth.questions import Bins, Counts, CountsRelease, Marginal
+from synth.questions import Bins, Marginal
 
 networks = Lazy("synth.numeric.networks")
 
@@ -86,12 +86,11 @@ def fit(
     if not answers:
         raise UsageError("no measurement was given: a fit needs one table at least")
     rows = _total(answers) if total is None else float(total)
-    result = {n: _alone(n, size, answers, rows) for n, size in domain.items()}
-    several = [(m, v) for m, v in answers if len(m.bins) > 1]
-    asked = Counts(purpose=TABLES, marginals=tuple(m for m, _ in several))
-    tables = [CountsRelease(question=asked, values=tuple(v for _, v in several))] if several else []
+    alone = {n: _alone(n, size, answers, rows) for n, size in domain.items()}
+    result = OneWays(total=rows, histograms=alone, setting=None)
+    tables = [NoisyTable(marginal=m, values=v) for m, v in answers if len(m.bins) > 1]
     groups = refine(result, tables)
-    problem, spans = lay_out(result, groups, tables, rows)
+    problem, spans = lay_out(result, groups, tables)
     curve: list[tuple[float, float]] = []
 
     def noted(done: float) -> None:
@@ -108,7 +107,7 @@ def fit(
         )
     for span in spans.values():
         probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-    axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items())
+    axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in alone.items())
     off = misfit(problem, weights, probs)
     return Fitted(model=Product(total=rows, weights=weights, axes=axes, misfit=off), curve=tuple(curve), misfit=off)
 

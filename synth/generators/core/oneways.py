@@ -24,12 +24,13 @@ from synth.generators.core.columns import (
     HEAPING,
     ONEWAY,
     Histogram,
+    OneWays,
+    answers_of,
     count_leaves,
     cut_purpose,
     estimate_columns,
     merge,
     merge_bins,
-    sharpen,
 )
 from synth.generators.core.product import Strata
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search
@@ -85,18 +86,17 @@ def area_releases(releases: Sequence[Any]) -> list[CountsRelease]:
     return [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == AREAS]
 
 
-def estimated(releases: Sequence[Any], setting: Setting) -> tuple[float, dict[str, Histogram]]:
-    """As ``histogram.estimate``, columns of areas agreeing with what every level says."""
-    total, histograms = estimate_columns(releases, setting)
-    return total, sharpen(histograms, area_releases(releases), total)
+def estimated(releases: Sequence[Any], setting: Setting) -> OneWays:
+    """As ``estimate_columns``, columns of areas agreeing with what every level says."""
+    return estimate_columns(releases, setting).sharpened(answers_of(area_releases(releases)))
 
 
-def area_strata(histograms: Mapping[str, Histogram], schema: Schema, total: float) -> Strata | None:
+def area_strata(columns: OneWays) -> Strata | None:
     """Areas that are drawn by themselves, light ones together along the tree; of the first tree, where it tells any."""
-    for name, levels in area_levels(schema).items():
-        if name in histograms:
-            mass = histograms[name].mass
-            groups = merge_areas(mass, np.arange(len(mass)), least=max(STRATUM, total / STRATA), levels=levels)
+    for name, levels in area_levels(columns.setting.schema).items():
+        if name in columns.histograms:
+            mass, least = columns.histograms[name].mass, max(STRATUM, columns.total / STRATA)
+            groups = merge_areas(mass, np.arange(len(mass)), least=least, levels=levels)
             return Strata(column=name, groups=groups) if groups.max() > 0 else None
     return None
 
@@ -354,7 +354,7 @@ def ask_columns(ask: Ask, setting: Setting, *, share: float, whole: bool = False
     trees = {n: c for n, c in columns.items() if is_tree(c)}
     level = 2
     while trees:
-        estimates = count_leaves(releases, setting)[1]
+        estimates = count_leaves(releases, setting).histograms
         asked = {n: _cut(estimates[n], c, setting, shares[n], level) for n, c in trees.items()}
         trees = {n: c for n, c in trees.items() if asked[n] is not None}
         if trees:
@@ -365,7 +365,7 @@ def ask_columns(ask: Ask, setting: Setting, *, share: float, whole: bool = False
         asked_days = [m for n in dates for m in calendar_questions(n, columns[n], setting, share=parts[n])]
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
     if rounds:
-        estimates = count_leaves(releases, setting)[1]
+        estimates = count_leaves(releases, setting).histograms
         released = [heaping_question(estimates[n], columns[n], setting, share=parts[n]) for n in rounds]
         if retained := tuple(m for m in released if m is not None):
             releases.append(ask(Counts(purpose=HEAPING, marginals=retained)))
@@ -405,7 +405,7 @@ def ask_again(
     ask: Ask, setting: Setting, releases: list[CountsRelease], left: float | Mapping[str, float]
 ) -> list[CountsRelease]:
     """What is left of the budget, of all columns or of each, spent on a second count of every column's leaves."""
-    results = [h for h in count_leaves(releases, setting)[1].values() if len(h.mass) > 1]
+    results = [h for h in count_leaves(releases, setting).histograms.values() if len(h.mass) > 1]
     weight = np.array([len(h.mass) for h in results]) ** (2 / 3)
     own = dict(zip((h.column for h in results), weight / weight.sum(), strict=True))
     parts = left if isinstance(left, Mapping) else {n: left * part for n, part in own.items()}

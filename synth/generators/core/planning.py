@@ -1,16 +1,15 @@
 """Which tables to ask for, on which bins, and with how much noise each: pairs, finer ones of those that hide most,
 named tables of more columns, and all pairs of a table of hundreds of columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
-from math import pi, prod, sqrt
+from math import inf, pi, prod, sqrt
 
 import numpy as np
 
 from synth.generators.base import NamedTable, Setting
-from synth.generators.core.columns import Histogram, merge, merge_bins, nearest, split
+from synth.generators.core.columns import Histogram, OneWays, merge, merge_bins, nearest, split
 from synth.generators.core.oneways import AREA_FINE, Levels, area_levels, merge_areas
 from synth.questions import Bins, Counts, CountsRelease, Marginal
 
@@ -18,6 +17,11 @@ TABLES = "tables"
 DEEPER = 12  # groupings that are coarser than those of pairs
 POWER = 2 / 3
 FINE = 6  # most bins of a column in a table of three and more that is sought
+STEP = 0.2  # by which all bins grow at once, in logarithms of rows, until they are few enough
+FEW = 32  # leaves of a column that a finer table shows one by one
+FEW_NAMES = 400  # the same of categories: neighbours tell each other's value where one column fixes the other
+
+Pair = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class PairPlan:
     ``finest``: most bins of a column in any table; reached by millions of rows, whose fit it keeps within memory.
     ``ordered``: the same of a number or date, beside values that are as heavy: inside a bin its distribution is smooth,
     so that finer ones cost noise and time and tell nothing. ``together``: with more pairs than this all are asked once,
-    in one question that takes the tables' whole budget (``wide_queries.py``).
+    in one question that takes the tables' whole budget (``wide_question``).
     """
 
     target: float = 8.0
@@ -74,37 +78,202 @@ class PairPlan:
 class Ladder:
     """Nested groupings of one column's leaves, finest first: ``groups[i]`` with bins of ``least[i]`` rows.
 
-    ``levels``: of areas, whose bins follow the tree and are finer.
+    ``tree``: of areas, whose bins follow it and are finer.
     """
 
     least: np.ndarray
     groups: Sequence[np.ndarray]
-    sizes: np.ndarray
-    levels: Levels = ()
+    tree: Levels = ()
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Bins of each grouping."""
+        return np.array([g.max() + 1.0 for g in self.groups])
+
+    @classmethod
+    def of(cls, mass: np.ndarray, least: np.ndarray, *, middle: int, tree: Levels) -> "Ladder":
+        """From the ``middle`` on a grouping's bins are merged of those before; the earlier ones split those after."""
+        each, held = np.arange(len(mass)), least * (AREA_FINE if tree else 1.0)
+        groups = [merge_areas(mass, each, least=held[middle], levels=tree)]
+        for bound in held[middle + 1 :]:
+            groups.append(merge_areas(mass, groups[-1], least=bound, levels=tree))
+        for bound in held[:middle][::-1]:
+            groups.insert(0, split(groups[0], merge_areas(mass, each, least=bound, levels=tree)))
+        return cls(least=least, groups=groups, tree=tree)
+
+    def coarser(self, mass: np.ndarray, ratio: float) -> "Ladder":
+        """With ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
+        groups = list(self.groups)
+        more = np.minimum(self.least[-1] * ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
+        for bound in more:
+            groups.append(merge_areas(mass, groups[-1], least=bound, levels=self.tree))
+        return replace(self, least=np.append(self.least, more), groups=groups)
+
+    def single(self, leaves: int, few: int) -> "Ladder":
+        """With single leaves below where these are few: what a column fixes is fixed value by value."""
+        finest = np.arange(leaves) if leaves <= few else self.groups[0]
+        return replace(self, least=np.append(self.least[0] / 10, self.least), groups=[finest, *self.groups])
+
+    def by_leverage(self, histogram: Histogram, size: int) -> "Ladder":
+        """Of about equal rows and squared distance from the mean together: what decides a slope lies far out.
+
+        ``size``: of the positions that are values.
+        """
+        middle, inside = histogram.starts + histogram.widths / 2, histogram.starts < size
+        mass = np.where(inside, histogram.mass, 0.0)
+        far = mass * (middle - np.average(middle, weights=np.maximum(mass, 1e-9))) ** 2
+        weight = histogram.mass / 2 + far / max(far.sum(), 1e-9) * mass.sum() / 2
+        groups = [merge(weight, least=self.least[0])]
+        for least in self.least[1:]:
+            groups.append(merge_bins(weight, groups[-1], least=least))
+        return replace(self, groups=groups, tree=())
+
+    def fixed(self, histogram: Histogram, bins: Bins | None) -> "Ladder":
+        """Where a use has groups of its own for the column, these at every level."""
+        if bins is None:
+            return self
+        groups = bins.groups[np.searchsorted(bins.starts, histogram.starts, side="right") - 1]
+        groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
+        return replace(self, groups=[groups] * len(self.groups), tree=())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Planned:
+    """The groupings of columns in tables of ``pairs``, chosen by a ``share`` of the budget; those of later tables fit.
+
+    ``ladders``: of each column that occurs, around the noise of a cell were all tables alike: as many for each.
+    """
+
+    columns: OneWays
+    plan: PairPlan
+    pairs: Sequence[Pair]
+    share: float
+    ladders: Mapping[str, Ladder]
+
+    @classmethod
+    def of(
+        cls, columns: OneWays, plan: PairPlan, pairs: Sequence[Pair], share: float, names: Collection[str] = ()
+    ) -> "Planned":
+        """``names``: of the columns, by default those of the pairs."""
+        setting, total, wide = columns.setting, columns.total, len(pairs) > plan.wide
+        base = setting.sigma(share) * np.sqrt(len(pairs))
+        steps = np.arange(-1.0 - plan.finer, plan.levels - 1 + (plan.finer if wide else 0))
+        by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
+        by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
+        ladders, trees = {}, area_levels(setting.schema)
+        for name in names or [n for n in columns.histograms if any(n in p for p in pairs)]:
+            least, middle = (by_halves, 0) if columns.is_number(name) else (by_noise, plan.finer)
+            mass = columns.histograms[name].mass
+            ladders[name] = Ladder.of(mass, least, middle=middle, tree=trees.get(name, ()))
+        return cls(columns=columns, plan=plan, pairs=pairs, share=share, ladders=ladders)
+
+    @property
+    def wide(self) -> bool:
+        """Whether pairs are many."""
+        return len(self.pairs) > self.plan.wide
+
+    def coarser(self, names: Collection[str] = ()) -> "Planned":
+        """With coarser groupings too; ``names``: of these columns, by default of all."""
+        ladders = {
+            n: ladder.coarser(self.columns.histograms[n].mass, self.plan.ratio)
+            for n, ladder in self.ladders.items()
+            if not names or n in names
+        }
+        return replace(self, ladders=ladders)
+
+    def spread(
+        self,
+        tables: Sequence[Pair],
+        boost: np.ndarray,
+        share: float,
+        *,
+        shared: bool = False,
+        least: float = 1.0,
+        most: float = inf,
+    ) -> list[Marginal]:
+        """The tables with their noise, each column's grouping chosen for the table it stands in.
+
+        A bin adds as many cells as the other columns have bins together; it must hold the plan's ``least`` times their
+        noise, so many times over. Bins and noise depend on each other: a damped fixed point.
+        Noise proportional to cells^(-1/3) makes the tables' mean L1 error least for a given budget.
+        ``shared``: one grouping a column for all its tables, which tell of its bins together: the more tables, the
+        finer bins they bear, by the root of their number. ``most``: cells of all tables; with more, bins are merged
+        further than noise asks for.
+        """
+        plan, ladders = self.plan, self.ladders
+        place = {n: i for i, n in enumerate(ladders)}
+        axes = np.array([[place[n] for n in t] for t in tables])
+        bins_of = {n: ladder.sizes for n, ladder in ladders.items()}
+        sizes = np.stack([[bins_of[n] for n in t] for t in tables])  # (tables, axes, levels)
+        bounds = np.log([[ladders[n].least for n in t] for t in tables])
+        level = np.full(sizes.shape[:2], sizes.shape[2] // 2)
+        side = min(plan.most * len(place), plan.widest) if shared else inf
+        first, bound = np.unique(axes, return_index=True)[1], np.zeros(0)
+
+        def bins() -> np.ndarray:
+            return np.take_along_axis(sizes, level[..., None], -1)[..., 0]
+
+        def sigma() -> np.ndarray:
+            weight = boost * bins().prod(1) ** POWER
+            return np.array([self.columns.setting.sigma(p) for p in share * weight / weight.sum()])
+
+        for _ in range(plan.rounds):
+            want = np.log(plan.least * least * sigma()[:, None] * bins().prod(1, keepdims=True) / bins())
+            if shared:  # all tables of a column tell of its bins together
+                seen = np.bincount(axes.ravel())
+                want = (np.bincount(axes.ravel(), weights=want.ravel()) / seen - np.log(seen) / 2)[axes]
+            bound = want if len(bound) == 0 else (bound + want) / 2
+            level = np.abs(bound[..., None] - bounds).argmin(-1)
+        while (bound < bounds[..., -1]).any() and (
+            bins().ravel()[first].sum() > side or bins().prod(1, dtype=float).sum() > most
+        ):
+            bound = bound + STEP
+            level = np.abs(bound[..., None] - bounds).argmin(-1)
+        used = {axis for t, at in zip(tables, level.tolist(), strict=True) for axis in zip(t, at, strict=True)}
+        grouping = {(n, i): self.columns.grouping(n, ladders[n].groups[i]) for n, i in used}
+        return [
+            Marginal(bins=tuple(grouping[axis] for axis in zip(t, at, strict=True)), sigma=float(s))
+            for t, at, s in zip(tables, level.tolist(), sigma(), strict=True)
+        ]
+
+    def finer(self, asked: CountsRelease, share: float) -> Counts | None:
+        """The question for what ``pairs_question`` kept back; None where that was nothing.
+
+        Of a wide table the pairs that most hides in; of others the one of two columns that nearly determine each other,
+        whose merged bins leave rows that contradict themselves. Where there is none, the same tables once more: they
+        are averaged with the first, and nothing is lost.
+        """
+        if share <= 1e-6:
+            return None
+        columns, plan = self.columns, self.plan
+        chosen = _hiding(asked, columns, plan) if self.wide else _determined(asked, columns, plan)
+        if not chosen:
+            return asked_again(asked.question, columns.setting, share)
+        ladders = {n: self.ladders[n] for n in sorted({n for p in chosen for n in p})}
+        if not self.wide:
+            leaves = {n: len(columns.histograms[n].mass) for n in ladders}
+            few = {n: FEW if columns.is_number(n) else FEW_NAMES for n in ladders}
+            ladders = {n: ladder.single(leaves[n], few[n]) for n, ladder in ladders.items()}
+        sharper = replace(self, ladders=ladders)
+        marginals = sharper.spread(chosen, np.ones(len(chosen)), share, least=plan.closer)
+        return Counts(purpose=TABLES, marginals=tuple(marginals))
 
 
 def pairs_question(
-    histograms: Mapping[str, Histogram],
-    total: float,
-    setting: Setting,
-    *,
-    share: float,
-    plan: PairPlan,
-    only: Sequence[tuple[str, str]] = (),
-) -> Counts | None:
-    """The tables to ask for within ``share`` of the budget; None where there is only one column to learn.
+    columns: OneWays, share: float, plan: PairPlan, only: Sequence[Pair] = ()
+) -> tuple[Counts, Planned] | None:
+    """The tables to ask for within ``share`` of the budget, and their groupings; None where there is only one column to
+    learn.
 
     ``only``: these pairs, of a table of so many columns that the others would hide them.
     """
-    names = [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
+    names, setting = columns.varying, columns.setting
     if len(names) < 2 or share <= 0:
         return None
     pairs = list(only or combinations(names, 2))
-    names = [n for n in names if any(n in p for p in pairs)]
-    numeric = {n for n in names if setting.schema.columns[n].is_numeric}
-    workload, target = setting.workload, setting.schema.target
-    placed = area_levels(setting.schema).keys()
-    predicted = {*workload.targets} if workload.targets else {target}
+    numeric = {n for n in names if columns.is_number(n)}
+    workload, placed = setting.workload, area_levels(setting.schema).keys()
+    predicted = {*workload.targets} if workload.targets else {setting.schema.target}
     most = plan.beside if workload.tables and not workload.targets else plan.target
     boost = np.array(
         [
@@ -114,141 +283,22 @@ def pairs_question(
             for p in pairs
         ]
     )
-    wide = len(pairs) > plan.wide
-    base = setting.sigma(share) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)
-    retained, hides = (plan.second, plan.hides) if wide else (plan.spare, plan.hidden)
-    marginals = spread_noise(pairs, boost, ladders, histograms, setting, share * (1 - retained), plan, shared=wide)
-    if not any(merged_share(m, histograms) > hides for m in marginals):
-        marginals = spread_noise(pairs, boost, ladders, histograms, setting, share, plan, shared=wide)
-    return Counts(purpose=TABLES, marginals=tuple(marginals))
+    planned = Planned.of(columns, plan, pairs, share, [n for n in names if any(n in p for p in pairs)])
+    kept, hides = (plan.second, plan.hides) if planned.wide else (plan.spare, plan.hidden)
+    marginals = planned.spread(pairs, boost, share * (1 - kept), shared=planned.wide)
+    if not any(merged_share(m, columns) > hides for m in marginals):
+        marginals = planned.spread(pairs, boost, share, shared=planned.wide)
+    return Counts(purpose=TABLES, marginals=tuple(marginals)), planned
 
 
-def merged_share(marginal: Marginal, histograms: Mapping[str, Histogram]) -> float:
+def merged_share(marginal: Marginal, columns: OneWays) -> float:
     """Share of the rows for which a table tells less than single leaves would: what finer bins could still show."""
     alone = 1.0
     for bins in marginal.bins:
-        mass = histograms[bins.column].mass
+        mass = columns.histograms[bins.column].mass
         single = np.bincount(bins.groups, minlength=bins.size)[bins.groups] == 1
         alone *= mass[single].sum() / mass.sum()
     return 1 - alone
-
-
-def ladders_of(
-    estimates, setting: Setting, total: float, base: float, plan: PairPlan, *, wide: bool
-) -> dict[str, Ladder]:
-    """Groupings of every column around ``base``, the noise of a cell were all tables alike: as many for each.
-
-    Those of a column are nested, and the same for the same ``base``, so that tables asked later fit the earlier ones.
-    """
-    steps = np.arange(-1.0 - plan.finer, plan.levels - 1 + (plan.finer if wide else 0))
-    by_noise = np.clip(base * plan.least * plan.ratio**steps, total / plan.finest, total)
-    by_halves = np.minimum(total / plan.ordered * 2.0 ** np.arange(len(steps)), total / 2)
-    out, trees = {}, area_levels(setting.schema)
-    for name, histogram in estimates.items():
-        numeric = setting.schema.columns[name].is_numeric
-        least, middle = (by_halves, 0) if numeric else (by_noise, plan.finer)
-        out[name] = _ladder(histogram.mass, least, middle=middle, levels=trees.get(name, ()))
-    return out
-
-
-def _ladder(mass: np.ndarray, least: np.ndarray, *, middle: int, levels: Levels) -> Ladder:
-    """From the ``middle`` on a grouping's bins are merged of those before; the earlier ones split those after them."""
-    each, held = np.arange(len(mass)), least * (AREA_FINE if levels else 1.0)
-    groups = [merge_areas(mass, each, least=held[middle], levels=levels)]
-    for bound in held[middle + 1 :]:
-        groups.append(merge_areas(mass, groups[-1], least=bound, levels=levels))
-    for bound in held[:middle][::-1]:
-        groups.insert(0, split(groups[0], merge_areas(mass, each, least=bound, levels=levels)))
-    return Ladder(least=least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]), levels=levels)
-
-
-def coarser(ladders: Mapping[str, Ladder], estimates, plan: PairPlan) -> dict[str, Ladder]:
-    """The same with ``DEEPER`` groupings more, down to two bins: for tables of more columns than noise is small for."""
-    out = {}
-    for name, ladder in ladders.items():
-        mass, groups = estimates[name].mass, list(ladder.groups)
-        more = np.minimum(ladder.least[-1] * plan.ratio ** np.arange(1.0, DEEPER + 1), mass.sum() / 3)
-        for bound in more:
-            groups.append(merge_areas(mass, groups[-1], least=bound, levels=ladder.levels))
-        sizes = np.array([g.max() + 1.0 for g in groups])
-        out[name] = Ladder(least=np.append(ladder.least, more), groups=groups, sizes=sizes, levels=ladder.levels)
-    return out
-
-
-def spread_noise(
-    tables,
-    boost: np.ndarray,
-    ladders,
-    estimates,
-    setting: Setting,
-    share: float,
-    plan: PairPlan,
-    *,
-    shared: bool = False,
-    most: float = np.inf,
-) -> list[Marginal]:
-    """The tables with their noise, each column's grouping chosen for the table it stands in.
-
-    A bin adds as many cells as the other columns have bins together; it must hold ``least`` times their
-    noise. Bins and noise depend on each other: a damped fixed point.
-    Noise proportional to cells^(-1/3) makes the tables' mean L1 error least for a given budget.
-    ``shared``: one grouping a column for all its tables, which tell of its bins together: the more tables, the
-    finer bins they bear, by the root of their number. ``most``: cells of all tables; with more, bins are merged further
-    than noise asks for.
-    """
-    place = {n: i for i, n in enumerate(ladders)}
-    axes = np.array([[place[n] for n in t] for t in tables])
-    sizes = np.stack([[ladders[n].sizes for n in t] for t in tables])  # (tables, axes, levels)
-    least = np.log([[ladders[n].least for n in t] for t in tables])
-    level = np.full(sizes.shape[:2], sizes.shape[2] // 2)
-    bound = np.zeros(0)
-    for _ in range(plan.rounds):
-        bins, sigma = _noise(sizes, level, boost, setting, share)
-        want = np.log(plan.least * sigma[:, None] * bins.prod(1, keepdims=True) / bins)
-        if shared:  # all tables of a column tell of its bins together
-            seen = np.bincount(axes.ravel())
-            want = (np.bincount(axes.ravel(), weights=want.ravel()) / seen - np.log(seen) / 2)[axes]
-        bound = want if len(bound) == 0 else (bound + want) / 2
-        level = np.abs(bound[..., None] - least).argmin(-1)
-    side = min(plan.most * len(place), plan.widest) if shared else np.inf
-    while (bound < least[..., -1]).any() and (_side(axes, sizes, level) > side or _cells(sizes, level) > most):
-        bound = bound + 0.2
-        level = np.abs(bound[..., None] - least).argmin(-1)
-    _, sigma = _noise(sizes, level, boost, setting, share)
-    bins_of = {(n, i): _bins(estimates[n], ladders[n].groups[i]) for n, i in _used(tables, level)}
-    return [
-        Marginal(bins=tuple(bins_of[axis] for axis in zip(t, at, strict=True)), sigma=float(s))
-        for t, at, s in zip(tables, level.tolist(), sigma, strict=True)
-    ]
-
-
-def _used(tables, level: np.ndarray) -> set[tuple[str, int]]:
-    """Columns and the levels at which they occur."""
-    return {axis for t, at in zip(tables, level.tolist(), strict=True) for axis in zip(t, at, strict=True)}
-
-
-def _side(axes: np.ndarray, sizes: np.ndarray, level: np.ndarray) -> float:
-    """Bins of all columns together, each column's grouping being the same in all its tables."""
-    _, first = np.unique(axes, return_index=True)
-    return float(np.take_along_axis(sizes, level[..., None], -1).ravel()[first].sum())
-
-
-def _cells(sizes: np.ndarray, level: np.ndarray) -> float:
-    """Cells of all tables together."""
-    return float(np.take_along_axis(sizes, level[..., None], -1)[..., 0].prod(1, dtype=float).sum())
-
-
-def _noise(sizes, level, boost, setting: Setting, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Bins (tables, axes) at these levels, and each table's sigma (tables,), rounded up."""
-    bins = np.take_along_axis(sizes, level[..., None], -1)[..., 0]
-    weight = boost * bins.prod(1) ** POWER
-    part = share * weight / weight.sum()
-    return bins, np.array([setting.sigma(p) for p in part])
-
-
-def _bins(histogram: Histogram, groups: np.ndarray) -> Bins:
-    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=groups)
 
 
 def made_by_noise(cells: float, sigma: float, total: float) -> float:
@@ -256,36 +306,31 @@ def made_by_noise(cells: float, sigma: float, total: float) -> float:
     return cells * sigma / (sqrt(2 * pi) * max(total, 1.0))
 
 
-STEP = 0.2  # by which all bins grow at once, in logarithms of rows, until they are few enough
-
-
-def many_pairs(histograms: Mapping[str, Histogram], plan: PairPlan) -> bool:
+def many_pairs(columns: OneWays, plan: PairPlan) -> bool:
     """Whether a table has so many columns that its pairs are asked together."""
-    count = len(varying(histograms))
+    count = len(columns.varying)
     return count * (count - 1) // 2 > plan.together
 
 
-def named_pairs(histograms: Mapping[str, Histogram], setting: Setting, plan: PairPlan) -> list[tuple[str, str]]:
+def named_pairs(columns: OneWays, plan: PairPlan) -> list[tuple[str, str]]:
     """The pairs that uses need, where there are so many columns that all pairs would hide them: no others are asked for
     then. None where pairs are few, no use needs one, or uses need too many."""
-    pairs = setting.workload.pairs(varying(histograms)) if many_pairs(histograms, plan) else []
+    pairs = columns.setting.workload.pairs(columns.varying) if many_pairs(columns, plan) else []
     return pairs if len(pairs) <= plan.together else []
 
 
-def wide_question(histograms: Mapping[str, Histogram], setting: Setting, *, share: float, plan: PairPlan) -> Counts:
-    """Every pair of columns, within ``share`` of the budget.
+def wide_question(columns: OneWays, share: float, plan: PairPlan, names: Sequence[str] = ()) -> Counts:
+    """Every pair of columns, of all or of these, within ``share`` of the budget: one grouping a column, the same noise
+    for each table.
 
     A pair's cells drown in noise when half a million pairs share a budget; what all tables of a column tell together
     does not: a hidden cause of a hundred columns shows in five thousand tables. So no pair is left out, none is told
     better than the others but the target's, and the fit finds what they have in common.
     """
-    names = varying(histograms)
+    names, setting = names or columns.varying, columns.setting
     pairs = list(combinations(names, 2))
-    base = setting.sigma(share) * np.sqrt(len(pairs))
-    groups = _groupings(
-        [histograms[n] for n in names], [setting.schema.columns[n].is_numeric for n in names], base, plan
-    )
-    bins = {n: _wide_bins(histograms[n], own) for n, own in zip(names, groups, strict=True)}
+    groups = _groupings(columns, names, setting.sigma(share) * np.sqrt(len(pairs)), plan)
+    bins = {n: columns.grouping(n, own) for n, own in zip(names, groups, strict=True)}
     target = setting.schema.target
     weights = {False: 1.0, True: plan.target}
     whole = sum(weights[target in p] for p in pairs)
@@ -294,20 +339,19 @@ def wide_question(histograms: Mapping[str, Histogram], setting: Setting, *, shar
     return Counts(purpose=TABLES, marginals=tables)
 
 
-def _groupings(
-    histograms: Sequence[Histogram], numeric: Sequence[bool], noise: float, plan: PairPlan
-) -> list[np.ndarray]:
+def _groupings(columns: OneWays, names: Sequence[str], noise: float, plan: PairPlan) -> list[np.ndarray]:
     """Each column's bins, the bin of each leaf: a bin holds ``least`` times the noise of its cells in all tables, or
     more where the bins of all columns would be more than ``widest``; never more than half of the rows, if leaves allow.
     """
-    total = np.array([max(h.mass.sum(), 1.0) for h in histograms])
+    masses, numeric = [columns.histograms[n].mass for n in names], [columns.is_number(n) for n in names]
+    total = np.array([max(m.sum(), 1.0) for m in masses])
     most = np.log(total / 2)
     finest = np.log(total / np.where(numeric, plan.ordered, plan.finest))
-    bound = np.full(len(histograms), np.log(plan.least * noise))
+    bound = np.full(len(names), np.log(plan.least * noise))
 
     def merged() -> tuple[list[np.ndarray], np.ndarray]:
         least = np.exp(np.clip(bound, finest, most))
-        groups = [merge(h.mass, least=float(rows)) for h, rows in zip(histograms, least, strict=True)]
+        groups = [merge(m, least=float(rows)) for m, rows in zip(masses, least, strict=True)]
         return groups, np.array([g.max() + 1.0 for g in groups])
 
     for _ in range(plan.rounds):
@@ -315,86 +359,27 @@ def _groupings(
         others = (bins.sum() - bins) / (len(bins) - 1)
         bound = (bound + np.log(plan.least * noise) + others - np.log(len(bins) - 1) / 2) / 2
     groups, sizes = merged()
-    while sizes.sum() > min(plan.most * len(histograms), plan.widest) and (bound < most).any():
+    while sizes.sum() > min(plan.most * len(names), plan.widest) and (bound < most).any():
         bound = bound + STEP
         groups, sizes = merged()
     return groups
 
 
-def varying(histograms: Mapping[str, Histogram]) -> list[str]:
-    """The columns that are seen to have more than one value."""
-    return [n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1]
-
-
-def _wide_bins(histogram: Histogram, groups: np.ndarray) -> Bins:
-    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=groups)
-
-
-Pair = tuple[str, ...]
-FEW = 32  # leaves of a column that a finer table shows one by one
-FEW_NAMES = 400  # the same of categories: neighbours tell each other's value where one column fixes the other
-
-
-def finer_tables(
-    histograms: Mapping[str, Histogram],
-    asked: CountsRelease,
-    total: float,
-    setting: Setting,
-    *,
-    first: float,
-    share: float,
-    plan: PairPlan,
-) -> Counts | None:
-    """The question for what ``pairs.question`` kept back; None where that was nothing.
-
-    Of a wide table the pairs that most hides in; of others the one of two columns that nearly determine each other,
-    whose merged bins leave rows that contradict themselves. Where there is none, the same tables once more: they are
-    averaged with the first, and nothing is lost.
-    ``first``: the share that ``pairs.question`` was given, from which the groupings of both follow.
-    """
-    if share <= 1e-6:
-        return None
-    pairs = [m.columns for m in asked.question.marginals]
-    wide = len(pairs) > plan.wide
-    chosen = _hiding(asked, histograms, total, plan) if wide else _determined(asked, histograms, plan)
-    if not chosen:
-        return asked_again(asked.question, setting, share)
-    names = sorted({n for p in chosen for n in p})
-    base = setting.sigma(first) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=wide)
-    if not wide:
-        few = {n: FEW if setting.schema.columns[n].is_numeric else FEW_NAMES for n in names}
-        ladders = {n: _single(ladder, len(histograms[n].mass), few[n]) for n, ladder in ladders.items()}
-    sharper = replace(plan, least=plan.least * plan.closer)
-    marginals = spread_noise(chosen, np.ones(len(chosen)), ladders, histograms, setting, share, sharper)
-    return Counts(purpose=TABLES, marginals=tuple(marginals))
-
-
-def _single(ladder: Ladder, leaves: int, few: int) -> Ladder:
-    """The ladder with single leaves below it where these are few: what a column fixes is fixed value by value."""
-    finest = np.arange(leaves) if leaves <= few else ladder.groups[0]
-    return Ladder(
-        least=np.append(ladder.least[0] / 10, ladder.least),
-        groups=[finest, *ladder.groups],
-        sizes=np.append(finest.max() + 1.0, ladder.sizes),
-    )
-
-
-def _hiding(asked: CountsRelease, histograms: Mapping[str, Histogram], total: float, plan: PairPlan) -> Sequence[Pair]:
+def _hiding(asked: CountsRelease, columns: OneWays, plan: PairPlan) -> Sequence[Pair]:
     """The pairs that hide most; none if it hides evenly, single values everywhere, or nothing but noise."""
-    answers = list(zip(asked.question.marginals, asked.values, strict=True))
-    scores = np.array([dependence_of(m, v, total) * merged_share(m, histograms) for m, v in answers])
+    pairs = [m.columns for m in asked.question.marginals]
+    scores = np.array([dependence_of(m, v, columns.total) * merged_share(m, columns) for m, v in asked.items()])
     best = np.argsort(-scores)[: plan.chosen]
     if scores[best].sum() < plan.worth * np.maximum(scores, 0).sum():
         return []
-    return [answers[i][0].columns for i in best if scores[i] > 0]
+    return [pairs[i] for i in best if scores[i] > 0]
 
 
-def _determined(asked: CountsRelease, histograms: Mapping[str, Histogram], plan: PairPlan) -> Sequence[Pair]:
+def _determined(asked: CountsRelease, columns: OneWays, plan: PairPlan) -> Sequence[Pair]:
     """The pairs that nearly determine each other and hide much, those that hide most; each column once."""
     scores: dict[Pair, float] = {}
-    for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
-        hidden = merged_share(marginal, histograms)
+    for marginal, values in asked.items():
+        hidden = merged_share(marginal, columns)
         if len(marginal.bins) != 2 or hidden <= plan.hidden:
             continue
         depends = denoised_dependence(values)
@@ -410,9 +395,7 @@ def _determined(asked: CountsRelease, histograms: Mapping[str, Histogram], plan:
 def asked_again(question: Counts, setting: Setting, share: float) -> Counts:
     """The same tables with noise that costs ``share`` in all."""
     cost = sum(setting.share(m.sigma) for m in question.marginals)
-    scale = np.sqrt(cost / share) * (1 + 1e-12)
-    marginals = tuple(replace(m, sigma=m.sigma * scale) for m in question.marginals)
-    return Counts(purpose=question.purpose, marginals=marginals)
+    return noisier(question, np.sqrt(cost / share) * (1 + 1e-12))
 
 
 def noisier(question: Counts, factor: float) -> Counts:
@@ -473,55 +456,45 @@ class NamedPlan:
     coarse: float = 2.0
     others: float = 0.5
 
-    def taken(self, histograms: Mapping[str, Histogram], setting: Setting, total: float, share: float) -> float:
+    def taken(self, columns: OneWays, share: float) -> float:
         """The part of ``share`` that named tables take for certain; 0 where there are none, or too many."""
-        named = setting.workload.larger
+        named = columns.setting.workload.larger
         if not named:
             return 0.0
         part = share * min(self.share, self.least * sqrt(len(named)))
-        cells = [min(FINE**3, prod(len(histograms[n].mass) for n in t.columns)) for t in named]
-        noise = made_by_noise(float(np.mean(cells)), setting.sigma(part / len(named)), total)
+        cells = [min(FINE**3, prod(len(columns.histograms[n].mass) for n in t.columns)) for t in named]
+        noise = made_by_noise(float(np.mean(cells)), columns.setting.sigma(part / len(named)), columns.total)
         return part if noise <= self.bears else 0.0
 
+    def question(self, planned: Planned, share: float) -> Counts | None:
+        """The named tables, within ``share`` of the budget, by their weights; None where nothing is left of them.
 
-def named_question(
-    histograms: Mapping[str, Histogram],
-    total: float,
-    setting: Setting,
-    *,
-    first: float,
-    share: float,
-    pairs: int,
-    plan: PairPlan,
-    named: NamedPlan,
-) -> Counts | None:
-    """The named tables, within ``share`` of the budget, by their weights; None where nothing is left of them.
-
-    ``first``: the share that the groupings of the ``pairs`` tables of two columns followed from, so that these bins are
-    parts of those, or they of these. Where a use has groups of its own, those are counted.
-    """
-    varying = {n for n, h in histograms.items() if h.cells > 1 and len(h.mass) > 1}
-    tables = [t for t in setting.workload.larger if varying.issuperset(t.columns)]
-    if not tables or share <= 0:
-        return None
-    names = {n: histograms[n] for t in tables for n in t.columns}
-    base = setting.sigma(first) * np.sqrt(pairs)
-    ladders = coarser(ladders_of(names, setting, total, base, plan, wide=pairs > plan.wide), names, plan)
-    whole = sum(t.weight for t in tables)
-    plan = replace(plan, least=plan.least * named.coarse)
-    marginals: list[Marginal] = []
-    weights: list[float] = []
-    for alike in _alike(tables):
-        part = sum(t.weight for t in alike) / whole
-        far = {n: _by_leverage(ladders[n], histograms[n], setting.schema.columns[n].size) for n in alike[0].numbers}
-        own = {n: _fixed(r, histograms[n], alike[0].bins.get(n)) for n, r in (ladders | far).items()}
-        ask = partial(spread_noise, [t.columns for t in alike], np.array([t.weight for t in alike]), own, histograms)
-        marginals += ask(setting, share * part, plan, most=named.cells * part)
-        weights += [t.weight for t in alike]
-    cost = np.array(weights) * np.array([m.cells for m in marginals], dtype=float) ** POWER
-    parts = share * cost / cost.sum()
-    shared = (replace(m, sigma=setting.sigma(p)) for m, p in zip(marginals, parts.tolist(), strict=True))
-    return Counts(purpose=TABLES, marginals=tuple(shared))
+        Their bins are parts of those of pairs, or they of these. Where a use has groups of its own, those are counted.
+        """
+        columns, setting = planned.columns, planned.columns.setting
+        tables = [t for t in setting.workload.larger if {*columns.varying}.issuperset(t.columns)]
+        if not tables or share <= 0:
+            return None
+        names = dict.fromkeys(n for t in tables for n in t.columns)
+        planned = Planned.of(columns, planned.plan, planned.pairs, planned.share, names).coarser()
+        whole = sum(t.weight for t in tables)
+        marginals: list[Marginal] = []
+        weights: list[float] = []
+        for alike in _alike(tables):
+            part = sum(t.weight for t in alike) / whole
+            ladders = dict(planned.ladders)
+            for n, histogram in ((n, columns.histograms[n]) for n in ladders):
+                if n in alike[0].numbers:
+                    ladders[n] = ladders[n].by_leverage(histogram, setting.schema.columns[n].size)
+                ladders[n] = ladders[n].fixed(histogram, alike[0].bins.get(n))
+            sorts, own = [t.columns for t in alike], [t.weight for t in alike]
+            with_own = replace(planned, ladders=ladders)
+            marginals += with_own.spread(sorts, np.array(own), share * part, least=self.coarse, most=self.cells * part)
+            weights += own
+        cost = np.array(weights) * np.array([m.cells for m in marginals], dtype=float) ** POWER
+        parts = share * cost / cost.sum()
+        shared = (replace(m, sigma=setting.sigma(p)) for m, p in zip(marginals, parts.tolist(), strict=True))
+        return Counts(purpose=TABLES, marginals=tuple(shared))
 
 
 def _alike(tables: Sequence[NamedTable]) -> list[list[NamedTable]]:
@@ -531,26 +504,3 @@ def _alike(tables: Sequence[NamedTable]) -> list[list[NamedTable]]:
         groups = tuple(sorted((n, b.starts.tobytes(), b.groups.tobytes()) for n, b in table.bins.items()))
         sorts.setdefault((len(table.columns), groups, tuple(sorted(table.numbers))), []).append(table)
     return list(sorts.values())
-
-
-def _by_leverage(ladder: Ladder, histogram: Histogram, size: int) -> Ladder:
-    """The ladder's bins, of about equal rows and squared distance from the mean together: what decides a slope lies far
-    out. ``size``: of the positions that are values."""
-    middle, inside = histogram.starts + histogram.widths / 2, histogram.starts < size
-    mass = np.where(inside, histogram.mass, 0.0)
-    far = mass * (middle - np.average(middle, weights=np.maximum(mass, 1e-9))) ** 2
-    weight = histogram.mass / 2 + far / max(far.sum(), 1e-9) * mass.sum() / 2
-    groups = [merge(weight, least=ladder.least[0])]
-    for least in ladder.least[1:]:
-        groups.append(merge_bins(weight, groups[-1], least=least))
-    return Ladder(least=ladder.least, groups=groups, sizes=np.array([g.max() + 1.0 for g in groups]))
-
-
-def _fixed(ladder: Ladder, histogram: Histogram, bins: Bins | None) -> Ladder:
-    """The ladder; where a use has groups of its own for the column, these at every level."""
-    if bins is None:
-        return ladder
-    groups = bins.groups[np.searchsorted(bins.starts, histogram.starts, side="right") - 1]
-    groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
-    many = len(ladder.groups)
-    return Ladder(least=ladder.least, groups=[groups] * many, sizes=np.full(many, groups.max() + 1.0))

@@ -3,21 +3,20 @@
 All of it reads released answers and the model made of them; the argument stands in docs/inference.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from synth.generators.base import Progress, Setting
-from synth.generators.core.columns import Histogram, project
+from synth.generators.core.columns import Histogram, OneWays, project
 from synth.generators.core.mixture import axis, rake, said
 from synth.generators.core.problem import Problem, lay_out, refine
 from synth.generators.core.product import Product
 from synth.generators.core.solver import AdamDescent, Surface
-from synth.generators.core.tables import PriorTable
+from synth.generators.core.tables import NoisyTable
 from synth.lazy import Lazy
-from synth.questions import CountsRelease
 
 torch = Lazy("torch")
 
@@ -35,21 +34,18 @@ class PosteriorDraws:
     """
 
     centre: tuple[np.ndarray, np.ndarray]
-    total: float
-    histograms: Mapping[str, Histogram]
-    tables: tuple[CountsRelease, ...]
-    targets: tuple[PriorTable, ...] = ()
+    columns: OneWays
+    tables: tuple[NoisyTable, ...]
+    targets: tuple[NoisyTable, ...] = ()
 
     @classmethod
     def of(cls, model: Product, releases: Sequence[Any], setting: Setting) -> "PosteriorDraws":
         """The release's own model carried on until it follows the noisy tables, without the pull to independence."""
-        total, marginal_estimates, tables, targets = said(releases, setting)
-        problem, _ = lay_out(marginal_estimates, refine(marginal_estimates, tables, targets), tables, total, targets)
+        columns, tables, targets = said(releases, setting)
+        problem, _ = lay_out(columns, refine(columns, [*tables, *targets]), tables, targets)
         probs = np.concatenate([a.probs for a in model.axes], axis=1).astype(float)
         centre = carried_on(problem, model.weights, probs, steps=CENTRE_STEPS, rate=CENTRE_RATE)
-        return cls(
-            centre=centre, total=total, histograms=marginal_estimates, tables=tuple(tables), targets=tuple(targets)
-        )
+        return cls(centre=centre, columns=columns, tables=tuple(tables), targets=tuple(targets))
 
     def models(self, many: int, *, rng: np.random.Generator, progress: Progress = lambda _: None) -> Iterator[Product]:
         """So many models, each fitted to the tables under noise of its own."""
@@ -58,28 +54,23 @@ class PosteriorDraws:
             progress((i + 1) / many)
 
     def _one(self, rng: np.random.Generator) -> Product:
-        tables = [
-            CountsRelease(
-                question=r.question,
-                values=tuple(
-                    np.rint(values + m.sigma * rng.standard_normal(values.shape)).astype(np.int64)
-                    for m, values in zip(r.question.marginals, r.values, strict=True)
-                ),
-            )
-            for r in self.tables
-        ]
-        result = {n: _shaken(h, self.total, rng) for n, h in self.histograms.items()}
+        def noise(table: NoisyTable) -> np.ndarray:
+            return table.marginal.sigma * rng.standard_normal(table.values.shape)
+
+        tables = [replace(t, values=np.rint(t.values + noise(t)).astype(np.int64)) for t in self.tables]
+        histograms = {n: _shaken(h, self.columns.total, rng) for n, h in self.columns.histograms.items()}
+        result = replace(self.columns, histograms=histograms)
         targets = [replace(t, values=_shaken_target(t, rng)) for t in self.targets]
-        groups = refine(result, tables, targets)
-        problem, spans = lay_out(result, groups, tables, self.total, targets)
+        groups = refine(result, [*tables, *targets])
+        problem, spans = lay_out(result, groups, tables, targets)
         weights, probs = carried_on(problem, *self.centre, steps=STEPS, rate=RATE)
         for span in spans.values():
             probs[:, span] = rake(weights, probs[:, span], problem.mass[span])
-        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in result.items())
-        return Product(total=self.total, weights=weights, axes=axes)
+        axes = tuple(axis(h, groups[n], probs[:, spans[n]]) for n, h in histograms.items())
+        return Product(total=result.total, weights=weights, axes=axes)
 
 
-def _shaken_target(target: PriorTable, rng: np.random.Generator) -> np.ndarray:
+def _shaken_target(target: NoisyTable, rng: np.random.Generator) -> np.ndarray:
     """A public table's cells, each as far off as the truth may be."""
     spread = np.sqrt(np.where(np.isfinite(target.variance), target.variance, 0.0))
     shifted: np.ndarray = target.values + spread * rng.standard_normal(spread.shape)

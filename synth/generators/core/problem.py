@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from synth.generators.core.columns import Histogram
-from synth.generators.core.tables import PriorTable
-from synth.questions import Bins, CountsRelease, Marginal
+from synth.generators.core.columns import OneWays
+from synth.generators.core.tables import NoisyTable
+from synth.questions import Bins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,51 +92,45 @@ class Problem:
 WASTE = 500  # cells of a matrix that may stay empty when a table joins it, besides three times its own
 
 Sides = dict[tuple[str, ...], tuple[Bins, ...]]
-Answer = tuple[Marginal, np.ndarray, np.ndarray]  # counts, and the deviation of each
 
 
-def refine(
-    histograms: Mapping[str, Histogram], tables: Sequence[CountsRelease], targets: Sequence[PriorTable] = ()
-) -> dict[str, np.ndarray]:
+def refine(columns: OneWays, tables: Sequence[NoisyTable]) -> dict[str, np.ndarray]:
     """For each column the group of each leaf, (L,): the coarsest that all tables' bins are made of."""
-    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in histograms.items()}
-    marginals = [*(m for r in tables for m in r.question.marginals), *(t.marginal for t in targets)]
-    for bins in {id(b): b for m in marginals for b in m.bins}.values():
+    groups = {n: np.zeros(len(h.mass), dtype=np.int64) for n, h in columns.histograms.items()}
+    for bins in {id(b): b for t in tables for b in t.marginal.bins}.values():
         both = np.stack([groups[bins.column], bins.groups])
         groups[bins.column] = np.unique(both, axis=1, return_inverse=True)[1].reshape(-1)
     return groups
 
 
 def lay_out(
-    histograms: Mapping[str, Histogram],
+    columns: OneWays,
     groups: Mapping[str, np.ndarray],
-    tables: Sequence[CountsRelease],
-    total: float,
-    targets: Sequence[PriorTable] = (),
+    tables: Sequence[NoisyTable],
+    targets: Sequence[NoisyTable] = (),
 ) -> tuple[Problem, dict[str, slice]]:
-    """The fit's problem, and each column's slice of its groups; ``targets``: of public tables."""
+    """The fit's problem, and each column's slice of its groups; ``targets``: of public tables, say."""
+    histograms, total = columns.histograms, columns.total
     sizes = np.array([int(groups[n].max()) + 1 for n in histograms])
     ends = np.cumsum(sizes)
     spans = {n: slice(int(e - s), int(e)) for n, s, e in zip(histograms, sizes, ends, strict=True)}
     mass = [np.bincount(groups[n], weights=h.mass) / total for n, h in histograms.items()]
     precision = [total**2 / (np.bincount(groups[n]) * max(h.sigma, 1.0) ** 2) for n, h in histograms.items()]
     views = _Views(spans=spans, groups=groups)
-    answers = [(m, v, _even(m)) for r in tables for m, v in zip(r.question.marginals, r.values, strict=True)]
-    answers, sheets = _square([*answers, *((t.marginal, t.values, np.sqrt(t.variance)) for t in targets)])
-    for answer in sorted(answers, key=lambda a: -a[0].cells):
-        _place(sheets, *answer)
+    left, sheets = _square([*tables, *targets])
+    for table in sorted(left, key=lambda t: -t.marginal.cells):
+        _place(sheets, table)
     for sheet in sheets:
         views.add_plain(sheet)
-    blocks = [_block(sheet, views, total) for sheet in sheets]
     laid = Problem(
         column=np.repeat(np.arange(len(histograms)), sizes),
         mass=np.concatenate(mass),
         precision=np.concatenate(precision),
+        blocks=[_block(sheet, views, total) for sheet in sheets],
         member=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.member], axis=1),
         joint=np.concatenate([np.zeros((2, 0), dtype=np.int64), *views.joint], axis=1),
-        blocks=blocks,
         total=total,
-        loss_reduction=float(sum(t.cells for t in targets)),
+        loss_reduction=float(sum(np.isfinite(t.variance).sum() for t in targets)),
     )
     return laid, spans
 
@@ -163,32 +157,30 @@ class _Sheet:
         return grown_r * grown_c - r * c
 
 
-def _square(answers: list[Answer]) -> tuple[list[Answer], list[_Sheet]]:
+def _square(tables: Sequence[NoisyTable]) -> tuple[Sequence[NoisyTable], list[_Sheet]]:
     """What is left, and one mirrored sheet of all pairs on their columns' first groupings, where these fill half of it.
 
     Its steps cost two products of a square matrix, in place of three for every sheet that the tables need otherwise.
     """
     sides: Sides = {}
     alike = []
-    for marginal, _, _ in answers:
-        pair = len(marginal.bins) == 2
-        alike.append(pair and all(_agrees(sides, (b,)) for b in marginal.bins))
-        if pair:
-            for bins in marginal.bins:
-                sides.setdefault(_key((bins,)), (bins,))
-    inside = [a for a, met in zip(answers, alike, strict=True) if met]
-    if not inside or 2 * sum(m.cells for m, _, _ in inside) < _length(sides) ** 2 / 2:
-        return answers, []
-    tables = [(_key(m.bins[:1]), _key(m.bins[1:]), v, s) for m, v, s in inside]
-    sheet = _Sheet(rows=sides, cols=sides, tables=tables, mirrored=True)
-    return [a for a, met in zip(answers, alike, strict=True) if not met], [sheet]
+    for own in (t.marginal.bins for t in tables):
+        alike.append(len(own) == 2 and all(_agrees(sides, (b,)) for b in own))
+        for bins in own if len(own) == 2 else ():
+            sides.setdefault(_key((bins,)), (bins,))
+    inside = [t for t, met in zip(tables, alike, strict=True) if met]
+    if not inside or 2 * sum(t.marginal.cells for t in inside) < _length(sides) ** 2 / 2:
+        return tables, []
+    held = [(_key(t.marginal.bins[:1]), _key(t.marginal.bins[1:]), t.values, t.deviation) for t in inside]
+    sheet = _Sheet(rows=sides, cols=sides, tables=held, mirrored=True)
+    return [t for t, met in zip(tables, alike, strict=True) if not met], [sheet]
 
 
-def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray, sigma: np.ndarray) -> None:
+def _place(sheets: list[_Sheet], table: NoisyTable) -> None:
     """Puts a table where it wastes least, upright or turned; opens a new sheet rather than waste much."""
-    half = max(len(marginal.bins) // 2, 1)
-    row, col = marginal.bins[:half], marginal.bins[half:]
-    flat, apart = (x.reshape(prod(b.size for b in row), -1) for x in (values, sigma))
+    bins, half = table.marginal.bins, max(len(table.marginal.bins) // 2, 1)
+    row, col = bins[:half], bins[half:]
+    flat, apart = (x.reshape(prod(b.size for b in row), -1) for x in (table.values, table.deviation))
     options = [
         (s.growth(*sides), i, turned)
         for i, s in enumerate(sheets)
@@ -196,7 +188,7 @@ def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray, sigma: 
         for turned, sides in enumerate([(row, col), (col, row)])
     ]
     growth, at, turned = min(options, default=(np.inf, -1, 0))
-    if growth > 3 * marginal.cells + WASTE:
+    if growth > 3 * table.marginal.cells + WASTE:
         sheets.append(_Sheet())
         at, turned = -1, 0
     if turned:
@@ -204,11 +196,6 @@ def _place(sheets: list[_Sheet], marginal: Marginal, values: np.ndarray, sigma: 
     sheets[at].rows.setdefault(_key(row), row)
     sheets[at].cols.setdefault(_key(col), col)
     sheets[at].tables.append((_key(row), _key(col), flat, apart))
-
-
-def _even(marginal: Marginal) -> np.ndarray:
-    """The same noise in every cell."""
-    return np.broadcast_to(np.array(marginal.sigma), marginal.shape)
 
 
 def _block(sheet: _Sheet, views: _Views, total: float) -> TableMatrix:

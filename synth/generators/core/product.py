@@ -8,21 +8,8 @@ import numpy as np
 
 from synth.errors import InputError, UsageError
 from synth.generators.base import Positions, Repair
+from synth.generators.core import sampling
 from synth.generators.core.conditionals import ConditionalLogit, draw_in_turn
-from synth.generators.core.sampling import (
-    FEWEST_ROWS,
-    Barred,
-    Inside,
-    bulk_codes,
-    bulk_positions,
-    cumulative,
-    even_codes,
-    even_pairs,
-    keep_out,
-    on_all_cores,
-    redraw,
-    spread,
-)
 from synth.numeric.disk_array import chunks
 from synth.schema.intervals import Intervals
 
@@ -48,20 +35,22 @@ class Axis:
         """Positions in each leaf, (L,)."""
         return np.diff(np.append(self.starts, self.cells))
 
-    def draw(self, groups: np.ndarray, within: np.ndarray, inside: Inside, rng: np.random.Generator) -> np.ndarray:
+    def draw(
+        self, groups: np.ndarray, within: np.ndarray, inside: sampling.Inside, rng: np.random.Generator
+    ) -> np.ndarray:
         """Positions for rows whose groups are given: leaves in even proportion, then evenly inside a leaf."""
-        if len(groups) >= FEWEST_ROWS:
-            return bulk_positions(groups, within, self.groups, inside, rng)
+        if len(groups) >= sampling.FEWEST_ROWS:
+            return sampling.bulk_positions(groups, within, self.groups, inside, rng)
         size = self.probs.shape[1]
         order = np.argsort(self.groups, kind="stable")
         rows = np.bincount(groups, minlength=size)
-        counts = spread(rows, within[order], self.groups[order], rng)
+        counts = sampling.spread(rows, within[order], self.groups[order], rng)
         leaves = np.empty(len(groups), dtype=np.int64)
         leaves[np.argsort(groups + rng.random(len(groups)))] = np.repeat(order, counts)
         return inside.pick(leaves, rng)
 
 
-View = tuple[np.ndarray, np.ndarray, Inside]  # probabilities (by group), shares within groups, what to draw
+View = tuple[np.ndarray, np.ndarray, sampling.Inside]  # probabilities (by group), shares within groups, what to draw
 
 
 def within_groups(mass: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +75,7 @@ def condition(axis: Axis, allowed: np.ndarray) -> View:
     mass, within = within_groups(axis.within * (counts / axis.widths), axis.groups)
     blind = within_groups(counts.astype(float), axis.groups)[1]
     within = np.where(mass[axis.groups] > 0, within, blind)
-    return mass, within, Inside(starts=first, counts=counts, allowed=allowed)
+    return mass, within, sampling.Inside(starts=first, counts=counts, allowed=allowed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,7 +127,7 @@ class Product:
     conditionals: tuple[ConditionalLogit, ...] = ()
     misfit: Mapping[str, float] | None = None
     strata: Strata | None = None
-    barred: Barred = field(default_factory=dict)
+    barred: sampling.Barred = field(default_factory=dict)
 
     def sample(
         self,
@@ -160,7 +149,7 @@ class Product:
         condition.
         """
         where = where or {}
-        if self.strata is not None and not where and num_rows < FEWEST_ROWS:
+        if self.strata is not None and not where and num_rows < sampling.FEWEST_ROWS:
             return self._by_part(self.strata, num_rows, rng, repair)
         if self._redrawn & where.keys():
             component, codes, views = self._retained(num_rows, where, rng)
@@ -171,7 +160,7 @@ class Product:
         rows_of = self._positions(codes, views, rng)
         if repair is not None:
             repair(rows_of, self.redrawing(component, rng, where))
-        if num_rows >= FEWEST_ROWS:  # in random order already
+        if num_rows >= sampling.FEWEST_ROWS:  # in random order already
             return rows_of
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
@@ -196,7 +185,9 @@ class Product:
 
     def _held(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> None:
         if self.barred:
-            keep_out(codes, component, self.barred, frozenset(self.probs[n][0] for n in self._redrawn), rng=rng)
+            sampling.keep_out(
+                codes, component, self.barred, frozenset(self.probs[n][0] for n in self._redrawn), rng=rng
+            )
 
     def _positions(self, codes: np.ndarray, views: Sequence[View], rng: np.random.Generator) -> Positions:
         """Positions of rows whose groups are given, column by column; of many rows on all processors."""
@@ -205,10 +196,10 @@ class Product:
             return self.axes[j].draw(codes[:, j], *views[j][1:], own)
 
         names = [a.column for a in self.axes]
-        if len(codes) < FEWEST_ROWS:
+        if len(codes) < sampling.FEWEST_ROWS:
             return {n: draw(j, rng) for j, n in enumerate(names)}
         own = rng.spawn(len(names))
-        return dict(zip(names, on_all_cores(lambda j: draw(j, own[j]), range(len(names))), strict=True))
+        return dict(zip(names, sampling.on_all_cores(lambda j: draw(j, own[j]), range(len(names))), strict=True))
 
     def codes(
         self,
@@ -226,13 +217,13 @@ class Product:
         """
         weights, views = self._restrict(where or {})
         probs = [p for p, _, _ in views]
-        if num_rows >= FEWEST_ROWS:
-            return *bulk_codes(num_rows, weights, probs, rng, later=later), views
-        edges = np.floor(np.append(0.0, cumulative(weights)) * num_rows + rng.random())
+        if num_rows >= sampling.FEWEST_ROWS:
+            return *sampling.bulk_codes(num_rows, weights, probs, rng, later=later), views
+        edges = np.floor(np.append(0.0, sampling.cumulative(weights)) * num_rows + rng.random())
         rows: np.ndarray = np.diff(edges.astype(np.int64))
-        component, codes = np.repeat(np.arange(len(rows)), rows), even_codes(rows, probs, rng)
+        component, codes = np.repeat(np.arange(len(rows)), rows), sampling.even_codes(rows, probs, rng)
         if evened:
-            even_pairs(codes, component, rows, probs, rng)
+            sampling.even_pairs(codes, component, rows, probs, rng)
         return component, codes, views
 
     @cached_property
@@ -296,7 +287,7 @@ class Product:
                 met = met[allowed.holds(met)] if allowed.holds(met).any() else met
                 allowed = Intervals.of((p, p + 1) for p in met.tolist())
             masses = axis.probs[:, axis.groups].astype(float) * axis.within
-            return redraw(
+            return sampling.redraw(
                 starts=axis.starts,
                 cells=axis.cells,
                 masses=masses,
@@ -401,7 +392,7 @@ class Product:
         for axis in self.axes:
             probs = axis.probs.astype(float)
             if axis.column not in masses:
-                views.append((probs, axis.within, Inside(starts=axis.starts, counts=axis.widths)))
+                views.append((probs, axis.within, sampling.Inside(starts=axis.starts, counts=axis.widths)))
                 continue
             mass, within, inside = masses[axis.column]
             met = probs @ mass
@@ -515,7 +506,7 @@ class Given:
         probs = [a.probs.astype(float) for a in model.axes]
         probs = [p / np.maximum(p.sum(1, keepdims=True), TINY) for p in probs]
         codes = np.empty((size, len(model.axes)), dtype=np.int64)
-        codes[order] = even_codes(np.bincount(component, minlength=len(model.weights)), probs, rng)
+        codes[order] = sampling.even_codes(np.bincount(component, minlength=len(model.weights)), probs, rng)
         for name, groups in own.items():
             codes[:, at[name]] = groups
         logits = tuple(c for c in model.conditionals if c.column not in given)
@@ -523,7 +514,7 @@ class Given:
         rows = {
             a.column: given[a.column]
             if a.column in given
-            else a.draw(codes[:, j], a.within, Inside(starts=a.starts, counts=a.widths), rng)
+            else a.draw(codes[:, j], a.within, sampling.Inside(starts=a.starts, counts=a.widths), rng)
             for j, a in enumerate(model.axes)
         }
         if repair is not None:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.generators.base import Fit, Progress, Run, Setting
-from synth.generators.core.columns import sharpen
+from synth.generators.core.columns import Answer, sharpen
 from synth.generators.core.mixture import axis, rake
 from synth.generators.core.product import Product
-from synth.generators.core.related_fit import TreeOptions, fit_tree, lay_blocks, side_by_side
+from synth.generators.core.related_fit import TreeFit, TreeOptions, side_by_side
 from synth.generators.core.related_levels import Below, Columns, Level, Logits, levels
-from synth.generators.core.related_model import NestedMixture, joined
+from synth.generators.core.related_model import BY_COLUMN, PARTS, NestedMixture, joined
 from synth.generators.core.related_questions import TABLES, TreePlan, ask_tree, ask_tree_columns
-from synth.generators.core.related_tables import Grain, Known, Place, Sure, learn_tables, plain, pooled_views, shrunk
+from synth.generators.core.related_tables import Grain, Known, Place, Sure, learn_tables, pooled_views, shrunk, single
 from synth.generators.method import Method
 from synth.lazy import Lazy
-from synth.questions import CountsRelease, LinkedRelease, Marginal, PublicLinked
+from synth.questions import LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset
 
@@ -75,24 +76,17 @@ class Nested(Method):
 
         Each fit begins elsewhere and errs in its own way; together they err less.
         """
-        rng, device, progress = how.rng, how.device, how.progress
-        schema = _tree(setting)
-        result, shifted, sure = self._before(releases, setting)
-        columns = {t: Columns.of(k) for t, k in result.items()}
-        measured = lay_blocks(shifted, schema, result, columns, device, sure)
+        known, shifted, sure = self._before(releases, setting)
+        trees = TreeFit(schema=_tree(setting), known=known, device=how.device)
+        measured = trees.blocks(shifted, sure)
 
-        def fitted(rng: np.random.Generator) -> Callable[[Progress], NestedMixture]:
-            def released(progress: Progress) -> NestedMixture:
-                logits = fit_tree(
-                    schema, result, columns, measured, self.options, rng=rng, device=device, progress=progress
-                )
-                _rake(schema, result, columns, logits)
-                return _model(schema, result, columns, levels(schema, columns, logits))
+        def fitted(rng: np.random.Generator, progress: Progress) -> NestedMixture:
+            logits = trees.fit(measured, self.options, rng=rng, progress=progress)
+            _rake(trees, logits)
+            return _model(trees, levels(trees.schema, trees.columns, logits))
 
-            return released
-
-        models = side_by_side([fitted(own) for own in rng.spawn(self.options.fits)], progress)
-        progress(1.0)
+        models = side_by_side([partial(fitted, own) for own in how.rng.spawn(self.options.fits)], how.progress)
+        how.progress(1.0)
         return joined(models)
 
 
@@ -102,36 +96,20 @@ def _tree(setting: Setting) -> Dataset:
     return setting.tree
 
 
-def _model(
-    schema: Dataset, known_tables: Mapping[str, Known], columns: Mapping[str, Columns], fitted: Mapping[str, Level]
-) -> NestedMixture:
+def _model(trees: TreeFit, fitted: Mapping[str, Level]) -> NestedMixture:
     """What one fit found, as it is drawn from."""
-    root = known_tables[schema.root].total
-    tables, direct, lean, shared, keep, again, lasting = {}, {}, {}, {}, {}, {}, {}
+    root, tables = trees.total, {}
+    parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
     for table, level in fitted.items():
-        released = (known_tables[table], columns[table])
-        tables[table] = _product(*released, level.probs, level.weights, root)
+        own = (trees.known[table], trees.columns[table])
+        tables[table] = _product(*own, level.probs, level.weights, root)
         if isinstance(level, Below):
-            direct[table] = _product(*released, level.direct, level.mass.sum(1), root)
-            at = [s.start for s in columns[table].slices.values()]
-            lean[table], shared[table] = _array(level.lean)[at], _array(level.shared)[at]
-            if level.keep is not None and level.again is not None and level.lasting is not None:
-                keep[table], again[table] = _array(level.keep), _array(level.again)[at]
-                lasting[table] = _array(level.lasting)[at]
-    below = schema.downwards[1:]
-    return NestedMixture(
-        schema=schema,
-        tables=tables,
-        states={t: _array(fitted[t].state) for t in below},
-        later={t: _array(later) for t in below if (later := fitted[t].later) is not None},  # type: ignore[attr-defined]
-        last={t: _array(last) for t in below if (last := fitted[t].last) is not None},  # type: ignore[attr-defined]
-        direct=direct,
-        lean=lean,
-        shared=shared,
-        keep=keep,
-        again=again,
-        lasting=lasting,
-    )
+            parts["direct"][table] = _product(*own, level.direct, level.mass.sum(1), root)
+            at = [s.start for s in trees.columns[table].slices.values()]
+            for part, stored in PARTS.items():
+                if part != "direct" and (tensor := getattr(level, stored, None)) is not None:
+                    parts[part][table] = _array(tensor)[at] if part in BY_COLUMN else _array(tensor)
+    return NestedMixture(schema=trees.schema, tables=tables, **parts)
 
 
 def _as_measured(
@@ -158,32 +136,25 @@ def _as_measured(
     }
 
 
-def _margins_within(releases: Sequence[LinkedRelease], table: str) -> list[CountsRelease]:
+def _margins_within(releases: Sequence[LinkedRelease], table: str) -> list[Answer]:
     """What tables of two columns about a table's rows say of each of its own columns, as of a single table."""
-    results = []
-    for release in releases:
-        asked = release.question
-        if (asked.table, asked.view, asked.purpose) != (table, "rows", TABLES):
-            continue
-        answers = [
-            (Marginal(bins=(m.bins[i],), sigma=m.sigma * np.sqrt(m.bins[1 - i].size)), v.sum(1 - i))
-            for m, v in zip(asked.marginals, release.values, strict=True)
-            for i in (0, 1)
-            if placed(m.bins[i].column)[0] == table
-        ]
-        part = replace(asked, marginals=tuple(m for m, _ in answers))
-        results.append(plain(LinkedRelease(question=part, values=tuple(v for _, v in answers))))
-    return results
+    own = (TABLES, table, "rows")
+    return [
+        (single(Marginal(bins=(m.bins[i],), sigma=m.sigma * np.sqrt(m.bins[1 - i].size))), v.sum(1 - i))
+        for r in releases
+        if (r.question.purpose, r.question.table, r.question.view) == own
+        for m, v in r.items()
+        for i in (0, 1)
+        if placed(m.bins[i].column)[0] == table
+    ]
 
 
-def _rake(
-    schema: Dataset, known_tables: Mapping[str, Known], columns: Mapping[str, Columns], logits: dict[str, Logits]
-) -> None:
+def _rake(trees: TreeFit, logits: dict[str, Logits]) -> None:
     """Scales each one-way of the model to its best estimate, from the root down; changes the logits of columns."""
-    for table in schema.downwards:
-        level, given = levels(schema, columns, logits)[table], logits[table]
-        for name, where in columns[table].slices.items():
-            mass = np.bincount(known_tables[table].groups[name], weights=known_tables[table].histograms[name].mass)
+    for table in trees.schema.downwards:
+        level, given = levels(trees.schema, trees.columns, logits)[table], logits[table]
+        for name, where in trees.columns[table].slices.items():
+            mass = trees.mass(table, name)
             weights, probs = level.weights, level.probs[:, where]
             if isinstance(level, Below):
                 lean = level.lean[where.start]

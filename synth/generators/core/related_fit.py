@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import cos, pi
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.generators.core.related_levels import (
-    LEAST_WEIGHT,
-    Below,
-    Columns,
-    Level,
-    Logits,
-    across,
-    as_bins,
-    levels,
-    of_root,
-)
+from synth.generators.core import related_levels as closed_form
 from synth.generators.core.related_questions import TABLES, coarsely
 from synth.generators.core.related_tables import ByNumber, Known, Place, Sure
 from synth.generators.core.solver import CORES, Adam, neighbours
@@ -93,9 +84,18 @@ class NestedMatrix:
     counted: bool = False
     cells: float = 0.0
 
+    def softened(self, chance: float) -> torch.Tensor:
+        """The precision of cells if so much of the rows' own chance were noise, in roots: a count's variance is its
+        mean, at most."""
+        return self.precision / (1 + self.precision * self.y.clamp_min(0) * chance)
+
 
 def told_by_components(
-    levels: Mapping[str, Level], columns: Mapping[str, Columns], middle: Mapping[str, torch.Tensor], *, half: float
+    levels: Mapping[str, closed_form.Level],
+    columns: Mapping[str, closed_form.Columns],
+    middle: Mapping[str, torch.Tensor],
+    *,
+    half: float,
 ) -> torch.Tensor:
     """What components tell, in nats of a root: the sum of h log(1 + I/h), h being ``half``.
 
@@ -107,7 +107,7 @@ def told_by_components(
     for table, level in levels.items():
         member = _members(columns[table], level.probs)
         own = (level.weights @ _apart(level.probs, middle[table])) @ member
-        if isinstance(level, Below):
+        if isinstance(level, closed_form.Below):
             mass = level.mass.sum(1)
             above = (mass @ _apart(level.direct, middle[table])) @ member
             lean = level.lean @ (member / member.sum(0))
@@ -118,7 +118,7 @@ def told_by_components(
     return (half * torch.log1p(released / half)).sum()
 
 
-def _members(columns: Columns, like: torch.Tensor) -> torch.Tensor:
+def _members(columns: closed_form.Columns, like: torch.Tensor) -> torch.Tensor:
     """Which bins are a column's, (G, J)."""
     sizes = [s.stop - s.start for s in columns.slices.values()]
     column = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
@@ -127,12 +127,12 @@ def _members(columns: Columns, like: torch.Tensor) -> torch.Tensor:
 
 def _apart(probs: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
     """How far each component's bins are from those of all rows, (C, G), in nats."""
-    return probs * (probs.clamp_min(LEAST_WEIGHT).log() - base)
+    return probs * (probs.clamp_min(closed_form.LEAST_WEIGHT).log() - base)
 
 
-def _of_components(level: Below, mass: torch.Tensor) -> torch.Tensor:
+def _of_components(level: closed_form.Below, mass: torch.Tensor) -> torch.Tensor:
     """What a parent's component tells of its children's, for each place, in equal parts, (K,)."""
-    mean = (level.weights / mass.sum().clamp_min(LEAST_WEIGHT)).clamp_min(LEAST_WEIGHT).log()
+    mean = (level.weights / mass.sum().clamp_min(closed_form.LEAST_WEIGHT)).clamp_min(closed_form.LEAST_WEIGHT).log()
     states = torch.stack(level.states)
     return (_apart(states, mean).sum(2) @ mass) / len(states)
 
@@ -144,7 +144,9 @@ class Roughness:
     three: Mapping[str, torch.Tensor]
 
     @classmethod
-    def of(cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, Columns], device: str) -> Roughness:
+    def of(
+        cls, schema: Dataset, known: Mapping[str, Known], columns: Mapping[str, closed_form.Columns], device: str
+    ) -> Roughness:
         """The bins of all tables' own numbers and dates; tables without such have none."""
         result = {}
         for table, released in known.items():
@@ -155,7 +157,7 @@ class Roughness:
                 result[table] = torch.as_tensor(three, device=device)
         return cls(three=result)
 
-    def __call__(self, levels: Mapping[str, Level], middle: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def __call__(self, levels: Mapping[str, closed_form.Level], middle: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Half the sum over components and ``three`` of w c b**2, of roots' worth of rows; a number.
 
         w is the component's weight; b by how much its density over the column's own, ``middle`` (G,), bends, all as
@@ -166,14 +168,14 @@ class Roughness:
         for table, three in self.three.items():
             level, base = levels[table], middle[table]
             whole = whole + _bends(level.probs, level.weights, three, base)
-            if isinstance(level, Below):
+            if isinstance(level, closed_form.Below):
                 whole = whole + _bends(level.direct, level.mass.sum(1), three, base)
         return whole
 
 
 def _bends(probs: torch.Tensor, weights: torch.Tensor, three: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
     """Of components (C, G) with their weights (C,)."""
-    low, middle, high = ((probs[:, at].clamp_min(LEAST_WEIGHT).log() - base[at]) for at in three)
+    low, middle, high = ((probs[:, at].clamp_min(closed_form.LEAST_WEIGHT).log() - base[at]) for at in three)
     share = base[three].mean(0).exp()
     return (weights @ (low + high - 2 * middle) ** 2 @ share) / 2
 
@@ -182,7 +184,9 @@ LAST_STEPS, LAST_RATE = 300, 0.02
 MET = 0.5  # squared errors a cell, in units of the noise, that the tables may keep
 
 
-def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[NestedMatrix]) -> None:
+def root_last(
+    root: str, columns: closed_form.Columns, given: closed_form.Logits, measured: Sequence[NestedMatrix]
+) -> None:
     """Moves the columns of the root's components until the root's own tables are met within their noise; in place.
 
     They are known far better than others, and so few that all classes together can follow them. Privacy: released
@@ -193,7 +197,7 @@ def root_last(root: str, columns: Columns, given: Logits, measured: Sequence[Nes
     variable = given.columns.requires_grad_()
     mover = Adam(variable)
     for step in range(LAST_STEPS):
-        level = of_root(given, columns)
+        level = closed_form.of_root(given, columns)
         loss = torch.stack(
             [
                 (b.precision * ((level.one_way[None] if b.view == "one-way" else level.own) - b.y) ** 2).sum()
@@ -219,217 +223,220 @@ SELDOM = 2.0  # by which logits of shared values start below none: where no answ
 _Place = tuple[str, str, str, bool, bool]  # of a block: table, view, above, whether folded, whether counted
 
 
-def lay_blocks(
-    releases: Sequence[LinkedRelease],
-    schema: Dataset,
-    known: Mapping[str, Known],
-    columns: Mapping[str, Columns],
-    device: str,
-    sure: Mapping[Place, Sure],
-) -> list[NestedMatrix]:
-    """All that was measured, one matrix for each view of each pair of tables; ``sure``: of moved tables."""
-    total = known[schema.root].total
-    folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in schema.downwards}
-    result: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
-    noisy: dict[_Place, float] = {}
-
-    def lay(
-        key: _Place,
-        rows: slice,
-        cols: slice,
-        values: np.ndarray,
-        sigma: Any,
-        *,
-        part: float = 1.0,
-        cells: float | None = None,
-    ) -> None:
-        table, view, above, folded, _ = key
-        size = folds[table].columns.size if folded else columns[table].size
-        shape = (1 if view in ("one-way", "first", "last") else size, size if folded else columns[above].size)
-        shape = (size, cols.stop) if view in BY_NUMBER else shape
-        y, precision = result.setdefault(key, (np.zeros(shape), np.zeros(shape)))
-        y[rows, cols] = values / total
-        precision[rows, cols] = part * (total / sigma) ** 2
-        noisy[key] = noisy.get(key, 0.0) + part * (values.size if cells is None else cells)
-
-    single, numbers = slice(0, 1), ByNumber(schema, releases, TABLES)
-    for table in schema.downwards:
-        for name, where in columns[table].slices.items():
-            histogram = known[table].histograms[name]
-            mass = np.bincount(known[table].groups[name], weights=histogram.mass)
-            lay((table, "one-way", table, False, False), single, where, mass, max(histogram.sigma, 1.0))
-    for view, marginal, values in _tables(releases):
-        (table, first, other), *rest = places = [placed(b.column) for b in marginal.bins]
-        if not rest:
-            lay((table, view, table, False, False), single, columns[table].slices[first], values, marginal.sigma)
-            continue
-        above, second, _ = rest[0]
-        own = sure.get((table, view, marginal.columns), Sure(part=1.0, cells=float(marginal.cells)))
-        cells, sigma = own.cells, marginal.sigma * own.part
-        if view == "steps" and above != table:  # by the number of siblings
-            key = (table, BY_NUMBER[other], above, False, False)
-            lay(key, columns[table].slices[first], slice(0, values.shape[1]), values, sigma, cells=cells)
-            continue
-        folded = coarsely(view, *places)
-        low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
-        at, plain = (low.slices[first], high.slices[second]), numbers.counted(view, marginal, values)
-        part = 0.0 if plain is None else COUNTED[view]
-        lay((table, view, above, folded, False), *at, values, sigma, part=1 - part, cells=cells)
-        if plain is not None:
-            lay((table, view, above, folded, True), *at, plain.values, plain.sigma * own.part, part=part, cells=cells)
-    return [_matrix(k, y, p, folds, cells=noisy[k], device=device) for k, (y, p) in result.items()]
-
-
-def _matrix(
-    key: _Place, y: np.ndarray, precision: np.ndarray, folds: Mapping[str, Fold], *, cells: float, device: str
-) -> NestedMatrix:
-    table, view, above, folded, counted = key
-    real = lambda x: torch.as_tensor(x, dtype=torch.float32, device=device)  # noqa: E731
-    return NestedMatrix(
-        table=table,
-        view=view,
-        above=above,
-        y=real(y),
-        precision=real(precision),
-        fold=real(folds[table].matrix) if folded else None,
-        counted=counted,
-        cells=cells,
-    )
-
-
-def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
-    """(view, table, answer) of all that was asked beyond one-ways."""
-    for release in releases:
-        if release.question.purpose == TABLES:
-            for marginal, values in zip(release.question.marginals, release.values, strict=True):
-                yield release.question.view, marginal, values
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fold:
     """Fewer bins of a table's columns, for tables of two rows: where they stand, and which bins (G, F) are in each."""
 
-    columns: Columns
+    columns: closed_form.Columns
     matrix: np.ndarray
 
     @classmethod
-    def of(cls, releases: Sequence[LinkedRelease], table: str, known: Known, columns: Columns) -> Fold:
+    def of(cls, releases: Sequence[LinkedRelease], table: str, known: Known, columns: closed_form.Columns) -> Fold:
         """As the released tables have them; a column that stands in none has its own bins."""
         groups = dict(known.groups)
         for view, marginal, _ in _tables(releases):
             names = [placed(b.column) for b in marginal.bins]
             if names[0][0] == table and len(names) == 2 and coarsely(view, *names):
                 groups |= {n: b.groups for (_, n, _), b in zip(names, marginal.bins, strict=True)}
-        coarse = Columns.of(Known(total=known.total, histograms=known.histograms, groups=groups))
+        coarse = closed_form.Columns.of(Known(total=known.total, histograms=known.histograms, groups=groups))
         matrix = np.zeros((columns.size, coarse.size))
         for name, where in columns.slices.items():
             matrix[where.start + known.groups[name], coarse.slices[name].start + groups[name]] = 1
         return cls(columns=coarse, matrix=matrix)
 
 
-def start_logits(
-    schema: Dataset,
-    known: Mapping[str, Known],
-    columns: Mapping[str, Columns],
-    options: TreeOptions,
-    *,
-    rng: np.random.Generator,
-    device: str,
-) -> dict[str, Logits]:
-    """Logits scattered around the one-ways; components of one parent lie nearer to each other."""
-
-    def real(x: np.ndarray) -> torch.Tensor:
-        return torch.as_tensor(x, dtype=torch.float32, device=device)
-
-    out: dict[str, Logits] = {}
-    for table in schema.downwards:
-        key = schema.key_above(table)
-        many = options.roots if key is None else options.children
-        parents = 1 if key is None else options.roots if key.parent == schema.root else options.children
-        base = centre(known[table], columns[table])
-
-        def scattered(size: int, base: np.ndarray = base) -> torch.Tensor:
-            return real(base + options.spread * rng.standard_normal((size, len(base))))
-
-        if key is None:
-            out[table] = Logits(columns=scattered(many), state=real(np.zeros((1, many))))
-            continue
-        state = options.mixing * rng.standard_normal((parents, many))
-        later = last = None
-        if key.most_children > 1:
-            shape = (min(options.ranks, key.most_children) - 1, *state.shape)
-            later = real(state + 0.1 * rng.standard_normal(shape))
-        if key.order is not None and key.most_children > 1:
-            last = real(state + 0.1 * rng.standard_normal(state.shape))
-        even = np.zeros(len(columns[table].slices))
-        long = is_long(key)
-        out[table] = Logits(
-            columns=scattered(many),
-            state=real(state),
-            later=later,
-            last=last,
-            direct=scattered(parents),
-            lean=real(even),
-            shared=real(even + SELDOM if long else even - SELDOM),
-            keep=real(np.zeros(parents)) if long else None,
-            again=real(even) if long else None,
-            lasting=real(even + SELDOM) if long else None,
-        )
-    return out
+def _tables(releases: Sequence[LinkedRelease]) -> Iterator[tuple[View, Marginal, np.ndarray]]:
+    """(view, table, answer) of all that was asked beyond one-ways."""
+    for release in (r for r in releases if r.question.purpose == TABLES):
+        yield from ((release.question.view, marginal, values) for marginal, values in release.items())
 
 
-def centre(known: Known, columns: Columns) -> np.ndarray:
-    """Logits (G,) of the one-ways."""
-    base = np.zeros(columns.size)
-    for name, where in columns.slices.items():
-        mass = np.bincount(known.groups[name], weights=known.histograms[name].mass)
-        base[where] = np.log(np.maximum(mass / max(mass.sum(), 1e-9), 1e-6))
-    return base
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TreeFit:
+    """A fit of related tables, of which columns and bins are ``known``."""
 
+    schema: Dataset
+    known: Mapping[str, Known]
+    device: str = "cpu"
 
-def loss_of(
-    schema: Dataset,
-    columns: Mapping[str, Columns],
-    level_estimates: Mapping[str, Level],
-    measured: Sequence[NestedMatrix],
-    softened: Sequence[torch.Tensor] | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of squared residuals of each block, (len(measured),): in units of noise, and weighed as ``softened``."""
-    plain, weighed = [], []
-    for i, block in enumerate(measured):
-        off = (_of_model(schema, columns, level_estimates, block) - block.y) ** 2
-        plain.append((block.precision * off).sum())
-        weighed.append(plain[-1] if softened is None else (softened[i] * off).sum())
-    return torch.stack(plain), torch.stack(weighed)
+    @cached_property
+    def columns(self) -> dict[str, closed_form.Columns]:
+        """Where each table's bins stand."""
+        return {t: closed_form.Columns.of(k) for t, k in self.known.items()}
 
+    @property
+    def total(self) -> float:
+        """Number of roots."""
+        return self.known[self.schema.root].total
 
-def soft(block: NestedMatrix, *, chance: float, total: float) -> torch.Tensor:
-    """The precision of cells if so much of the rows' own chance were noise: a count's variance is its mean, at most."""
-    return block.precision / (1 + block.precision * block.y.clamp_min(0) * (chance / max(total, 1.0)))
+    def mass(self, table: str, name: str) -> np.ndarray:
+        """Rows in each bin of a column."""
+        known = self.known[table]
+        return np.bincount(known.groups[name], weights=known.histograms[name].mass)
 
+    def real(self, x: np.ndarray) -> torch.Tensor:
+        """On the device."""
+        return torch.as_tensor(x, dtype=torch.float32, device=self.device)
 
-def _of_model(
-    schema: Dataset, columns: Mapping[str, Columns], level_estimates: Mapping[str, Level], block: NestedMatrix
-) -> torch.Tensor:
-    """What the model says of a block."""
-    level = level_estimates[block.table]
-    if block.view in BY_NUMBER:
-        assert isinstance(level, Below)
-        return as_bins(level.paired_numbers(far=block.view == BY_NUMBER[1]), columns[block.above], block.table)
-    if block.above != block.table:
-        return across(schema, columns, level_estimates, block.table, block.above, counted=block.counted)
-    if block.view == "one-way":
-        return level.one_way[None]
-    if block.view == "rows":
-        return level.as_counted.own if isinstance(level, Below) and block.counted else level.own
-    assert isinstance(level, Below)
-    if block.view in ("first", "last"):
-        return (level.first if block.view == "first" else level.placed[-1:][0].mul(level.mass.sum(1)[:, None]).sum(0))[
-            None
+    def blocks(self, releases: Sequence[LinkedRelease], sure: Mapping[Place, Sure]) -> list[NestedMatrix]:
+        """All that was measured, one matrix for each view of each pair of tables; ``sure``: of moved tables."""
+        columns, known = self.columns, self.known
+        folds = {t: Fold.of(releases, t, known[t], columns[t]) for t in self.schema.downwards}
+        result: dict[_Place, tuple[np.ndarray, np.ndarray]] = {}
+        noisy: dict[_Place, float] = {}
+
+        def lay(
+            key: _Place, rows: slice, cols: slice, values: np.ndarray, sigma: Any, part: float, cells: float
+        ) -> None:
+            table, view, above, folded, _ = key
+            size = folds[table].columns.size if folded else columns[table].size
+            shape = (1 if view in ("one-way", "first", "last") else size, size if folded else columns[above].size)
+            shape = (size, cols.stop) if view in BY_NUMBER else shape
+            y, precision = result.setdefault(key, (np.zeros(shape), np.zeros(shape)))
+            y[rows, cols] = values / self.total
+            precision[rows, cols] = part * (self.total / sigma) ** 2
+            noisy[key] = noisy.get(key, 0.0) + part * cells
+
+        single, numbers = slice(0, 1), ByNumber(self.schema, releases, TABLES)
+        for table in self.schema.downwards:
+            for name, where in columns[table].slices.items():
+                mass, unsure = self.mass(table, name), max(known[table].histograms[name].sigma, 1.0)
+                lay((table, "one-way", table, False, False), single, where, mass, unsure, 1.0, mass.size)
+        for view, marginal, values in _tables(releases):
+            (table, first, other), *rest = places = [placed(b.column) for b in marginal.bins]
+            if not rest:
+                at = columns[table].slices[first]
+                lay((table, view, table, False, False), single, at, values, marginal.sigma, 1.0, values.size)
+                continue
+            above, second, _ = rest[0]
+            own = sure.get((table, view, marginal.columns), Sure(part=1.0, cells=float(marginal.cells)))
+            cells, sigma = own.cells, marginal.sigma * own.part
+            if view == "steps" and above != table:  # by the number of siblings
+                key = (table, BY_NUMBER[other], above, False, False)
+                lay(key, columns[table].slices[first], slice(0, values.shape[1]), values, sigma, 1.0, cells)
+                continue
+            folded = coarsely(view, *places)
+            low, high = (folds[table].columns,) * 2 if folded else (columns[table], columns[above])
+            both, plain = (low.slices[first], high.slices[second]), numbers.counted(view, marginal, values)
+            part = 0.0 if plain is None else COUNTED[view]
+            lay((table, view, above, folded, False), *both, values, sigma, 1 - part, cells)
+            if plain is not None:
+                lay((table, view, above, folded, True), *both, plain.values, plain.sigma * own.part, part, cells)
+        return [
+            NestedMatrix(
+                table=table,
+                view=view,
+                above=above,
+                y=self.real(y),
+                precision=self.real(precision),
+                fold=self.real(folds[table].matrix) if folded else None,
+                counted=counted,
+                cells=noisy[table, view, above, folded, counted],
+            )
+            for (table, view, above, folded, counted), (y, precision) in result.items()
         ]
-    if block.view == "far":
-        return level.far
-    return level.paired(block.fold, counted=block.counted)
+
+    def start(self, options: TreeOptions, rng: np.random.Generator) -> dict[str, closed_form.Logits]:
+        """Logits scattered around the one-ways; components of one parent lie nearer to each other."""
+        out: dict[str, closed_form.Logits] = {}
+        real = self.real
+        for table in self.schema.downwards:
+            key = self.schema.key_above(table)
+            many = options.roots if key is None else options.children
+            parents = 1 if key is None else options.roots if key.parent == self.schema.root else options.children
+            base = self.centre(table)
+
+            def scattered(size: int, base: np.ndarray = base) -> torch.Tensor:
+                return real(base + options.spread * rng.standard_normal((size, len(base))))
+
+            if key is None:
+                out[table] = closed_form.Logits(columns=scattered(many), state=real(np.zeros((1, many))))
+                continue
+            state = options.mixing * rng.standard_normal((parents, many))
+            later = last = None
+            if key.most_children > 1:
+                shape = (min(options.ranks, key.most_children) - 1, *state.shape)
+                later = real(state + 0.1 * rng.standard_normal(shape))
+            if key.order is not None and key.most_children > 1:
+                last = real(state + 0.1 * rng.standard_normal(state.shape))
+            even = np.zeros(len(self.columns[table].slices))
+            long = is_long(key)
+            out[table] = closed_form.Logits(
+                columns=scattered(many),
+                state=real(state),
+                later=later,
+                last=last,
+                direct=scattered(parents),
+                lean=real(even),
+                shared=real(even + SELDOM if long else even - SELDOM),
+                keep=real(np.zeros(parents)) if long else None,
+                again=real(even) if long else None,
+                lasting=real(even + SELDOM) if long else None,
+            )
+        return out
+
+    def centre(self, table: str) -> np.ndarray:
+        """Logits (G,) of the one-ways."""
+        base = np.zeros(self.columns[table].size)
+        for name, where in self.columns[table].slices.items():
+            mass = self.mass(table, name)
+            base[where] = np.log(np.maximum(mass / max(mass.sum(), 1e-9), 1e-6))
+        return base
+
+    def of_model(self, levels: Mapping[str, closed_form.Level], block: NestedMatrix) -> torch.Tensor:
+        """What the model says of a block."""
+        level = levels[block.table]
+        if block.view not in BY_NUMBER and block.above != block.table:
+            schema, counted = self.schema, block.counted
+            return closed_form.across(schema, self.columns, levels, block.table, block.above, counted=counted)
+        if block.view == "one-way":
+            return level.one_way[None]
+        if block.view == "rows":
+            return level.as_counted.own if isinstance(level, closed_form.Below) and block.counted else level.own
+        assert isinstance(level, closed_form.Below)
+        if block.view in BY_NUMBER:
+            numbers = level.paired_numbers(far=block.view == BY_NUMBER[1])
+            return closed_form.as_bins(numbers, self.columns[block.above], block.table)
+        if block.view == "first":
+            return level.first[None]
+        if block.view == "last":
+            return level.placed[-1:][0].mul(level.mass.sum(1)[:, None]).sum(0)[None]
+        return level.far if block.view == "far" else level.paired(block.fold, counted=block.counted)
+
+    def fit(
+        self, measured: Sequence[NestedMatrix], options: TreeOptions, *, rng: np.random.Generator, progress: Progress
+    ) -> dict[str, closed_form.Logits]:
+        """The logits at which all tables agree within their noise, as far as steps and components allow."""
+        schema, columns, total = self.schema, self.columns, self.total
+        options = _fitting(options, measured, total)
+        logits = self.start(options, rng)
+        middle = {t: self.real(self.centre(t)) for t in logits}
+        uneven = Roughness.of(schema, self.known, columns, self.device)
+        variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
+        adam = [Adam(v) for v in variables]
+        cells = torch.tensor([b.cells for b in measured], device=self.device)
+        few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=self.device)
+        softened = [b.softened(options.chance / max(total, 1.0)) for b in measured]
+        for step in range(options.steps):
+            result = closed_form.levels(schema, columns, logits)
+            off = [(self.of_model(result, b) - b.y) ** 2 for b in measured]
+            plain = torch.stack([(b.precision * o).sum() for b, o in zip(measured, off, strict=True)])
+            loss = torch.stack([(p * o).sum() for p, o in zip(softened, off, strict=True)])
+            seen = torch.where(few, loss, plain).detach()
+            unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
+            away = options.pull * told_by_components(result, columns, middle, half=options.half)
+            away = total * (away + options.smooth * uneven(result, middle))
+            gradients = torch.autograd.grad(unmet @ loss + away, variables, materialize_grads=True)
+            if step % CHECK == 0:
+                progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
+            rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
+            with torch.no_grad():
+                for mover, gradient in zip(adam, gradients, strict=True):
+                    mover.move(gradient, step=step + 1, rate=rate)
+        for variable in variables:
+            variable.requires_grad_(False)
+        root_last(schema.root, columns[schema.root], logits[schema.root], measured)
+        return logits
 
 
 def _fitting(options: TreeOptions, measured: Sequence[NestedMatrix], total: float) -> TreeOptions:
@@ -446,47 +453,6 @@ def _fitting(options: TreeOptions, measured: Sequence[NestedMatrix], total: floa
         pull=options.pull / max(part, 0.5),
         stop=options.stop + options.sooner * (1 - part),
     )
-
-
-def fit_tree(
-    schema: Dataset,
-    known: Mapping[str, Known],
-    columns: Mapping[str, Columns],
-    measured: Sequence[NestedMatrix],
-    options: TreeOptions,
-    *,
-    rng: np.random.Generator,
-    device: str,
-    progress: Progress,
-) -> dict[str, Logits]:
-    """The logits at which all tables agree within their noise, as far as steps and components allow."""
-    options = _fitting(options, measured, known[schema.root].total)
-    logits = start_logits(schema, known, columns, options, rng=rng, device=device)
-    middle = {t: torch.as_tensor(centre(known[t], columns[t]), dtype=torch.float32, device=device) for t in logits}
-    total, uneven = known[schema.root].total, Roughness.of(schema, known, columns, device)
-    variables = [t.requires_grad_() for one in logits.values() for t in one.tensors]
-    adam = [Adam(v) for v in variables]
-    cells = torch.tensor([b.cells for b in measured], device=device)
-    few = torch.tensor([(b.table, b.view) == (schema.root, "rows") for b in measured], device=device)
-    softened = [soft(b, chance=options.chance, total=total) for b in measured]
-    for step in range(options.steps):
-        result = levels(schema, columns, logits)
-        plain, loss = loss_of(schema, columns, result, measured, softened)
-        seen = torch.where(few, loss, plain).detach()
-        unmet = (seen.sum() > options.stop * cells.sum()) * torch.where(few & (seen > cells), options.root, 1.0)
-        away = options.pull * told_by_components(result, columns, middle, half=options.half)
-        away = total * (away + options.smooth * uneven(result, middle))
-        gradients = torch.autograd.grad(unmet @ loss + away, variables, materialize_grads=True)
-        if step % CHECK == 0:
-            progress(Share(step / options.steps, loss=float(seen.sum() / cells.sum().clamp_min(1))))
-        rate = options.last_rate + (options.rate - options.last_rate) * 0.5 * (1 + cos(pi * step / options.steps))
-        with torch.no_grad():
-            for mover, gradient in zip(adam, gradients, strict=True):
-                mover.move(gradient, step=step + 1, rate=rate)
-    for variable in variables:
-        variable.requires_grad_(False)
-    root_last(schema.root, columns[schema.root], logits[schema.root], measured)
-    return logits
 
 
 T = TypeVar("T")

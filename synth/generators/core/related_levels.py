@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -98,8 +98,7 @@ class Logits:
     @property
     def tensors(self) -> list[torch.Tensor]:
         """All that is fitted."""
-        whole = [self.columns, self.state, self.direct, self.lean, self.shared, self.later, self.last]
-        return [t for t in (*whole, self.keep, self.again, self.lasting) if t is not None]
+        return [t for f in fields(self) if (t := getattr(self, f.name)) is not None]
 
 
 @dataclass(frozen=True, kw_only=True)

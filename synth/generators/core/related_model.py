@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from synth.schema.enforcement import Rules
 
 
+PARTS = {  # of a child's table, by what they are called in a stored model, in its order
+    "states": "state",
+    **{n: n for n in ("direct", "lean", "shared", "later", "last")},
+    "turns": "turn",
+    **{n: n for n in ("keep", "again", "lasting")},
+}
+BY_COLUMN = ("lean", "shared", "again", "lasting")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Parts:
     """A mixture over roots as arrays; ``tables``: each table's components and columns.
@@ -341,24 +350,24 @@ class Draw:
         if table in self.model.later and self._key(table).order is None:  # places of rows that are in no order
             rank = rank[np.lexsort((rng.random(len(parent)), parent))]
         if table not in self.model.turns:
-            result = _picked(state, owner, rng)
+            result = Chances(state).pick(owner, rng)
             if table in self.model.later:
                 later = self.model.later[table]
                 for place, one in enumerate(later, 1):
                     rows = np.flatnonzero(rank == place if place < len(later) else rank >= place)
-                    result[rows] = _picked(one, owner[rows], rng)
+                    result[rows] = Chances(one).pick(owner[rows], rng)
             if table in self.model.last:
                 rows = np.flatnonzero(rank + 1 == number[parent])
-                result[rows] = _picked(self.model.last[table], owner[rows], rng)
+                result[rows] = Chances(self.model.last[table]).pick(owner[rows], rng)
             return base + result
         result = np.zeros(len(parent), dtype=np.int64)
         turn = self.model.turns[table].reshape(-1, size)
         for place in range(int(number.max(initial=0))):
             rows = np.flatnonzero(rank == place)
             result[rows] = (
-                _picked(state, owner[rows], rng)
+                Chances(state).pick(owner[rows], rng)
                 if place == 0
-                else _picked(turn, owner[rows] * size + result[rows - 1], rng)
+                else Chances(turn).pick(owner[rows] * size + result[rows - 1], rng)
             )
         return base + result
 
@@ -456,16 +465,6 @@ class _Others:
         return again
 
 
-def _picked(probs: np.ndarray, lines: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A column (n,) of each of these lines of ``probs`` (L, S), by its chances."""
-    ends = np.cumsum(probs, axis=1, dtype=float)
-    ends /= np.maximum(ends[:, -1:], 1e-300)
-    size = probs.shape[1]
-    flat = (ends + np.arange(len(ends))[:, None]).reshape(-1)  # rises from line to line: one search finds all
-    result = np.searchsorted(flat, rng.random(len(lines)) + lines, side="right") - lines * size
-    return np.clip(result, 0, size - 1)
-
-
 def _codes(product: Product, component: np.ndarray, rng: np.random.Generator, *, evened: bool) -> np.ndarray:
     """Groups (n, J) of rows whose components are given, in even proportion within each component.
 
@@ -536,65 +535,36 @@ class NestedMixture(Parts):
         about: dict[str, Any] = {"tables": {}, "ordered": list(self.turns)}
         arrays: dict[str, np.ndarray] = {}
         for i, (name, product) in enumerate(self.tables.items()):
-            released, own = product.state()
-            about["tables"][name] = released
+            about["tables"][name], own = product.state()
+            for part, stored in PARTS.items():
+                if part == "direct" and name in self.direct:
+                    own |= {f"direct.{n}": a for n, a in self.direct[name].state()[1].items()}
+                elif name in (of := getattr(self, part)):
+                    own[stored] = of[name]
             arrays |= {f"table{i}.{n}": a for n, a in own.items()}
-            if name in self.states:
-                arrays[f"table{i}.state"] = self.states[name]
-            if name in self.direct:
-                _, own = self.direct[name].state()
-                arrays |= {f"table{i}.direct.{n}": a for n, a in own.items()}
-                arrays[f"table{i}.lean"] = self.lean[name]
-            more = {"shared": self.shared, "later": self.later, "last": self.last, "turn": self.turns}
-            more |= {"keep": self.keep, "again": self.again, "lasting": self.lasting}
-            arrays |= {f"table{i}.{n}": item[name] for n, item in more.items() if name in item}
         return about, arrays
 
     @staticmethod
     def from_state(schema: Dataset, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NestedMixture:
         """The model that ``state`` described. Errors: InputError where its parts do not fit the schema or together."""
-        tables, states, later, last, turns, direct, lean, shared = {}, {}, {}, {}, {}, {}, {}, {}
-        keep, again, lasting = {}, {}, {}
-        for i, (name, released) in enumerate(about["tables"].items()):
+        tables, parts = {}, {part: dict[str, Any]() for part in PARTS}
+        for i, (name, described) in enumerate(about["tables"].items()):
             own = {n.removeprefix(f"table{i}."): a for n, a in arrays.items() if n.startswith(f"table{i}.")}
-            tables[name] = Product.from_state(released, own)
-            if name != schema.root:
-                states[name] = np.asarray(own["state"])
+            tables[name] = Product.from_state(described, own)
             if "lean" in own:
-                parts = {n.removeprefix("direct."): a for n, a in own.items() if n.startswith("direct.")}
-                direct[name], lean[name] = Product.from_state(released, parts), np.asarray(own["lean"])
-            if "shared" in own:
-                shared[name] = np.asarray(own["shared"])
-            if "later" in own:
-                later[name] = np.asarray(own["later"])
-            if "last" in own:
-                last[name] = np.asarray(own["last"])
-            if "keep" in own:
-                keep[name], again[name] = np.asarray(own["keep"]), np.asarray(own["again"])
-            if "lasting" in own:
-                lasting[name] = np.asarray(own["lasting"])
-            if name in about["ordered"]:
-                turns[name] = np.asarray(own["turn"])
-        result = NestedMixture(
-            schema=schema,
-            tables=tables,
-            states=states,
-            later=later,
-            last=last,
-            turns=turns,
-            direct=direct,
-            lean=lean,
-            shared=shared,
-            keep=keep,
-            again=again,
-            lasting=lasting,
-        )
+                direct = {n.removeprefix("direct."): a for n, a in own.items() if n.startswith("direct.")}
+                parts["direct"][name] = Product.from_state(described, direct)
+            for part, stored in PARTS.items():
+                if stored in own:
+                    parts[part][name] = np.asarray(own[stored])
+        result = NestedMixture(schema=schema, tables=tables, **parts)
         for problem in result._problems():
             raise InputError(f"the model is damaged: {problem}; make it again or use another copy")
         return result
 
     def _problems(self) -> Iterator[str]:
-        if set(self.tables) != set(self.schema.tables):
+        below = set(self.schema.downwards[1:])
+        if set(self.tables) != set(self.schema.tables) or set(self.states) != below:
             yield "its tables are not those of its schema"
             return
         for name, product in self.tables.items():
@@ -604,21 +574,17 @@ class NestedMixture(Parts):
             )
             if {a.column: a.cells for a in product.axes} not in (facts, asked):  # some were made before the latter
                 yield f"table {name} does not have the columns of its schema"
-            for problem in model_problems(product):
-                yield f"table {name}, {problem}"
+            for of in (product, *([self.direct[name]] if name in self.direct else [])):
+                yield from (f"table {name}, {problem}" for problem in model_problems(of))
         for name, state in self.states.items():
             key = self.schema.key_above(name)
             above, many = len(self.tables[key.parent].weights) if key else 1, len(self.tables[name].weights)
-            shaped = state.ndim == 2 and len(state) == above and _parted(many, state)
-            if not shaped or not np.isfinite(state).all() or (state < 0).any():
+            if not (_chances(state) and state.ndim == 2 and len(state) == above and _parted(many, state)):
                 yield f"table {name}: its components do not fit its parent's"
-            later, turn = self.later.get(name), self.turns.get(name)
-            if later is not None and (
-                later.shape[1:] != state.shape or not np.isfinite(later).all() or (later < 0).any()
-            ):
+            later, last, turn = (of.get(name) for of in (self.later, self.last, self.turns))
+            if later is not None and not (later.shape[1:] == state.shape and _chances(later)):
                 yield f"table {name}: its later events do not fit its first ones"
-            last = self.last.get(name)
-            if last is not None and (last.shape != state.shape or not np.isfinite(last).all() or (last < 0).any()):
+            if last is not None and not (last.shape == state.shape and _chances(last)):
                 yield f"table {name}: its last events do not fit its first ones"
             if turn is not None and (turn.shape != (*state.shape, state.shape[-1]) or not np.isfinite(turn).all()):
                 yield f"table {name}: its steps do not fit its components"
@@ -636,7 +602,10 @@ class NestedMixture(Parts):
         shaped = all(p.shape in ((len(direct.axes),), (above, len(direct.axes))) for p in parts)
         if len(direct.weights) != above or not shaped or not all(((p >= 0) & (p <= 1)).all() for p in parts):
             yield f"table {name}: what its columns have from the parent does not fit its components"
-        yield from (f"table {name}, {problem}" for problem in model_problems(direct))
+
+
+def _chances(array: np.ndarray) -> bool:
+    return bool(np.isfinite(array).all() and (array >= 0).all())
 
 
 def _parted(many: int, state: np.ndarray) -> bool:
@@ -646,26 +615,25 @@ def _parted(many: int, state: np.ndarray) -> bool:
 
 
 def joined(models: Sequence[NestedMixture]) -> NestedMixture:
-    """The mixture in equal parts of models of the same tables and columns, each with as many components.
+    """The mixture in equal parts of models of the same tables and columns, each with as many components: a root is
+    drawn from one of them, and all below it.
 
     Components of the first model's tables come first, then the second's. Privacy: released answers only.
     """
-    first, many = models[0], len(models)
-    if many == 1:
+    first = models[0]
+    if len(models) == 1:
         return first
-    return replace(
-        first,
-        tables={t: _product([m.tables[t] for m in models]) for t in first.tables},
-        states={t: np.concatenate([m.states[t] for m in models]) for t in first.states},
-        later={t: np.concatenate([m.later[t] for m in models], axis=1) for t in first.later},
-        last={t: np.concatenate([m.last[t] for m in models]) for t in first.last},
-        direct={t: _product([m.direct[t] for m in models]) for t in first.direct},
-        lean={t: np.repeat([m.lean[t] for m in models], len(first.states[t]), axis=0) for t in first.lean},
-        keep={t: np.concatenate([m.keep[t] for m in models]) for t in first.keep},
-        again={t: np.repeat([m.again[t] for m in models], len(first.states[t]), axis=0) for t in first.again},
-        lasting={t: np.repeat([m.lasting[t] for m in models], len(first.states[t]), axis=0) for t in first.lasting},
-        shared={t: np.repeat([m.shared[t] for m in models], len(first.states[t]), axis=0) for t in first.shared},
-    )
+
+    def together(part: str, table: str) -> Any:
+        each = [getattr(m, part)[table] for m in models]
+        if part in ("tables", "direct"):
+            return _product(each)
+        if part in BY_COLUMN:
+            return np.repeat(each, len(first.states[table]), axis=0)
+        return np.concatenate(each, axis=1 if part == "later" else 0)
+
+    parts: dict[str, Any] = {p: {t: together(p, t) for t in getattr(first, p)} for p in ("tables", *PARTS)}
+    return replace(first, **parts)
 
 
 def _product(products: Sequence[Product]) -> Product:

@@ -11,19 +11,8 @@ from itertools import combinations, product
 import numpy as np
 
 from synth.generators.base import INSIDE, Ask, Progress, Setting, Workload, part
+from synth.generators.core import related_tables
 from synth.generators.core.oneways import TREE_CELLS, ask_again, ask_columns, is_tree, shares_of_columns
-from synth.generators.core.related_tables import (
-    Apart,
-    Grain,
-    Known,
-    apart,
-    learn_tables,
-    of_table,
-    one_ways,
-    pairs_by_number,
-    public_columns,
-    public_linked,
-)
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import NEAR, View, placed
 from synth.schema.dataset import Dataset, number_of
@@ -71,18 +60,18 @@ def family_of(schema: Dataset, table: str, view: str, columns: Sequence[str]) ->
 
 
 def evidence_of(
-    releases: Sequence[LinkedRelease], schema: Dataset, known_tables: Mapping[str, Known], *, part: float
+    releases: Sequence[LinkedRelease], schema: Dataset, known_tables: Mapping[str, related_tables.Known], *, part: float
 ) -> dict[Family, Evidence]:
     """By family of tables; ``part``: of the budget that the answers had."""
-    seen: dict[Family, list[Apart]] = {}
+    seen: dict[Family, list[related_tables.Apart]] = {}
     for release in releases:
-        for _, one in apart(release, schema, known_tables):
+        for _, one in related_tables.apart(release, schema, known_tables):
             family = family_of(schema, release.question.table, release.question.view, one.marginal.columns)
             seen.setdefault(family, []).append(one)
     return {f: _together(all_of, part) for f, all_of in seen.items()}
 
 
-def _together(tables: Sequence[Apart], part: float) -> Evidence:
+def _together(tables: Sequence[related_tables.Apart], part: float) -> Evidence:
     degrees = max(sum(t.degrees for t in tables), 1)
     sides = sum(sum(t.marginal.shape) for t in tables)
     return Evidence(
@@ -166,7 +155,7 @@ class TreePlan:
     ends: float = 10.0
     number: float = 3.0
     numbers: float = 1.5
-    grain: Grain = field(default_factory=Grain)
+    grain: related_tables.Grain = field(default_factory=related_tables.Grain)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,14 +176,14 @@ def ask_tree(
     **Guarantee**: asks within ``setting.mu``, given that a table of any view has the sensitivity of the setting.
     """
     releases = ask_tree_columns(ask, schema, setting, plan, progress=part(progress, 0.0, 0.5))
-    columns = learn_tables(releases, schema, setting, noise=0.0, grain=plan.grain)
-    publics = public_columns(setting.priors, schema, columns)
+    columns = related_tables.learn_tables(releases, schema, setting, noise=0.0, grain=plan.grain)
+    publics = related_tables.public_columns(setting.priors, schema, columns)
     left = _left(releases, setting)
     many = len(wanted(schema, columns, plan, setting.workload))
     noise = setting.sigma(left) * np.sqrt(max(many, 1))
-    result = learn_tables([*releases, *publics], schema, setting, noise=noise, grain=plan.grain)
+    result = related_tables.learn_tables([*releases, *publics], schema, setting, noise=noise, grain=plan.grain)
     asked = tree_questions(schema, wanted(schema, result, plan, setting.workload), setting, plan, share=left)
-    publics += [public_linked(p, q) for p in setting.priors for q in asked]
+    publics += [related_tables.public_linked(p, q) for p in setting.priors for q in asked]
     clear = clearness(many, result[schema.root].total, setting) if asked else 1.0
     if clear < 1:
         first, then = with_part(asked, SCOUT), with_part(asked, 1 - SCOUT)
@@ -208,7 +197,7 @@ def ask_tree(
         parts = _lacking(schema, releases, plan, setting)
         for table in schema.downwards:
             own = replace(setting, schema=schema.as_asked(table), public_rows=None)
-            before = one_ways(releases, table)
+            before = related_tables.one_ways(releases, table)
             again = {c: left * part for c, part in parts[table].items()}
             ask_again(_as_single(ask, schema, table, releases), own, before, again)
     progress(1.0)
@@ -280,7 +269,7 @@ def _as_single(
     """An ``ask`` for the questions of a single table, which notes the answers as those of related ones."""
 
     def asked(question: Counts) -> CountsRelease:
-        marginals = tuple(of_table(m, table) for m in question.marginals)
+        marginals = tuple(related_tables.of_table(m, table) for m in question.marginals)
         release = ask(
             Linked(
                 purpose=question.purpose, table=table, view="rows", most=schema.most_rows(table), marginals=marginals
@@ -307,7 +296,9 @@ def _weights(schema: Dataset, plan: TreePlan) -> dict[str, float]:
 Column = tuple[str, str, bool]  # table, column, whether of the second row of a pair
 
 
-def wanted(schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan, workload: Workload) -> list[WantedTable]:
+def wanted(
+    schema: Dataset, known_tables: Mapping[str, related_tables.Known], plan: TreePlan, workload: Workload
+) -> list[WantedTable]:
     """All tables of two columns: within a table, with each ancestor, of siblings; of events steps, and the first.
 
     ``workload``: what the tables are for; those that it names count more.
@@ -340,7 +331,7 @@ def coarsely(view: str, first: Column, second: Column) -> bool:
 
 
 def _listed(
-    schema: Dataset, known_tables: Mapping[str, Known], plan: TreePlan, table: str
+    schema: Dataset, known_tables: Mapping[str, related_tables.Known], plan: TreePlan, table: str
 ) -> Iterator[tuple[View, float, tuple[Column, ...]]]:
     """(view, weight, columns) of every table about one table's rows."""
 
@@ -363,7 +354,8 @@ def _listed(
         pairs = [p for p in product(own, other) if not is_long(key) or _stepped(key, p[0][1], p[1][1])]
         yield from (("steps", plan.steps, pair) for pair in pairs)
         yield from (
-            ("steps", plan.steps_number, pair) for pair in pairs_by_number(schema, table, [n for _, n, _ in own])
+            ("steps", plan.steps_number, pair)
+            for pair in related_tables.pairs_by_number(schema, table, [n for _, n, _ in own])
         )
     elif key.most_children > 1:
         yield from (("siblings", plan.siblings, (a, b)) for i, a in enumerate(own) for b in other[i:])

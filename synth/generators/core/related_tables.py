@@ -23,7 +23,7 @@ import numpy as np
 from synth.generators.base import PublicTrees, Setting
 from synth.generators.core.columns import ONEWAY, PRIOR_LEAVES, Histogram, estimate_columns, merge, merge_bins, split
 from synth.generators.core.prior_variance import TINY, variances
-from synth.generators.core.tables import RAKES, SMOOTH, WEAK
+from synth.generators.core.tables import RAKES, SMOOTH, WEAK, NoisyTable, averaged
 from synth.questions import Bins, Counts, CountsRelease, Linked, LinkedRelease, Marginal, PublicCounts, PublicLinked
 from synth.questions.linked import FAR, View, place, placed
 from synth.schema.dataset import Dataset, number_of
@@ -99,10 +99,12 @@ def plain(release: LinkedRelease) -> CountsRelease:
 
 
 def _single(question: Linked) -> Counts:
-    marginals = tuple(
-        replace(m, bins=tuple(_renamed(b, placed(b.column)[1]) for b in m.bins)) for m in question.marginals
-    )
-    return Counts(purpose=question.purpose, marginals=marginals)
+    return Counts(purpose=question.purpose, marginals=tuple(map(single, question.marginals)))
+
+
+def single(marginal: Marginal) -> Marginal:
+    """A linked question's marginal as one of a single table."""
+    return replace(marginal, bins=tuple(_renamed(b, placed(b.column)[1]) for b in marginal.bins))
 
 
 def of_table(marginal: Marginal, table: str) -> Marginal:
@@ -122,7 +124,8 @@ def learn_tables(
     for table in schema.downwards:
         own = replace(setting, schema=schema.as_asked(table), public_rows=None)
         asked: list[Any] = [*one_ways(releases, table), *_public(releases, table)]
-        total, histograms = estimate_columns(asked, own)
+        columns = estimate_columns(asked, own)
+        total, histograms = columns.total, columns.histograms
         numbers = {number_of(k.child) for k in schema.keys_below(table)}
         groups = {
             n: np.arange(len(h.mass))
@@ -207,7 +210,7 @@ class Apart:
 
 def apart(release: LinkedRelease, schema: Dataset, known_tables: Mapping[str, Known]) -> Iterator[tuple[int, Apart]]:
     """Each table of two columns of a release, with its number among the question's."""
-    view, answers = release.question.view, list(zip(release.question.marginals, release.values, strict=True))
+    view, answers = release.question.view, list(release.items())
     pairs = [i for i, (m, _) in enumerate(answers) if len(m.bins) == 2]
     if not pairs:
         return
@@ -312,16 +315,9 @@ def pooled_views(releases: Sequence[LinkedRelease], purpose: str) -> list[Linked
 
 def _averaged(releases: Sequence[LinkedRelease]) -> LinkedRelease:
     """Answers about one view as one; tables on the same bins as their mean by precision."""
-    seen: dict[tuple, list[tuple[Marginal, np.ndarray]]] = {}
-    for release in releases:
-        for marginal, values in zip(release.question.marginals, release.values, strict=True):
-            seen.setdefault(tuple(_key(b) for b in marginal.bins), []).append((marginal, values))
-    answers = []
-    for same in seen.values():
-        values, variance = _mean([(v, m.sigma**2) for m, v in same])
-        answers.append((replace(same[0][0], sigma=float(np.sqrt(variance))), values))
-    question = replace(releases[0].question, marginals=tuple(m for m, _ in answers))
-    return LinkedRelease(question=question, values=tuple(v for _, v in answers))
+    tables = averaged(NoisyTable(marginal=m, values=v) for r in releases for m, v in r.items()).values()
+    question = replace(releases[0].question, marginals=tuple(t.marginal for t in tables))
+    return LinkedRelease(question=question, values=tuple(t.values for t in tables))
 
 
 Place = tuple[str, str, tuple[str, ...]]  # of a table of two columns: whose rows, view, columns
@@ -370,7 +366,7 @@ def prior_weights(
         own = [p for p in publics if p.sha256 == digest and p.question.purpose != PRIOR_LEAVES]
         said: dict[Place, np.ndarray] = {}
         for public in own:
-            for marginal, counts in zip(public.question.marginals, public.values, strict=True):
+            for marginal, counts in public.items():
                 at = (public.question.table, public.question.view, marginal.columns)
                 if at in tables and _same(marginal, tables[at].marginal) and not set(at[2]) & set(public.missing):
                     said[at] = _raked(counts, tables[at].alone)
@@ -454,10 +450,7 @@ def _posterior(
 
 def _with(release: LinkedRelease, values: Mapping[Place, np.ndarray]) -> LinkedRelease:
     asked = release.question
-    each = [
-        values.get((asked.table, asked.view, m.columns), v)
-        for m, v in zip(asked.marginals, release.values, strict=True)
-    ]
+    each = [values.get((asked.table, asked.view, m.columns), v) for m, v in release.items()]
     return LinkedRelease(question=asked, values=tuple(each))
 
 
@@ -490,7 +483,7 @@ class ByNumber:
         for release in releases:
             if release.question.purpose != purpose:
                 continue
-            for marginal, values in zip(release.question.marginals, release.values, strict=True):
+            for marginal, values in release.items():
                 names = frozenset(b.column for b in marginal.bins)
                 self._tables[release.question.view, names] = (marginal, values)
 

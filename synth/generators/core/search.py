@@ -8,112 +8,117 @@ fine bins. A mixture has too few components for as many separate pairs: the fit 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations, groupby
 from math import comb, log, pi, sqrt
 from typing import Any
 
 import numpy as np
 
-from synth.generators.base import Ask, Setting
-from synth.generators.core.columns import Histogram, merge_bins, sharpen
-from synth.generators.core.planning import (
-    FINE,
-    TABLES,
-    PairPlan,
-    coarser,
-    ladders_of,
-    made_by_noise,
-    spread_noise,
-    varying,
-)
-from synth.generators.core.planning import pairs_question as tables_of
-from synth.generators.core.planning import wide_question as question_of_all
+from synth.generators.base import Ask
+from synth.generators.core import planning
+from synth.generators.core.columns import Histogram, OneWays, answers_of, merge_bins
 from synth.generators.core.problem import lay_out, refine
 from synth.generators.core.solver import Options, fit_mixture
-from synth.generators.core.tables import SEEN, excess, pooled_targets, prior_targets
+from synth.generators.core.tables import SEEN, NoisyTable, excess, pooled_targets, prior_targets, tables_of
 from synth.lazy import Lazy
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search, SearchRelease
-from synth.questions.search import MAX_COUNT, NONE
+from synth.questions.choices import MAX_COUNT, NONE
 
 networks = Lazy("synth.numeric.networks")
 
 CELLS = 1 << 19  # most cells of all candidates of one order together
 COUNTED = 1e10  # most tables times rows; some tens of tables are counted in the time of one
 COARSE = 3  # fewest bins of a column in a candidate
+# No pull: what it misses must be the tables' own. With fifteen times the work a round's picks tell no more; with two
+# fifths of it, tables of 10^6 rows and 50 values a column get worse picks, and their fit ends 1.3 times above noise.
+QUICK = Options(ensembles=4, steps=150, pull=0.0, smooth=0.0, work=2e10, many_steps=300)
+SEARCH, STRONGEST, LOOK = "tables missed", "strongest pairs", "a look at pairs"
+ROUNDING = 1 - 1e-9
+BASE = 2  # rounds, the first to find out whether there is anything to be told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """``bins``: groupings, one a column and order; ``tables`` (m, k): axes of each candidate, -1 behind the last."""
+    """Tables of three and more columns that may be asked for: ``bins``, groupings, one a column and order; ``tables``
+    (m, k): axes of each candidate, -1 behind the last."""
 
     bins: tuple[Bins, ...]
     tables: np.ndarray
 
-    def columns(self, index: int) -> tuple[str, ...]:
+    @classmethod
+    def of(cls, planned: planning.Planned, asked: CountsRelease, *, order: int) -> "Candidates | None":
+        """All tables of three to ``order`` columns; of orders with too many those with the target; None if none.
+
+        Their bins are merged from the finest that a column has in an ``asked`` table of pairs: the groups of every
+        model are parts of them.
+        """
+        finest: dict[str, Bins] = {}
+        for b in (b for m in asked.question.marginals for b in m.bins):
+            if b.column not in finest or b.size > finest[b.column].size:
+                finest[b.column] = b
+        columns, names = planned.columns, list(finest)
+        target = columns.setting.workload.target(columns.setting.schema.target)
+        bins: list[Bins] = []
+        lines: list[np.ndarray] = []
+        for k in range(3, min(order, len(names)) + 1):
+            for tables in (
+                list(combinations(names, k)) if comb(len(names), k) * COARSE**k <= CELLS else [],
+                _with_target(names, target, k),
+            ):
+                groups = next(
+                    (g for g in range(planning.FINE, COARSE - 1, -1) if 0 < len(tables) * g**k <= CELLS), None
+                )
+                if groups is None or len(tables) * columns.total > COUNTED:
+                    continue
+                at = {n: len(bins) + i for i, n in enumerate(names)}
+                bins += [coarse(columns.histograms[n], finest[n].groups, groups) for n in names]
+                line = np.full((len(tables), order), NONE, dtype=np.int64)
+                line[:, :k] = [[at[n] for n in t] for t in tables]
+                lines.append(line)
+                break
+        return cls(bins=tuple(bins), tables=np.concatenate(lines)) if lines else None
+
+    def columns(self, index: int) -> planning.Pair:
         """The columns of a candidate."""
         return tuple(self.bins[i].column for i in self.tables[index].tolist() if i != NONE)
 
-    def without(self, chosen: Iterable[tuple[str, ...]]) -> "Candidates | None":
+    def where(self, wanted: Callable[[planning.Pair], bool]) -> "Candidates | None":
+        """The candidates of wanted columns; None if there are none."""
+        left = np.array([wanted(self.columns(i)) for i in range(len(self.tables))], dtype=bool)
+        return replace(self, tables=self.tables[left]) if left.any() else None
+
+    def without(self, chosen: Iterable[planning.Pair]) -> "Candidates | None":
         """The candidates but those of the chosen columns; None if none are left."""
         gone = {frozenset(c) for c in chosen}
-        left = np.array([frozenset(self.columns(i)) not in gone for i in range(len(self.tables))])
-        return replace(self, tables=self.tables[left]) if left.any() else None
+        return self.where(lambda columns: frozenset(columns) not in gone)
 
-    def among(self, wanted: Iterable[tuple[str, ...]]) -> "Candidates | None":
-        """The candidates of just these columns; all of them if there are none of these."""
-        sets = {frozenset(w) for w in wanted}
-        left = np.array([frozenset(self.columns(i)) in sets for i in range(len(self.tables))])
-        return replace(self, tables=self.tables[left]) if left.any() else self
-
-    def without_pairs(self, pairs: Iterable[tuple[str, ...]]) -> "Candidates | None":
+    def without_pairs(self, pairs: Iterable[planning.Pair]) -> "Candidates | None":
         """The candidates that hold none of these pairs of columns; None if none are left."""
         gone = {frozenset(p) for p in pairs}
-        held = (any(frozenset(p) in gone for p in combinations(self.columns(i), 2)) for i in range(len(self.tables)))
-        left = ~np.fromiter(held, dtype=bool)
-        return replace(self, tables=self.tables[left]) if left.any() else None
+        return self.where(lambda columns: not any(frozenset(p) in gone for p in combinations(columns, 2)))
 
     @property
     def sizes(self) -> np.ndarray:
         """Cells of each candidate, (m,)."""
         return np.append([b.size for b in self.bins], 1)[self.tables].prod(1)
 
+    def expected(self, views: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """A mixture's probabilities of all candidates' cells, flat, one after the other.
 
-def candidates(
-    histograms: Mapping[str, Histogram],
-    finest: Mapping[str, np.ndarray],
-    *,
-    target: str | None,
-    order: int,
-    rows: float,
-) -> Candidates | None:
-    """All tables of three to ``order`` columns; of orders with too many of them those with the target; None if none.
-
-    ``finest``: a grouping of each column's leaves that the candidates' coarser ones are merged from.
-    """
-    names = list(finest)
-    bins: list[Bins] = []
-    lines: list[np.ndarray] = []
-    for k in range(3, min(order, len(names)) + 1):
-        for tables in (
-            list(combinations(names, k)) if comb(len(names), k) * COARSE**k <= CELLS else [],
-            _with_target(names, target, k),
-        ):
-            groups = _fits(len(tables), k)
-            if groups is None or len(tables) * rows > COUNTED:
-                continue
-            at = {n: len(bins) + i for i, n in enumerate(names)}
-            bins += [coarse(histograms[n], finest[n], groups) for n in names]
-            line = np.full((len(tables), order), NONE, dtype=np.int64)
-            line[:, :k] = [[at[n] for n in t] for t in tables]
-            lines.append(line)
-            break
-    if not lines:
-        return None
-    return Candidates(bins=tuple(bins), tables=np.concatenate(lines))
+        ``views``: (B, bins) of each grouping; ``weights`` (B,).
+        """
+        out: list[np.ndarray] = []
+        views = [v.astype(np.float32) for v in views]
+        scaled = [(weights[:, None] * v).astype(np.float32) for v in views]
+        for pair, tables in groupby(self.tables.tolist(), key=lambda t: t[:2]):
+            left = (scaled[pair[0]][:, :, None] * views[pair[1]][:, None, :]).reshape(len(weights), -1)
+            joint = [_joint([views[i] for i in t[2:] if i != NONE]) for t in tables]
+            made = left.T.copy() @ np.concatenate(joint, axis=1)
+            out += [t.ravel() for t in np.split(made, np.cumsum([j.shape[1] for j in joint])[:-1], axis=1)]
+        return np.concatenate(out)
 
 
-def _with_target(names: Sequence[str], target: str | None, k: int) -> list[tuple[str, ...]]:
+def _with_target(names: Sequence[str], target: str | None, k: int) -> list[planning.Pair]:
     if target is None or target not in names or comb(len(names) - 1, k - 1) * COARSE**k > CELLS:
         return []
     place = {n: i for i, n in enumerate(names)}
@@ -121,9 +126,12 @@ def _with_target(names: Sequence[str], target: str | None, k: int) -> list[tuple
     return [tuple(sorted((*o, target), key=place.__getitem__)) for o in others]
 
 
-def _fits(tables: int, k: int) -> int | None:
-    """Bins of a column with which so many tables of k columns have few enough cells."""
-    return next((g for g in range(FINE, COARSE - 1, -1) if 0 < tables * g**k <= CELLS), None)
+def _joint(views: Sequence[np.ndarray]) -> np.ndarray:
+    """Products (B, cells) of views (B, bins) of different columns."""
+    whole = views[0]
+    for view in views[1:]:
+        whole = (whole[:, :, None] * view[:, None, :]).reshape(len(view), -1)
+    return whole
 
 
 def coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
@@ -137,44 +145,12 @@ def coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
     return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=merged)
 
 
-def expected_cells(asked: Candidates, views: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """A mixture's probabilities of all candidates' cells, flat, one after the other.
-
-    ``views``: (B, bins) of each grouping; ``weights`` (B,).
-    """
-    out: list[np.ndarray] = []
-    views = [v.astype(np.float32) for v in views]
-    scaled = [(weights[:, None] * v).astype(np.float32) for v in views]
-    for pair, tables in groupby(asked.tables.tolist(), key=lambda t: t[:2]):
-        left = (scaled[pair[0]][:, :, None] * views[pair[1]][:, None, :]).reshape(len(weights), -1)
-        out += _products(left.T.copy(), [[i for i in t[2:] if i != NONE] for t in tables], views)
-    return np.concatenate(out)
-
-
-def _products(left: np.ndarray, rests: list[list[int]], views: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """``left`` (cells, B) against the product of each list's views, flat."""
-    joint = [_joint([views[i] for i in r]) for r in rests]
-    made = left @ np.concatenate(joint, axis=1)
-    ends = np.cumsum([j.shape[1] for j in joint])[:-1]
-    return (t.ravel() for t in np.split(made, ends, axis=1))
-
-
-def _joint(views: Iterable[np.ndarray]) -> np.ndarray:
-    whole: np.ndarray | None = None
-    for view in views:
-        whole = view if whole is None else (whole[:, :, None] * view[:, None, :]).reshape(len(view), -1)
-    assert whole is not None
-    return whole
-
-
-# No pull: what it misses must be the tables' own. With fifteen times the work a round's picks tell no more; with two
-# fifths of it, tables of 10^6 rows and 50 values a column get worse picks, and their fit ends 1.3 times above noise.
-QUICK = Options(ensembles=4, steps=150, pull=0.0, smooth=0.0, work=2e10, many_steps=300)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Interim:
-    """``groups`` (L,) of each column's leaves; ``weights`` (B,); ``probs`` (B, G) of each column's groups."""
+    """A quick mixture of what was told so far, by which the next tables are chosen.
+
+    ``groups`` (L,) of each column's leaves; ``weights`` (B,); ``probs`` (B, G) of each column's groups.
+    """
 
     groups: Mapping[str, np.ndarray]
     weights: np.ndarray
@@ -193,29 +169,29 @@ class Interim:
     def table(self, axes: Sequence[Bins]) -> np.ndarray:
         """Probabilities of a table's cells."""
         views = [self.view(b) for b in axes]
-        whole = self.weights[:, None] * views[0]
-        for more in views[1:-1]:
-            whole = (whole[:, :, None] * more[:, None, :]).reshape(len(self.weights), -1)
+        whole = _joint([self.weights[:, None] * views[0], *views[1:-1]])
         return (whole.T @ views[-1]).reshape([b.size for b in axes])
 
+    def gap(self, marginal: Marginal, values: np.ndarray, total: float, rounds: "Rounds") -> float:
+        """Total variation between a noisy table and the model's, beyond what noise and chance make; 0 if little."""
+        made = self.table(marginal.bins) * total
+        chance = marginal.sigma**2 + np.maximum(made, 0.0)
+        error = values - made
+        deviations = ((error**2 / chance).sum() - values.size) / sqrt(2 * values.size)
+        apart = float((np.abs(error) - sqrt(2 / pi) * np.sqrt(chance)).sum()) / (2 * total)
+        return apart if deviations > rounds.sure and apart > rounds.worth else 0.0
 
-def quick_fit(
-    histograms: Mapping[str, Histogram],
-    releases: Sequence[Any],
-    publics: Sequence[PublicCounts],
-    total: float,
-    *,
-    fitted: bool,
-) -> Interim:
+
+def quick_fit(columns: OneWays, releases: Sequence[Any], publics: Sequence[PublicCounts], *, fitted: bool) -> Interim:
     """The mixture; with ``fitted`` false that of independent columns, on the same groups.
 
     Its start is drawn from a fixed seed: it decides what is asked, and nothing of it is private.
     """
-    tables = [r for r in releases if isinstance(r, CountsRelease)]
-    sharper = sharpen(histograms, tables, total)
-    tables, targets = pooled_targets(tables, prior_targets(tables, publics, sharper, total) if fitted else [])
-    groups = refine(sharper, tables, targets)
-    problem, spans = lay_out(sharper, groups, tables, total, targets)
+    counts = [r for r in releases if isinstance(r, CountsRelease)]
+    columns, tables = columns.sharpened(answers_of(counts)), tables_of(counts)
+    tables, targets = pooled_targets(tables, prior_targets(tables, publics, columns) if fitted else [])
+    groups = refine(columns, [*tables, *targets])
+    problem, spans = lay_out(columns, groups, tables, targets)
     if not fitted:
         weights, probs = np.ones(1), np.maximum(problem.mass, 0.0)[None, :]
     else:
@@ -223,11 +199,6 @@ def quick_fit(
         with networks.one_thread():  # what is asked next then depends on no machine's number of cores
             weights, probs = fit_mixture(problem, QUICK, rng=rng, device="cpu", progress=lambda _: None)
     return Interim(groups=groups, weights=weights, probs={n: probs[:, s] for n, s in spans.items()})
-
-
-SEARCH = "tables missed"
-ROUNDING = 1 - 1e-9
-BASE = 2  # rounds, the first to find out whether there is anything to be told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,11 +239,11 @@ class Rounds:
     far: float = 0.4
     cells: int = 1 << 17
 
-    def retained(self, setting: Setting, total: float, share: float) -> float:
+    def retained(self, columns: OneWays, share: float) -> float:
         """The part of ``share`` that is kept for these tables; what they leave goes to pairs again."""
         if not self.rounds:
             return 0.0
-        noise = made_by_noise(FINE**3, setting.sigma(share * self.share), total)
+        noise = planning.made_by_noise(planning.FINE**3, columns.setting.sigma(share * self.share), columns.total)
         return share * min(self.larger, self.share * max(1.0, self.small / noise))
 
     def grown(self, noise: float, work: float = 1.0, cells: int = 1) -> "Rounds":
@@ -294,69 +265,52 @@ class Rounds:
 
 def ask_beyond(
     ask: Ask,
-    releases: Sequence[Any],
-    histograms: Mapping[str, Histogram],
-    total: float,
-    setting: Setting,
+    tables: Sequence[CountsRelease],
+    planned: planning.Planned,
     publics: Sequence[PublicCounts],
-    *,
-    first: float,
-    share: float,
-    plan: PairPlan,
     rounds: Rounds,
+    *,
+    share: float,
     fitted: bool,
 ) -> list[Any]:
     """The releases of all rounds, within ``share`` of the budget.
 
-    ``first``: the share that the groupings of pairs followed from, so that these tables' bins fit theirs. ``fitted``:
-    whether the model follows the answers; without, it is that of independent columns. ``publics``: what public tables
-    say of all that was asked so far.
+    ``planned``: groupings that these tables' bins fit. ``fitted``: whether the model follows the answers; without, it
+    is that of independent columns. ``publics``: what public tables say of all that was asked so far.
     """
-    tables = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose == TABLES]
-    pairs = [m.columns for m in tables[0].question.marginals]
-    names = [n for n in histograms if any(n in p for p in pairs)]
-    base = setting.sigma(first) * np.sqrt(len(pairs))
-    ladders = ladders_of({n: histograms[n] for n in names}, setting, total, base, plan, wide=len(pairs) > plan.wide)
-    listed = candidates(
-        histograms,
-        _finest(tables[0]),
-        target=setting.workload.target(setting.schema.target),
-        order=rounds.order,
-        rows=total,
-    )
-    wanted, certain = (
-        [t.columns for t in setting.workload.larger],
-        {m.columns for t in tables for m in t.question.marginals},
-    )
+    columns, setting, total = planned.columns, planned.columns.setting, planned.columns.total
+    listed = Candidates.of(planned, tables[0], order=rounds.order)
+    wanted = [t.columns for t in setting.workload.larger]
+    certain = {m.columns for t in tables for m in t.question.marginals}
     if listed is not None and wanted:  # those that are counted are not sought; if they are too many, no others are
-        listed = listed.without(certain) if certain.issuperset(wanted) else listed.among(wanted)
-    determined = _determined(tables, plan)
+        sets = {frozenset(w) for w in wanted}
+        among = listed.where(lambda names: frozenset(names) in sets) or listed
+        listed = listed.without(certain) if certain.issuperset(wanted) else among
+    determined = _determined(tables, planned)
     made: list[Any] = []
-    left = share * ROUNDING
-    plain = rounds
+    left, plain = share * ROUNDING, rounds
     if listed is not None:
-        cells = sum(m.cells for m in tables[0].question.marginals)
-        noise = _noise(listed, total, setting, left, rounds)
-        rounds = rounds.grown(noise, len(listed.tables) * total, cells)
-    part, again = left * rounds.first, list[tuple[str, ...]]()
+        # at least that of three columns in ``FINE`` bins: candidates of many columns are coarser than what is counted
+        cells = max(float(np.median(listed.sizes)), float(planning.FINE**3))
+        noise = planning.made_by_noise(cells, setting.sigma(left * (1 - rounds.search)), total)
+        rounds = rounds.grown(noise, len(listed.tables) * total, sum(m.cells for m in tables[0].question.marginals))
+    part, again = left * rounds.first, list[planning.Pair]()
     for turn in range(rounds.rounds):
         if listed is None:
             break
-        model = quick_fit(histograms, [*tables, *made], publics, total, fitted=fitted)
-        listed = listed.without_pairs([*determined, *_missed(tables[0], model, total, plain)])
+        model = quick_fit(columns, [*tables, *made], publics, fitted=fitted)
+        missed = [m.columns for m, v in tables[0].items() if model.gap(m, v, total, plain) > 0]
+        listed = listed.without_pairs([*determined, *missed])  # larger ones would show the same once more
         if listed is None:
             break
-        picks = min(rounds.picks, len(listed.tables))
-        question = _search(listed, model, total, setting, picks=picks, share=part, rounds=rounds)
-        answer = ask(question)
+        answer = ask(_search(listed, model, columns, share=part, rounds=rounds))
         chosen = _apart([*again, *(listed.columns(i) for i in answer.chosen)])
-        rest = part * (1 - rounds.search)
-        bins = _spread(chosen, ladders, histograms, setting, rest, plan, most=rounds.cells)
-        counted = ask(Counts(purpose=TABLES, marginals=tuple(bins)))
+        bins = _spread(chosen, planned, part * (1 - rounds.search), most=rounds.cells)
+        counted = ask(Counts(purpose=planning.TABLES, marginals=tuple(bins)))
         made += [answer, counted]
         left -= part
         listed = listed.without(chosen)
-        gaps = {m.columns: _gap(m, v, model, total, rounds) for m, v in _answers(counted)}
+        gaps = {m.columns: model.gap(m, v, total, rounds) for m, v in counted.items()}
         again = [t for t, gap in gaps.items() if gap > plain.far / 2]  # once more, with less noise
         far = rounds.far * rounds.worth / plain.worth
         part = left / max(rounds.rounds - turn - 1, 1) * min(1.0, max(gaps.values()) / far)
@@ -365,29 +319,10 @@ def ask_beyond(
     return made
 
 
-def _finest(asked: CountsRelease) -> dict[str, np.ndarray]:
-    """Of each column the finest bins that it has in a table of pairs: the groups of every model are parts of them."""
-    finest: dict[str, Bins] = {}
-    for b in (b for m in asked.question.marginals for b in m.bins):
-        if b.column not in finest or b.size > finest[b.column].size:
-            finest[b.column] = b
-    return {n: b.groups for n, b in finest.items()}
-
-
-def _noise(listed: Candidates, total: float, setting: Setting, share: float, rounds: Rounds) -> float:
-    """The total variation that noise makes of a typical table, were it the only one to be counted.
-
-    At least that of three columns in ``FINE`` bins: candidates of many columns are coarser than what is counted then.
-    """
-    cells = max(float(np.median(listed.sizes)), float(FINE**3))
-    return made_by_noise(cells, setting.sigma(share * (1 - rounds.search)), total)
-
-
-def _search(
-    listed: Candidates, model: Interim, total: float, setting: Setting, *, picks: int, share: float, rounds: Rounds
-) -> Search:
+def _search(listed: Candidates, model: Interim, columns: OneWays, *, share: float, rounds: Rounds) -> Search:
     """The question which candidates the model misses most, beyond what chance and the noise of a count explain."""
-    made = expected_cells(listed, [model.view(b) for b in listed.bins], model.weights) * total
+    setting, picks = columns.setting, min(rounds.picks, len(listed.tables))
+    made = listed.expected([model.view(b) for b in listed.bins], model.weights) * columns.total
     starts = np.append(0, np.cumsum(listed.sizes)[:-1])
     chance = np.add.reduceat(np.sqrt(np.maximum(made, 0.0)), starts)
     noise = setting.sigma(share * (1 - rounds.search) / picks) * listed.sizes
@@ -407,73 +342,41 @@ def _whole(rows: np.ndarray) -> np.ndarray:
     return np.rint(np.clip(rows, 0, MAX_COUNT)).astype(np.int32)
 
 
-def _apart(chosen: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _apart(chosen: Sequence[planning.Pair]) -> list[planning.Pair]:
     """Picks but those that hold an earlier one or lie in it: what one misses the other misses too.
 
     >>> _apart([("a", "b", "c"), ("a", "b", "c", "d"), ("b", "c", "d")])
     [('a', 'b', 'c'), ('b', 'c', 'd')]
     """
-    retained: list[tuple[str, ...]] = []
+    kept: list[planning.Pair] = []
     for table in chosen:
-        if not any(set(k) <= set(table) or set(table) <= set(k) for k in retained):
-            retained.append(table)
-    return retained
+        if not any(set(k) <= set(table) or set(table) <= set(k) for k in kept):
+            kept.append(table)
+    return kept
 
 
 def _spread(
-    chosen: Sequence[tuple[str, ...]], ladders, estimates, setting: Setting, share: float, plan: PairPlan, *, most: int
-):
+    chosen: Sequence[planning.Pair], planned: planning.Planned, share: float, *, most: int
+) -> Iterator[Marginal]:
     """The tables on bins that their noise bears, each order with its part of the budget and of ``most`` cells: where
     there would be more, on coarser bins than pairs ever have."""
     for k in sorted({len(t) for t in chosen}):
         alike = [t for t in chosen if len(t) == k]
         part = len(alike) / len(chosen)
-        ask = partial(
-            spread_noise,
-            alike,
-            np.ones(len(alike)),
-            estimates=estimates,
-            setting=setting,
-            share=share * part,
-            plan=plan,
-        )
-        tables = ask(ladders=ladders)
+        tables = planned.spread(alike, np.ones(len(alike)), share * part)
         if sum(m.cells for m in tables) > most * part:
-            tables = ask(ladders=coarser(ladders, estimates, plan), most=most * part)
+            tables = planned.coarser().spread(alike, np.ones(len(alike)), share * part, most=most * part)
         yield from tables
 
 
-def _missed(asked: CountsRelease, model: Interim, total: float, rounds: Rounds) -> list[tuple[str, ...]]:
-    """Pairs of which the quick fit misses much that their tables tell: larger ones would show the same once more."""
-    return [m.columns for m, v in _answers(asked) if _gap(m, v, model, total, rounds) > 0]
-
-
-def _determined(tables: Sequence[CountsRelease], plan: PairPlan) -> list[tuple[str, ...]]:
+def _determined(tables: Sequence[CountsRelease], planned: planning.Planned) -> list[planning.Pair]:
     """Pairs that were counted again since they nearly determine each other: a quick fit misses them, and their rules
-    are drawn by themselves (``rules.py``)."""
-    asked = tables[0].question.marginals
-    if len(asked) > plan.wide:
+    are drawn by themselves (``logits.py``)."""
+    if planned.wide:
         return []
-    again = ([m.columns for m in t.question.marginals] for t in tables[1:] if len(t.question.marginals) < len(asked))
+    many = len(planned.pairs)
+    again = ([m.columns for m in t.question.marginals] for t in tables[1:] if len(t.question.marginals) < many)
     return [c for columns in again if max(map(len, columns)) == 2 for c in columns]
-
-
-def _answers(release: CountsRelease) -> Iterator[tuple[Marginal, np.ndarray]]:
-    return zip(release.question.marginals, release.values, strict=True)
-
-
-def _gap(marginal: Marginal, values: np.ndarray, model: Interim, total: float, rounds: Rounds) -> float:
-    """Total variation between a noisy table and the model's, beyond what noise and chance make; 0 if that is little."""
-    made = model.table(marginal.bins) * total
-    chance = marginal.sigma**2 + np.maximum(made, 0.0)
-    error = values - made
-    deviations = ((error**2 / chance).sum() - values.size) / sqrt(2 * values.size)
-    apart = float((np.abs(error) - sqrt(2 / pi) * np.sqrt(chance)).sum()) / (2 * total)
-    return apart if deviations > rounds.sure and apart > rounds.worth else 0.0
-
-
-STRONGEST, LOOK = "strongest pairs", "a look at pairs"
-SAFE = 1 - 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -497,79 +400,58 @@ class Strongest:
     look: float = 0.07
     looked: int = 250
 
-    def question(
-        self, histograms: Mapping[str, Histogram], total: float, setting: Setting, share: float
-    ) -> Search | None:
+    def question(self, columns: OneWays, share: float) -> Search | None:
         """Which pairs are farthest off independence, beyond what chance explains; None where noise would decide."""
         if not self.pairs:
             return None
-        names = varying(histograms)
+        names, setting, total = columns.varying, columns.setting, columns.total
         left, right = np.triu_indices(len(names), 1)
         picks = min(self.pairs, len(left))
         scale = setting.pick / (setting.mu * sqrt(share * self.search / picks)) * (1 + 1e-9)
         if len(left) > self.most or scale * log(len(left)) > 2 * self.seen * total:
             return None
-        bins = tuple(coarse(histograms[n], np.arange(len(histograms[n].mass)), self.bins) for n in names)
-        views = [np.bincount(b.groups, weights=histograms[b.column].mass) for b in bins]
+        histograms = [columns.histograms[n] for n in names]
+        bins = tuple(coarse(h, np.arange(len(h.mass)), self.bins) for h in histograms)
+        views = [np.bincount(b.groups, weights=h.mass) for b, h in zip(bins, histograms, strict=True)]
         expected, chance = _independent([v / max(v.sum(), 1e-9) for v in views], total)
         return Search(
             purpose=STRONGEST,
             bins=bins,
             tables=np.stack([left, right], axis=1),
             expected=expected,
-            handicap=_whole_rows(sqrt(2 / pi) * chance),
+            handicap=_whole(sqrt(2 / pi) * chance),
             scale=scale,
             picks=picks,
         )
 
+    def ask(self, ask: Ask, columns: OneWays, plan: planning.PairPlan, share: float) -> list[Any]:
+        """The search and the tables of what it picked, within ``share`` of the budget; nothing where noise would
+        decide."""
+        search = self.question(columns, share)
+        if search is None:
+            return []
+        picked = ask(search)
+        chosen = [(a.column, b.column) for a, b in map(search.table, picked.chosen)]
+        counted = planning.pairs_question(
+            columns, ROUNDING * share * self.share, replace(plan, spare=0.0, second=0.0), chosen
+        )
+        return [picked, *([ask(counted[0])] if counted else [])]
 
-def ask_strongest(
-    ask: Ask,
-    histograms: Mapping[str, Histogram],
-    total: float,
-    setting: Setting,
-    *,
-    share: float,
-    plan: PairPlan,
-    strongest: Strongest,
-) -> list[Any]:
-    """The search and the tables of what it picked, within ``share`` of the budget; nothing where noise would decide."""
-    search = strongest.question(histograms, total, setting, share)
-    if search is None:
-        return []
-    picked = ask(search)
-    chosen = [(a.column, b.column) for a, b in map(search.table, picked.chosen)]
-    alone = replace(plan, spare=0.0, second=0.0)
-    part = SAFE * share * strongest.share
-    counted = tables_of(histograms, total, setting, share=part, plan=alone, only=chosen)
-    return [picked, ask(counted)]
-
-
-def look_at_pairs(
-    ask: Ask,
-    histograms: Mapping[str, Histogram],
-    total: float,
-    setting: Setting,
-    *,
-    share: float,
-    plan: PairPlan,
-    strongest: Strongest,
-    chosen: Sequence[tuple[str, ...]],
-) -> tuple[list[CountsRelease], bool]:
-    """What a look at some columns' pairs said, and whether columns depend beside the ``chosen`` pairs, beyond what
-    noise and the rows' own chance make."""
-    names = varying(histograms)
-    step = len(names) // strongest.looked
-    if not chosen or step < 2:
-        return [], True
-    some = {n: histograms[n] for n in names[::step]}
-    asked = question_of_all(some, setting, share=share * strongest.look, plan=plan)
-    look = ask(replace(asked, purpose=LOOK))
-    gone = {frozenset(c) for c in chosen}
-    others = _only(look, lambda columns: frozenset(columns) not in gone)
-    off, cells = excess([others], histograms, total)
-    chance = sum(total / m.sigma**2 for m in others.question.marginals)
-    return [look], off >= chance + SEEN * sqrt(2 * cells)
+    def look_at_pairs(
+        self, ask: Ask, columns: OneWays, plan: planning.PairPlan, share: float, chosen: Sequence[planning.Pair]
+    ) -> tuple[list[CountsRelease], bool]:
+        """What a look at some columns' pairs said, and whether columns depend beside the ``chosen`` pairs, beyond what
+        noise and the rows' own chance make."""
+        step = len(columns.varying) // self.looked
+        if not chosen or step < 2:
+            return [], True
+        asked = planning.wide_question(columns, share * self.look, plan, columns.varying[::step])
+        look = ask(replace(asked, purpose=LOOK))
+        gone = {frozenset(c) for c in chosen}
+        others = [a for a in look.items() if frozenset(a[0].columns) not in gone]
+        off, cells = excess(others, columns)
+        chance = sum(columns.total / m.sigma**2 for m, _ in others)
+        return [look], off >= chance + SEEN * sqrt(2 * cells)
 
 
 def _independent(shares: Sequence[np.ndarray], total: float) -> tuple[np.ndarray, np.ndarray]:
@@ -581,52 +463,41 @@ def _independent(shares: Sequence[np.ndarray], total: float) -> tuple[np.ndarray
     ends = np.cumsum([len(s) for s in shares])
     flat = np.concatenate(shares)
     for i, own in enumerate(shares[:-1]):
-        table = _whole_rows(total * np.outer(own, flat[ends[i] :]))
+        table = _whole(total * np.outer(own, flat[ends[i] :]))
         cells += [t.ravel() for t in np.split(table, ends[i + 1 : -1] - ends[i], axis=1)]
         chance.append(sqrt(total) * roots[i] * roots[i + 1 :])
     return np.concatenate(cells), np.concatenate(chance)
 
 
-def _whole_rows(rows: np.ndarray) -> np.ndarray:
-    return np.rint(np.clip(rows, 0, MAX_COUNT)).astype(np.int32)
-
-
-def asked_together(tables: Sequence[CountsRelease], plan: PairPlan) -> bool:
-    """Whether all pairs of hundreds of columns were asked in one question."""
-    return any(len(r.question.marginals) > plan.together for r in tables)
-
-
 def parted(
-    releases: Sequence[Any], tables: Sequence[CountsRelease], plan: PairPlan, target: str | None
-) -> tuple[list[CountsRelease], list[CountsRelease]]:
+    releases: Sequence[Any], tables: Sequence[NoisyTable], plan: planning.PairPlan, target: str | None
+) -> tuple[Sequence[NoisyTable], list[NoisyTable]]:
     """Of a wide table's answers those of all pairs, and those of the strongest pairs with all that hold the target.
 
     None of the second kind where no pairs were sought; none of the first where columns were not seen to depend else.
     """
     if not any(isinstance(r, SearchRelease) and r.question.purpose == STRONGEST for r in releases):
-        return list(tables), []
-    every = [r for r in tables if asked_together([r], plan)]
-    few = [r for r in tables if not asked_together([r], plan)]
-    return every, [*few, *(_only(r, lambda columns: target in columns) for r in every if target is not None)]
+        return tables, []
+    every = [t for t in tables if asked_together([t], plan)]
+    few = [t for t in tables if not asked_together([t], plan)]
+    return every, [*few, *(t for t in every if target is not None and target in t.marginal.columns)]
 
 
-def _only(release: CountsRelease, wanted: Callable[[tuple[str, ...]], bool]) -> CountsRelease:
-    """The answer's tables of the wanted columns."""
-    answers = [a for a in zip(release.question.marginals, release.values, strict=True) if wanted(a[0].columns)]
-    question = Counts(purpose=release.question.purpose, marginals=tuple(m for m, _ in answers))
-    return CountsRelease(question=question, values=tuple(v for _, v in answers))
+def asked_together(tables: Sequence[NoisyTable], plan: planning.PairPlan) -> bool:
+    """Whether all pairs of hundreds of columns were asked in one question."""
+    return any(t.asked > plan.together for t in tables)
 
 
 def in_finer_groups(
     probs: Mapping[str, np.ndarray],
     groups: Mapping[str, np.ndarray],
     parts: Mapping[str, np.ndarray],
-    histograms: Mapping[str, Histogram],
+    columns: OneWays,
 ) -> dict[str, np.ndarray]:
     """Group probabilities (B, G) of each column as those of the ``parts`` of its groups, by the column's own counts."""
     made = {}
     for name, table in probs.items():
-        part, mass = parts[name], np.maximum(histograms[name].mass, 0.0) + 1e-9
+        part, mass = parts[name], np.maximum(columns.histograms[name].mass, 0.0) + 1e-9
         of = np.zeros(int(part.max()) + 1, dtype=np.int64)
         of[part] = groups[name]
         share = np.bincount(part, weights=mass) / np.bincount(groups[name], weights=mass)[of]

@@ -1,4 +1,4 @@
-"""What is known of cells that were counted under noise: by public tables, published totals, independence.
+"""What is known of cells that were counted under noise: by answers, public tables, published totals, independence.
 
 A prior is never trusted by itself: how far a table's target is off the truth is estimated from the released answers,
 table by table, and the target enters the fit as one more answer with that variance. Of pairs and larger tables only the
@@ -7,10 +7,9 @@ is such a prior too. Totals are public facts of the schema; where they count oth
 population, say, of which these are a sample), what they say of proportions is what a fit takes.
 
 Privacy: public tables, public facts and released answers only; nothing here asks private rows.
-**Source**: empirical Bayes (Morris 1983) with a variance that grows with the cell, as that of counts does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -18,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from synth.generators.base import Ask, PublicRows, Setting
-from synth.generators.core.columns import PRIOR_LEAVES, Histogram, merge, sharpen, split
-from synth.generators.core.logits import averaged
+from synth.generators.core.columns import PRIOR_LEAVES, Answer, Histogram, OneWays, answers_of, merge, split
 from synth.generators.core.prior_variance import TINY, variance_shape, variances
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
-from synth.schema.totals_places import Parts, PublishedTotals, TotalsTable
+from synth.schema.totals_places import PublishedTotals, TotalsTable
 
 FINER = "prior, finer pairs"  # purpose of the public counts of pairs on finer bins than private rows are asked on
 FINE_CELLS, FINEST = 240_000, 64  # most cells of these together, and bins of a column
@@ -31,59 +29,95 @@ WEAK = 0.2  # mean weight up to which a target is left out
 SURER = 0.5  # mean weight of a target's cells from which on it says more than the counts
 FAR = 1e6  # times the noise's variance, of a cell of which the target says nothing
 RAKES = 30  # rounds of proportional fitting of a public table to the private single columns
+SURE = 0.25  # deviation of a published cell for the fit, of an asked table's noise: less hinders the descent
+LEAST_ROWS = 0.5  # of that deviation
+FAINT = 0.015  # noise of a pair's count, part of the rows, from which on it is asked first whether columns depend
+HIDDEN = 0.1  # from which on noise hides whatever they do: all of the budget is for single columns
+LEAST_EXCESS = 0.5  # a cell, at the noise of all pairs, up to which all of the rest is for single columns
+SEEN = 1.0  # standard deviations of the excess of independent columns, below which no dependence is seen
+CHANCE = 1.0  # variance of a count around independence that the rows' own chance makes, a row expected
+HALFWAY = 0.5  # of the way, for a table of which noise hides all
+CLEAR, STEEP = 0.5, 4  # dependence, squared and in units of the noise's, at which it is half of that; how fast it falls
+LEAST_WAY = 0.01  # less is not worth a decomposition
 
-Answer = tuple[Marginal, np.ndarray]
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyTable:
+    """What is said of a marginal's cells: ``values``, in rows, each with ``variance`` around the truth.
 
-@dataclass(frozen=True, kw_only=True)
-class PriorTable:
-    """A public table's expectation of a marginal's cells, in rows, each with ``variance`` around the truth.
-
-    ``values``, ``variance``: of the marginal's shape; an infinite variance says nothing of its cell. ``noisy``: of an
-    earlier release's answer, which errs in each cell by itself, as the private answer on the same cells does.
+    Both of the marginal's shape; an infinite variance says nothing of its cell, and of an answer it is None: that of
+    the marginal's noise. Of a prior the marginal has the noise of counts beside it. ``noisy``: of an earlier release's
+    answer, which errs in each cell by itself, as the private answer on the same cells does. ``asked``: how many tables
+    the question had in which it was asked.
     """
 
     marginal: Marginal
     values: np.ndarray
-    variance: np.ndarray
+    variance: Any = None
     noisy: bool = False
+    asked: int = 1
 
     @property
     def weight(self) -> float:
-        """Its cells' mean weight beside the noise of counts."""
+        """A prior's cells' mean weight beside the noise of counts."""
         noise = self.marginal.sigma**2
         return float(np.mean(noise / (noise + self.variance)))
 
     @property
-    def cells(self) -> int:
-        """Cells of which it says something."""
-        return int(np.isfinite(self.variance).sum())
+    def deviation(self) -> np.ndarray:
+        """Of each cell."""
+        if self.variance is None:
+            return np.broadcast_to(np.array(self.marginal.sigma), self.marginal.shape)
+        return np.sqrt(self.variance)
+
+    @property
+    def key(self) -> tuple:
+        """Which cells these are."""
+        return tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in self.marginal.bins)
+
+    def on(self, columns: OneWays) -> "NoisyTable":
+        """The same on leaves that were cut since."""
+        bins = tuple(_cut_bins(b, columns.histograms[b.column]) for b in self.marginal.bins)
+        same = all(a is b for a, b in zip(bins, self.marginal.bins, strict=True))
+        return self if same else replace(self, marginal=replace(self.marginal, bins=bins))
 
 
-def columns_of_priors(priors: Sequence[PublicRows], histograms: Mapping[str, Histogram]) -> list[PublicCounts]:
+def tables_of(releases: Iterable[CountsRelease]) -> list[NoisyTable]:
+    """All tables of these answers."""
+    return [NoisyTable(marginal=m, values=v, asked=len(r.values)) for r in releases for m, v in r.items()]
+
+
+def averaged(tables: Iterable[NoisyTable]) -> dict[tuple, NoisyTable]:
+    """Answers about each table's cells as one: the precision-weighted mean where it was asked more than once."""
+    out: dict[tuple, NoisyTable] = {}
+    for table in tables:
+        if (before := out.get(key := table.key)) is not None:
+            one, two = before.marginal, table.marginal
+            weight = one.sigma**2 / (one.sigma**2 + two.sigma**2)
+            values = before.values + weight * (table.values - before.values)
+            table = replace(before, marginal=replace(one, sigma=two.sigma * sqrt(weight)), values=values)
+        out[key] = table
+    return out
+
+
+def columns_of_priors(priors: Sequence[PublicRows], columns: OneWays) -> list[PublicCounts]:
     """What public tables say of every column's leaves."""
-    bins = [
-        Bins(column=n, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))) for n, h in histograms.items()
-    ]
+    bins = [columns.grouping(n, np.arange(len(h.starts))) for n, h in columns.histograms.items()]
     question = Counts(purpose=PRIOR_LEAVES, marginals=tuple(Marginal(bins=(b,), sigma=1.0) for b in bins))
     return [public_counts(p, question) for p in priors]
 
 
-def beside_priors(
-    ask: Ask,
-    priors: Sequence[PublicRows],
-    publics: list[PublicCounts],
-    histograms: Mapping[str, Histogram],
-) -> Ask:
+def beside_priors(ask: Ask, columns: OneWays, publics: list[PublicCounts]) -> Ask:
     """An ``ask`` that puts into ``publics`` what public tables say of the cells of each question of counts.
 
     Beside the first question of pairs they say what they have of the same pairs on finer bins.
     """
+    priors = columns.setting.priors
 
     def both(question: Any) -> Any:
         release = ask(question)
         if isinstance(question, Counts):
-            more = [] if publics else [finer_pairs(question, histograms)]
+            more = [] if publics else [finer_pairs(question, columns)]
             publics.extend(public_counts(p, q) for p in priors for q in (*more, question))
         return release
 
@@ -115,179 +149,140 @@ def public_counts(rows: PublicRows, question: Counts) -> PublicCounts:
     )
 
 
-def prior_targets(
-    tables: Sequence[CountsRelease], publics: Sequence[PublicCounts], histograms: Mapping[str, Histogram], total: float
-) -> list[PriorTable]:
+def prior_targets(tables: Sequence[NoisyTable], publics: Sequence[PublicCounts], columns: OneWays) -> list[NoisyTable]:
     """What each public table says of two and more columns, its variance estimated from the tables that were asked.
 
     Of two columns it tells more than was asked: the cells of its own finer bins, spread as the asked ones are.
     """
-    released = averaged_by_bins(a for r in tables for a in zip(r.question.marginals, r.values, strict=True))
+    counted = averaged(t for t in tables if len(t.marginal.bins) > 1) if publics else {}
     out = []
     for name in dict.fromkeys(p.sha256 for p in publics):
         own = [p for p in publics if p.sha256 == name and p.question.purpose != PRIOR_LEAVES]
-        out += _of_table(
-            released,
-            [p for p in own if p.question.purpose != FINER],
-            [p for p in own if p.question.purpose == FINER],
-            histograms,
-            total,
-        )
+        asked = [p for p in own if p.question.purpose != FINER]
+        out += _of_table(counted, asked, [p for p in own if p.question.purpose == FINER], columns)
     return out
 
 
 def _of_table(
-    released: Mapping[tuple, Answer],
-    asked: Sequence[PublicCounts],
-    finer: Sequence[PublicCounts],
-    histograms: Mapping[str, Histogram],
-    total: float,
-) -> list[PriorTable]:
+    counted: Mapping[tuple, NoisyTable], asked: Sequence[PublicCounts], finer: Sequence[PublicCounts], columns: OneWays
+) -> list[NoisyTable]:
     """One public table's targets."""
-    again, answered = _answered(released, asked, histograms, total)
-    known = {_key(m): (m, v) for p in asked for m, v in _said(p) if m.columns not in answered}
-    held = [(*released[k], _raked(v, m, histograms, total)) for k, (m, v) in known.items() if k in released]
+    again = _answered(counted, asked, columns)
+    answered = {t.marginal.columns for t in again}
+    said = {t.key: t for t in _said(asked) if t.marginal.columns not in answered}
+    held = [
+        (counted[k], _fitted(_smooth(t.values, t.marginal, columns), t.marginal, columns))
+        for k, t in said.items()
+        if k in counted
+    ]
+    again = [t for t in again if t.weight > WEAK]
     if not held:
         return again
-    least = total / asked[0].num_rows
-    alone = [independent_table(m, histograms, total) for m, _, _ in held]
-    spread = variances([(y, t, m.sigma**2) for m, y, t in held], least=least, rivals=alone)
-    pairs = {
-        m.columns: (m, s / variance_shape(t)) for (m, _, t), s in zip(held, spread, strict=True) if len(m.bins) == 2
-    }
-    fine = [
-        _finer(PriorTable(marginal=m, values=_raked(v, m, histograms, total), variance=v), *pairs[m.columns])
-        for p in finer
-        for m, v in _said(p)
-        if m.columns in pairs
-    ]
+    alone = [columns.alone(t.marginal) for t, _ in held]
+    noisy = [(t.values, goal, t.marginal.sigma**2) for t, goal in held]
+    spread = variances(noisy, least=columns.total / asked[0].num_rows, rivals=alone)
+    out = [replace(t, values=goal, variance=s) for (t, goal), s in zip(held, spread, strict=True)]
+    pairs = {t.marginal.columns: t for t in out if len(t.marginal.bins) == 2}
+    fine = [_on_finer(t, pairs[t.marginal.columns], columns) for t in _said(finer) if t.marginal.columns in pairs]
     done = {t.marginal.columns for t in fine}
-    made = (
-        again
-        + fine
-        + [
-            PriorTable(marginal=m, values=t, variance=s)
-            for (m, _, t), s in zip(held, spread, strict=True)
-            if m.columns not in done
-        ]
-    )
+    made = again + fine + [t for t in out if t.marginal.columns not in done]
     return [t for t in made if t.weight > WEAK]  # others would hide from the fit how far it has followed the counts
 
 
 def _answered(
-    released: Mapping[tuple, Answer],
-    publics: Sequence[PublicCounts],
-    histograms: Mapping[str, Histogram],
-    total: float,
-) -> tuple[list[PriorTable], set[tuple[str, ...]]]:
-    """An earlier release's noisy answers about pairs, with the private single columns, and the pairs that it has.
+    counted: Mapping[tuple, NoisyTable], publics: Sequence[PublicCounts], columns: OneWays
+) -> list[NoisyTable]:
+    """An earlier release's noisy answers about pairs, with the private single columns.
 
     Their variance is that of their own noise and that of what changed since, which is estimated from all of them.
     """
-    made: list[tuple[Marginal, np.ndarray, np.ndarray]] = []
-    known, done = [], set()
+    made: dict[tuple[str, ...], NoisyTable] = {}
+    known = []
     for public in (p for p in publics if p.answers):
-        for i, marginal in enumerate(public.question.marginals):
-            if _key(marginal) not in released or not public.variance[i].any() or marginal.columns in done:
+        for i, (marginal, counts) in enumerate(public.items()):
+            now = counted.get(NoisyTable(marginal=marginal, values=counts).key)
+            if now is None or not public.variance[i].any() or marginal.columns in made:
                 continue
-            smooth = _smooth(public.values[i], marginal, histograms, total)
-            target = _fitted(smooth, marginal, histograms, total)
-            scale = target / np.maximum(smooth, TINY) * (total / max(public.num_rows, 1))
+            smooth = _smooth(counts, marginal, columns)
+            target = _fitted(smooth, marginal, columns)
+            scale = target / np.maximum(smooth, TINY) * (columns.total / max(public.num_rows, 1))
             there = public.variance[i] > 0
             values = np.where(there, public.answers[i] * scale, target)
             noise = np.where(there, public.variance[i] * scale**2, np.square(target) + marginal.sigma**2)
-            now, counts = released[_key(marginal)]
-            done.add(marginal.columns)
-            made.append((now, values, noise))
-            known.append((counts - values + target, target, noise.ravel() + now.sigma**2))
-    if not made:
-        return [], set()
-    spread = variances(known, least=total / max(publics[0].num_rows, 1))
-    tables = [
-        PriorTable(marginal=m, values=v, variance=noise + s, noisy=True)
-        for (m, v, noise), s in zip(made, spread, strict=True)
-    ]
-    return [t for t in tables if t.weight > WEAK], done
+            made[marginal.columns] = replace(now, values=values, variance=noise, noisy=True)
+            known.append((now.values - values + target, target, noise.ravel() + now.marginal.sigma**2))
+    spread = variances(known, least=columns.total / max(publics[0].num_rows, 1)) if made else []
+    return [replace(t, variance=t.variance + s) for t, s in zip(made.values(), spread, strict=True)]
 
 
 def pooled_targets(
-    tables: Sequence[CountsRelease], targets: Sequence[PriorTable]
-) -> tuple[list[CountsRelease], list[PriorTable]]:
+    tables: Sequence[NoisyTable], targets: Sequence[NoisyTable]
+) -> tuple[list[NoisyTable], list[NoisyTable]]:
     """The tables, each averaged by precision with noisy targets of its cells as if it had been asked once more, and the
     other targets. What one fit follows is then one answer, whose noise is known to it."""
-    noisy: dict[tuple, list[PriorTable]] = {}
+    noisy: dict[tuple, list[NoisyTable]] = {}
     for target in (t for t in targets if t.noisy):
-        noisy.setdefault(_key(target.marginal), []).append(target)
+        noisy.setdefault(target.key, []).append(target)
     if not noisy:
         return list(tables), list(targets)
-    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
-    made = [a for a in answers if _key(a[0]) not in noisy]
-    for key, (marginal, values) in averaged_by_bins(a for a in answers if _key(a[0]) in noisy).items():
-        precision, whole = np.full(marginal.shape, marginal.sigma**-2), values / marginal.sigma**2
+    made = [t for t in tables if t.key not in noisy]
+    for key, table in averaged(t for t in tables if t.key in noisy).items():
+        marginal = table.marginal
+        precision, whole = np.full(marginal.shape, marginal.sigma**-2), table.values / marginal.sigma**2
         for target in noisy[key]:
             known = np.isfinite(target.variance)
             weight = np.divide(1.0, target.variance, out=np.zeros(marginal.shape), where=known)
             precision, whole = precision + weight, whole + weight * target.values
-        made.append((replace(marginal, sigma=sqrt(float((1 / precision).mean()))), whole / precision))
-    question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in made))
-    rest = [t for t in targets if not t.noisy]
-    return [CountsRelease(question=question, values=tuple(v for _, v in made))], rest
+        sigma = sqrt(float((1 / precision).mean()))
+        made.append(replace(table, marginal=replace(marginal, sigma=sigma), values=whole / precision))
+    return made, [t for t in targets if not t.noisy]
 
 
-def believed_tables(tables: Sequence[CountsRelease], targets: Sequence[PriorTable]) -> list[CountsRelease]:
+def believed_tables(tables: Sequence[NoisyTable], targets: Sequence[NoisyTable]) -> list[NoisyTable]:
     """The tables, those of two columns replaced by what they and a target together say where the target says more.
 
     Of several targets of a pair the surest. What has no target stays as it was counted.
     """
-    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
-    surest: dict[tuple[str, ...], PriorTable] = {}
+    surest: dict[tuple[str, ...], NoisyTable] = {}
     for target in (t for t in targets if len(t.marginal.bins) == 2 and t.weight > SURER):
         before = surest.get(target.marginal.columns)
         if before is None or target.weight > before.weight:
             surest[target.marginal.columns] = target
-    if not surest:
-        return list(tables)
-    counted = averaged_by_bins(a for a in answers if a[0].columns in surest)
-    made = [_posterior(t, [a for a in counted.values() if a[0].columns == n]) for n, t in surest.items()]
-    whole = [*(a for a in answers if a[0].columns not in surest), *made]
-    question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in whole))
-    return [CountsRelease(question=question, values=tuple(v for _, v in whole))]
+    counted = averaged(t for t in tables if t.marginal.columns in surest).values()
+    made = [_posterior(s, [t for t in counted if t.marginal.columns == n]) for n, s in surest.items()]
+    return [*(t for t in tables if t.marginal.columns not in surest), *made]
 
 
-def _posterior(target: PriorTable, answers: Sequence[Answer]) -> Answer:
+def _posterior(target: NoisyTable, tables: Sequence[NoisyTable]) -> NoisyTable:
     """The target's cells, moved to agree with the counts of what they make up, each as far as it is unsure."""
     wild = target.marginal.sigma**2 * FAR * variance_shape(target.values) / variance_shape(target.values).max()
     values, variance = target.values, np.where(np.isfinite(target.variance), target.variance, wild)
-    for marginal, counts in answers:
+    for marginal, counts in ((t.marginal, t.values) for t in tables):
         inside = np.ix_(*(_parents(f, c) for f, c in zip(target.marginal.bins, marginal.bins, strict=True)))
         cells = np.arange(marginal.cells).reshape(marginal.shape)[inside].ravel()
         whole, unsure = (np.bincount(cells, weights=x.ravel(), minlength=marginal.cells) for x in (values, variance))
         shifted = variance / (unsure + marginal.sigma**2)[cells].reshape(values.shape)
         values = values + shifted * (counts.ravel() - whole)[cells].reshape(values.shape)
         variance = variance * (1 - shifted)
-    return replace(target.marginal, sigma=sqrt(float(variance.mean()))), values
+    return NoisyTable(marginal=replace(target.marginal, sigma=sqrt(float(variance.mean()))), values=values)
 
 
-def independent_table(marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
-    """The table of independent columns, in rows."""
-    table = np.array(total)
-    for bins in marginal.bins:
-        table = np.multiply.outer(table, _margin(histograms[bins.column], bins, total) / total)
-    return table
+def _said(publics: Sequence[PublicCounts]) -> list[NoisyTable]:
+    """Their tables of more columns, but for those of columns that they lack."""
+    return [
+        NoisyTable(marginal=m, values=v)
+        for p in publics
+        for m, v in p.items()
+        if len(m.bins) > 1 and not set(m.columns) & set(p.missing)
+    ]
 
 
-def _said(public: PublicCounts) -> Iterator[Answer]:
-    """Its tables of more columns, but for those of columns that it lacks."""
-    for marginal, values in zip(public.question.marginals, public.values, strict=True):
-        if len(marginal.bins) > 1 and not set(marginal.columns) & set(public.missing):
-            yield marginal, values
-
-
-def _finer(target: PriorTable, asked: Marginal, loose: np.ndarray) -> PriorTable:
-    """A target on finer bins than the table that tells of its variance."""
-    inside = [_parents(f, c) for f, c in zip(target.marginal.bins, asked.bins, strict=True)]
-    spread = variance_shape(target.values) * loose[np.ix_(*inside)]
-    return replace(target, marginal=replace(target.marginal, sigma=asked.sigma), variance=spread)
+def _on_finer(said: NoisyTable, asked: NoisyTable, columns: OneWays) -> NoisyTable:
+    """A target on finer bins than the table ``asked`` that tells of its variance."""
+    values = _fitted(_smooth(said.values, said.marginal, columns), said.marginal, columns)
+    inside = [_parents(f, c) for f, c in zip(said.marginal.bins, asked.marginal.bins, strict=True)]
+    variance = variance_shape(values) * (asked.variance / variance_shape(asked.values))[np.ix_(*inside)]
+    return NoisyTable(marginal=replace(said.marginal, sigma=asked.marginal.sigma), values=values, variance=variance)
 
 
 def _parents(finer: Bins, coarser: Bins) -> np.ndarray:
@@ -306,54 +301,30 @@ def _as_fine(mass: np.ndarray, most: int) -> np.ndarray:
     return np.zeros(len(mass), dtype=np.int64)
 
 
-def finer_pairs(asked: Counts, histograms: Mapping[str, Histogram]) -> Counts:
+def finer_pairs(asked: Counts, columns: OneWays) -> Counts:
     """All pairs asked, on bins as fine as a public table may tell of: ``FINE_CELLS`` cells together at most, about."""
     pairs = [m for m in asked.marginals if len(m.bins) == 2]
-    names = dict.fromkeys(c for m in pairs for c in m.columns)
     most = min(FINEST, int(sqrt(FINE_CELLS / max(len(pairs), 1))))
     bins = {}
-    for name in names:
-        groups = _as_fine(histograms[name].mass, most)
+    for name in dict.fromkeys(c for m in pairs for c in m.columns):
+        groups = _as_fine(columns.histograms[name].mass, most)
         for other in (b for m in pairs for b in m.bins if b.column == name):
             groups = split(groups, other.groups)
-        h = histograms[name]
-        bins[name] = Bins(column=name, cells=h.cells, starts=h.starts, groups=groups)
-    return Counts(
-        purpose=FINER, marginals=tuple(Marginal(bins=tuple(bins[c] for c in m.columns), sigma=1.0) for m in pairs)
-    )
+        bins[name] = columns.grouping(name, groups)
+    fine = tuple(Marginal(bins=tuple(bins[c] for c in m.columns), sigma=1.0) for m in pairs)
+    return Counts(purpose=FINER, marginals=fine)
 
 
-def averaged_by_bins(answers: Iterable[Answer]) -> dict[tuple, Answer]:
-    """Each table once, on its bins: the precision-weighted mean where it was asked more than once."""
-    out: dict[tuple, Answer] = {}
-    for marginal, values in (a for a in answers if len(a[0].bins) > 1):
-        key = _key(marginal)
-        if key in out:
-            before, mean = out[key]
-            weight = before.sigma**2 / (before.sigma**2 + marginal.sigma**2)
-            out[key] = replace(before, sigma=marginal.sigma * sqrt(weight)), mean + weight * (values - mean)
-        else:
-            out[key] = marginal, values.astype(float)
+def _smooth(public: np.ndarray, marginal: Marginal, columns: OneWays) -> np.ndarray:
+    """The public table smoothed by independence."""
+    alone = columns.alone(marginal) / columns.total
+    out: np.ndarray = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * columns.total
     return out
 
 
-def _key(marginal: Marginal) -> tuple:
-    return tuple((b.column, b.starts.tobytes(), b.groups.tobytes()) for b in marginal.bins)
-
-
-def _raked(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
-    """The public table with the private single columns: smoothed by independence, then fitted in proportion."""
-    return _fitted(_smooth(public, marginal, histograms, total), marginal, histograms, total)
-
-
-def _smooth(public: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
-    alone = independent_table(marginal, histograms, total) / total
-    out: np.ndarray = (public + SMOOTH * alone) / (public.sum() + SMOOTH) * total
-    return out
-
-
-def _fitted(table: np.ndarray, marginal: Marginal, histograms: Mapping[str, Histogram], total: float) -> np.ndarray:
-    margins = [_margin(histograms[b.column], b, total) for b in marginal.bins]
+def _fitted(table: np.ndarray, marginal: Marginal, columns: OneWays) -> np.ndarray:
+    """The table fitted in proportion to the private single columns."""
+    margins = [columns.margin(b) for b in marginal.bins]
     for _ in range(RAKES):
         for axis, margin in enumerate(margins):
             others = tuple(i for i in range(table.ndim) if i != axis)
@@ -362,66 +333,37 @@ def _fitted(table: np.ndarray, marginal: Marginal, histograms: Mapping[str, Hist
     return table
 
 
-def _margin(histogram: Histogram, bins: Bins, total: float) -> np.ndarray:
-    mass = np.bincount(bins.groups, weights=histogram.mass, minlength=bins.size)
-    return mass * (total / max(mass.sum(), TINY))
-
-
-SURE = (
-    0.25  # deviation of a published cell for the fit, of the noise of a table that was asked: less hinders the descent
-)
-LEAST_ROWS = 0.5  # rows
-
-
 def with_totals(
-    totals: PublishedTotals,
-    histograms: Mapping[str, Histogram],
-    tables: Sequence[CountsRelease],
-    targets: Sequence[PriorTable],
-    total: float,
-) -> tuple[dict[str, Histogram], list[CountsRelease], list[PriorTable]]:
-    """Histograms, tables and targets on leaves that totals tell apart; the columns' masses and further targets by them.
-
-    ``total``: rows of the private table.
-    """
-    cuts = {
-        name: np.unique(np.concatenate([p.starts for t in totals.tables for p in t.parts if p.column == name]))
-        for name in totals.columns
-        if name in histograms
-    }
-    fine = {n: _cut_leaves(h, cuts[n]) if n in cuts else h for n, h in histograms.items()}
-    made = [_cut_tables(r, fine) for r in tables]
-    known = [replace(t, marginal=_cut_marginal(t.marginal, fine)) for t in targets]
-    usual = _usual(tables, fine)
-    for table in totals.tables:
-        for part in table.parts:
-            if table.is_whole and part.column in fine:
-                fine[part.column] = _scaled_to_totals(fine[part.column], part, _totals_margin(table, part), total)
-    for table in totals.tables:
-        if table.is_whole and len(table.parts) > 1 and all(p.column in fine for p in table.parts):
-            known.append(_totals_target(table, fine, usual, total))
-    return fine, made, known
+    totals: PublishedTotals, columns: OneWays, tables: Sequence[NoisyTable], targets: Sequence[NoisyTable]
+) -> tuple[OneWays, list[NoisyTable], list[NoisyTable]]:
+    """All on leaves that totals tell apart; the columns' masses by them, and further targets."""
+    fine = dict(columns.histograms)
+    for name in (n for n in totals.columns if n in fine):
+        fine[name] = _cut_leaves(fine[name], [p.starts for t in totals.tables for p in t.parts if p.column == name])
+    cut = replace(columns, histograms=fine)
+    made, known = ([t.on(cut) for t in some] for some in (tables, targets))
+    noise = [t.marginal.sigma for t in tables] or [h.sigma for h in fine.values()]
+    usual = max(float(np.median(noise)), LEAST_ROWS / SURE)
+    whole = [t for t in totals.tables if t.is_whole]
+    for table in whole:
+        for at, part in enumerate(table.parts):
+            if part.column in fine:
+                margin = table.counts.sum(axis=tuple(i for i in range(table.counts.ndim) if i != at)).astype(float)
+                wanted = margin * (columns.total / max(margin.sum(), 1.0))
+                fine[part.column] = _scaled_to(fine[part.column], part.of(fine[part.column].starts), wanted)
+    known += [_totals_target(t, cut, usual) for t in whole if len(t.parts) > 1 and fine.keys() >= {*t.columns}]
+    return cut, made, known
 
 
-def _cut_leaves(histogram: Histogram, cuts: np.ndarray) -> Histogram:
+def _cut_leaves(histogram: Histogram, cuts: Sequence[np.ndarray]) -> Histogram:
     """The leaves cut where totals begin another part, their masses divided by width."""
-    starts = np.union1d(histogram.starts, cuts)
+    starts = np.union1d(histogram.starts, np.unique(np.concatenate(cuts)))
     if len(starts) == len(histogram.starts):
         return histogram
     leaf = np.searchsorted(histogram.starts, starts, side="right") - 1
     widths = np.diff(np.append(starts, histogram.cells))
     mass = histogram.mass[leaf] * widths / histogram.widths[leaf]
     return replace(histogram, starts=starts, mass=mass, counts=None)
-
-
-def _cut_tables(release: CountsRelease, histograms: Mapping[str, Histogram]) -> CountsRelease:
-    marginals = tuple(_cut_marginal(m, histograms) for m in release.question.marginals)
-    return CountsRelease(question=replace(release.question, marginals=marginals), values=release.values)
-
-
-def _cut_marginal(marginal: Marginal, histograms: Mapping[str, Histogram]) -> Marginal:
-    bins = tuple(_cut_bins(b, histograms[b.column]) for b in marginal.bins)
-    return marginal if all(a is b for a, b in zip(bins, marginal.bins, strict=True)) else replace(marginal, bins=bins)
 
 
 def _cut_bins(bins: Bins, histogram: Histogram) -> Bins:
@@ -431,46 +373,21 @@ def _cut_bins(bins: Bins, histogram: Histogram) -> Bins:
     return Bins(column=bins.column, cells=bins.cells, starts=histogram.starts, groups=bins.groups[leaf])
 
 
-def _totals_margin(table: TotalsTable, part: Parts) -> np.ndarray:
-    at = table.columns.index(part.column)
-    return table.counts.sum(axis=tuple(i for i in range(table.counts.ndim) if i != at)).astype(float)
-
-
-def _scaled_to_totals(histogram: Histogram, part: Parts, counts: np.ndarray, total: float) -> Histogram:
-    """The masses scaled, part by part, to what is printed."""
-    group = part.of(histogram.starts)
-    wanted = counts * (total / max(counts.sum(), 1.0))
-    whole = np.bincount(group, weights=histogram.mass, minlength=part.size)
+def _scaled_to(histogram: Histogram, group: np.ndarray, wanted: np.ndarray) -> Histogram:
+    """The masses scaled, group by group, to what is ``wanted`` of each."""
+    whole = np.bincount(group, weights=histogram.mass, minlength=len(wanted))
     spread = np.where(whole[group] > 0, histogram.mass, histogram.widths.astype(float))
-    whole = np.bincount(group, weights=spread, minlength=part.size)
+    whole = np.bincount(group, weights=spread, minlength=len(wanted))
     return replace(histogram, mass=spread * (wanted / np.maximum(whole, 1e-12))[group], counts=None)
 
 
-def _usual(tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram]) -> float:
-    """The noise of the tables that were asked, else of single columns, in rows."""
-    noise = [m.sigma for r in tables for m in r.question.marginals] or [h.sigma for h in histograms.values()]
-    return max(float(np.median(noise)), LEAST_ROWS / SURE)
-
-
-def _totals_target(table: TotalsTable, histograms: Mapping[str, Histogram], usual: float, total: float) -> PriorTable:
-    bins = []
-    for part in table.parts:
-        histogram = histograms[part.column]
-        groups = part.of(histogram.starts)
-        bins.append(Bins(column=part.column, cells=histogram.cells, starts=histogram.starts, groups=groups))
+def _totals_target(table: TotalsTable, columns: OneWays, usual: float) -> NoisyTable:
+    """A published table as an answer that is nearly exact."""
+    bins = tuple(columns.grouping(p.column, p.of(columns.histograms[p.column].starts)) for p in table.parts)
     counts = table.counts.astype(float)
-    values = counts * (total / max(counts.sum(), 1.0))
+    values = counts * (columns.total / max(counts.sum(), 1.0))
     unsure = (SURE * usual) ** 2 + (table.base / 4) ** 2 * (table.base > 1)
-    return PriorTable(
-        marginal=Marginal(bins=tuple(bins), sigma=usual), values=values, variance=np.full(values.shape, unsure)
-    )
-
-
-FAINT = 0.015  # noise of a pair's count, part of the rows, from which on it is asked first whether columns depend
-HIDDEN = 0.1  # from which on noise hides whatever they do: all of the budget is for single columns
-LEAST_EXCESS = 0.5  # excess a cell, at the noise of all pairs, up to which all of the rest is for single columns
-SEEN = 1.0  # standard deviations of the excess of independent columns, below which no dependence is seen
-CHANCE = 1.0  # variance of a count around independence that the rows' own chance makes, a row expected
+    return NoisyTable(marginal=Marginal(bins=bins, sigma=usual), values=values, variance=np.full(values.shape, unsure))
 
 
 def pair_noise(pairs: int, total: float, setting: Setting) -> float:
@@ -478,68 +395,59 @@ def pair_noise(pairs: int, total: float, setting: Setting) -> float:
     return setting.sigma(1.0) * sqrt(pairs) / total
 
 
-def excess(tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float) -> tuple[float, int]:
+def excess(answers: Sequence[Answer], columns: OneWays) -> tuple[float, int]:
     """By how much the tables of two columns are off independence, in squared deviations of their noise, beyond the one
     that noise makes in each cell; and the number of cells.
 
     Privacy: released answers only.
     """
-    sharper = sharpen(histograms, tables, total)
+    sharper = columns.sharpened(answers)
     off, cells = 0.0, 0
-    for marginal, values in (a for r in tables for a in zip(r.question.marginals, r.values, strict=True)):
-        if len(marginal.bins) == 2:
-            error = values - independent_table(marginal, sharper, total)
-            off += float((error**2).sum()) / marginal.sigma**2 - values.size
-            cells += values.size
+    for marginal, values in (a for a in answers if len(a[0].bins) == 2):
+        error = values - sharper.alone(marginal)
+        off += float((error**2).sum()) / marginal.sigma**2 - values.size
+        cells += values.size
     return off, cells
 
 
-def worth_of_tables(scout: CountsRelease, histograms: Mapping[str, Histogram], total: float, part: float) -> float:
+def worth_of_tables(look: CountsRelease, columns: OneWays, part: float) -> float:
     """The part of what is left that goes to tables, by a first look that took ``part`` of their budget.
 
-    The excess at the noise of all of the budget: none up to ``LEAST_EXCESS`` a cell, all from one more on.
+    By how far these answers are off independence, all of the rest goes to single columns, all of it to tables, or some
+    to both. The excess at the noise of all of the budget: none up to ``LEAST_EXCESS`` a cell, all from one more on.
     """
-    off, cells = excess([scout], histograms, total)
+    off, cells = excess(answers_of([look]), columns)
     return float(np.clip(off / (part * cells) - LEAST_EXCESS, 0.0, 1.0))
 
 
-def nothing_seen(
-    tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float, setting: Setting
-) -> bool:
+def nothing_seen(tables: Sequence[NoisyTable], columns: OneWays) -> bool:
     """Whether faint tables are no further off independence than noise makes them."""
-    off, cells = excess(tables, histograms, total)
-    return _are_faint(tables, total, setting) and off < SEEN * sqrt(2 * cells)
+    if not _are_faint(tables, columns):
+        return False
+    off, cells = excess([(t.marginal, t.values) for t in tables], columns)
+    return off < SEEN * sqrt(2 * cells)
 
 
-def independence_targets(
-    tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float, setting: Setting
-) -> list[PriorTable]:
+def independence_targets(tables: Sequence[NoisyTable], columns: OneWays) -> list[NoisyTable]:
     """Independence as what a prior says of each faint table of two columns, its variance learnt from all of them."""
-    if not _are_faint(tables, total, setting):
+    if not _are_faint(tables, columns):
         return []
-    answers = averaged_by_bins(
-        a for r in tables for a in zip(r.question.marginals, r.values, strict=True) if len(a[0].bins) == 2
-    )
-    known = [(m, v, independent_table(m, histograms, total)) for m, v in answers.values()]
-    spread = variances([(v, t, m.sigma**2) for m, v, t in known], least=CHANCE)
-    return [PriorTable(marginal=m, values=t, variance=s) for (m, _, t), s in zip(known, spread, strict=True)]
+    known = averaged(t for t in tables if len(t.marginal.bins) == 2).values()
+    alone = [columns.alone(t.marginal) for t in known]
+    noisy = [(t.values, a, t.marginal.sigma**2) for t, a in zip(known, alone, strict=True)]
+    spread = variances(noisy, least=CHANCE)
+    return [replace(t, values=a, variance=s) for t, a, s in zip(known, alone, spread, strict=True)]
 
 
-def _are_faint(tables: Sequence[CountsRelease], total: float, setting: Setting) -> bool:
-    pairs = len({m.columns for r in tables for m in r.question.marginals if len(m.bins) == 2})
-    return pairs > 0 and pair_noise(pairs, total, setting) > FAINT
+def _are_faint(tables: Sequence[NoisyTable], columns: OneWays) -> bool:
+    pairs = len({t.marginal.columns for t in tables if len(t.marginal.bins) == 2})
+    return pairs > 0 and pair_noise(pairs, columns.total, columns.setting) > FAINT
 
 
-HALFWAY = 0.5  # of the way, for a table of which noise hides all
-CLEAR, STEEP = 0.5, 4  # dependence, squared and in units of the noise's, at which it is half of that; how fast it falls
-LEAST_WAY = 0.01  # of the way: less is not worth a decomposition
-
-
-def shrink_singular_values(
-    tables: Sequence[CountsRelease], histograms: Mapping[str, Histogram], total: float
-) -> tuple[list[CountsRelease], float, float]:
-    """The tables as one release; how far they were moved; and by how much less the truth is off them, were it what they
-    are drawn to: both in squared deviations of their noise, over all cells.
+def shrink_singular_values(tables: Sequence[NoisyTable], columns: OneWays) -> tuple[list[NoisyTable], float, float]:
+    """The tables, those of two columns drawn part of the way to what a few directions of dependence explain of them;
+    how far they were moved; and by how much less the truth is off them, were it what they are drawn to: both in squared
+    deviations of their noise, over all cells.
 
     A fit to noisy tables follows noise most where two columns hardly depend on each other. Half-way between a table
     and its denoised form there is as much noise to follow as half of it; tables that stand out of the noise are as
@@ -547,48 +455,30 @@ def shrink_singular_values(
 
     Privacy: released answers only.
     """
-    answers = [a for r in tables for a in zip(r.question.marginals, r.values, strict=True)]
-    pairs = averaged(a for a in answers if len(a[0].bins) == 2)
-    others = [a for a in answers if len(a[0].bins) != 2]
-    if not pairs:
-        return list(tables), 0.0, 0.0
     drawn, shrunk_by, loss_reduction = [], 0.0, 0.0
-    for marginal, values in pairs:
-        table, way = _drawn(marginal, values, histograms, total)
-        drawn.append((marginal, table))
-        far = float(((values - table) ** 2).sum()) / marginal.sigma**2
+    for table in averaged(t for t in tables if len(t.marginal.bins) == 2).values():
+        marginal = table.marginal
+        rows, cols = (np.bincount(b.groups, weights=columns.histograms[b.column].mass) for b in marginal.bins)
+        alone = np.outer(rows, cols) / columns.total
+        apart, way = shrink_table(table.values - alone, marginal.sigma)
+        drawn.append(replace(table, values=alone + apart) if way else table)
+        far = float(((table.values - drawn[-1].values) ** 2).sum()) / marginal.sigma**2
         shrunk_by += far
         loss_reduction += far * (2 / way - 1) if way > 0 else 0.0  # from 1 to (1 - way) ** 2 of the distance
-    whole = [*drawn, *others]
-    question = Counts(purpose=tables[0].question.purpose, marginals=tuple(m for m, _ in whole))
-    return [CountsRelease(question=question, values=tuple(v for _, v in whole))], shrunk_by, loss_reduction
-
-
-def _drawn(
-    marginal: Marginal, values: np.ndarray, histograms: Mapping[str, Histogram], total: float
-) -> tuple[np.ndarray, float]:
-    rows, cols = (np.bincount(b.groups, weights=histograms[b.column].mass) for b in marginal.bins)
-    alone = np.outer(rows, cols) / total
-    table, way = shrink_table(values - alone, marginal.sigma)
-    return (alone + table, way) if way else (values, way)
+    return [*drawn, *(t for t in tables if len(t.marginal.bins) != 2)], shrunk_by, loss_reduction
 
 
 def shrink_table(apart: np.ndarray, sigma: float) -> tuple[np.ndarray, float]:
-    """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests; how much that is.
+    """What a noisy table (R, C) is off independence, drawn in by as much as its noise suggests; how much that is:
+    ``HALFWAY`` where noise hides it, 0 where it is clear.
 
     >>> strong = 100.0 * np.outer([1, -1], [1, -1])
     >>> bool((shrink_table(strong, 1.0)[0] == strong).all()), shrink_table(np.ones((2, 2)), 1.0)[0].tolist()
     (True, [[0.5, 0.5], [0.5, 0.5]])
     """
-    way = how_far(apart, sigma)
-    return apart + way * (few_directions(apart, sigma) - apart) if way else apart, way
-
-
-def how_far(apart: np.ndarray, sigma: float) -> float:
-    """The part of the way from a table to its few directions: ``HALFWAY`` where noise hides it, 0 where it is clear."""
     ratio = max(float((apart**2).mean()) / sigma**2 - 1, 0.0)
     way = HALFWAY / (1 + (ratio / CLEAR) ** STEEP)
-    return way if way >= LEAST_WAY else 0.0
+    return (apart + way * (few_directions(apart, sigma) - apart), way) if way >= LEAST_WAY else (apart, 0.0)
 
 
 def few_directions(noisy: np.ndarray, sigma: float) -> np.ndarray:
@@ -601,6 +491,6 @@ def few_directions(noisy: np.ndarray, sigma: float) -> np.ndarray:
     short, long = sorted(noisy.shape)
     aspect, unit = short / long, sigma * np.sqrt(long)
     y = np.maximum(size / unit, 1e-12)
-    retained = np.sqrt(np.maximum((y**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)) / y
-    out: np.ndarray = (left * np.where(y > 1 + np.sqrt(aspect), retained * unit, 0.0)) @ right
+    kept = np.sqrt(np.maximum((y**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)) / y
+    out: np.ndarray = (left * np.where(y > 1 + np.sqrt(aspect), kept * unit, 0.0)) @ right
     return out

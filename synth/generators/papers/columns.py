@@ -10,7 +10,8 @@ from math import sqrt
 import numpy as np
 
 from synth.generators.base import Run, Setting
-from synth.generators.core.columns import ONEWAY, Histogram, estimate_columns, even_histogram, is_even, merge
+from synth.generators.core import columns as core
+from synth.generators.core.columns import is_even, merge
 from synth.generators.core.mixture import SAFE, axis, rake
 from synth.generators.core.oneways import ask_columns, spent_share
 from synth.generators.core.product import Product
@@ -36,27 +37,19 @@ def is_alone(schema: Schema) -> bool:
     return sum(c.cells > 1 for c in schema.measured().values()) < 2
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OneWays:
-    """``total`` rows, and a histogram of each column.
-
-    Privacy: released answers only.
-    """
-
-    total: float
-    histograms: Mapping[str, Histogram]
-    setting: Setting
+class OneWays(core.OneWays):
+    """One-ways that may be grouped. Privacy: released answers only."""
 
     @classmethod
     def of(cls, releases: Sequence[Release], setting: Setting) -> OneWays:
         """As counted; even histograms where single columns were not asked for, but all rows at most."""
         counts = [r for r in releases if isinstance(r, CountsRelease)]
-        if any(r.question.purpose == ONEWAY for r in counts):
-            total, histograms = estimate_columns(counts, setting)
-            return cls(total=total, histograms=histograms, setting=setting)
+        if any(r.question.purpose == core.ONEWAY for r in counts):
+            made = core.estimate_columns(counts, setting)
+            return cls(total=made.total, histograms=made.histograms, setting=setting)
         counted = [float(r.values[0].sum()) for r in counts if r.question.purpose == ROWS]
         total = max(float(setting.public_rows if setting.public_rows is not None else counted[0]), 1.0)
-        even = {n: even_histogram(n, c, total) for n, c in setting.schema.measured().items()}
+        even = {n: core.even_histogram(n, c, total) for n, c in setting.schema.measured().items()}
         return cls(total=total, histograms=even, setting=setting)
 
     def grouped(self, groups: Mapping[str, np.ndarray]) -> Columns:
@@ -150,8 +143,7 @@ class Columns(OneWays):
 
     def bins(self, name: str) -> Bins:
         """The grouping as a question names it."""
-        h = self.histograms[name]
-        return Bins(column=name, cells=h.cells, starts=h.starts, groups=self.groups[name])
+        return self.grouping(name, self.groups[name])
 
     def ranks(self, name: str) -> np.ndarray:
         """Mean rank of each bin's rows, in (0, 1), by the noisy one-way: numbers on a scale that fits any shape."""
@@ -159,10 +151,6 @@ class Columns(OneWays):
         middle = (np.cumsum(mass) - mass / 2) / mass.sum()
         groups = self.groups[name]
         return np.bincount(groups, weights=mass * middle) / np.bincount(groups, weights=mass)
-
-    def is_number(self, name: str) -> bool:
-        """Whether neighbouring bins are neighbouring quantities."""
-        return self.setting.schema.columns[name].is_numeric
 
     def model(self, weights: np.ndarray, probs: Sequence[np.ndarray]) -> Product:
         """The mixture over positions: one-ways set to the best estimates, bins expanded to leaves by them."""

@@ -12,52 +12,21 @@ from itertools import combinations
 
 import numpy as np
 
+from synth import questions
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.core.columns import Histogram, project, sharpen
+from synth.generators.core.columns import answers_of, project
 from synth.generators.core.mixture import axis, rake
 from synth.generators.core.planning import TABLES, PairPlan, pairs_question
 from synth.generators.core.problem import lay_out, refine
 from synth.generators.core.product import Product, within_groups
 from synth.generators.core.solver import Options, fit_mixture
+from synth.generators.core.tables import NoisyTable, tables_of
 from synth.generators.method import RATE, SHARE, option
+from synth.generators.papers import embeddings, kernels
 from synth.generators.papers.columns import Columns, OneWays
 from synth.generators.papers.descent import Distance, State, WithOneWays, fitted
-from synth.generators.papers.embeddings import (
-    PURPOSE,
-    TABLE_NOISE,
-    OneEmbedding,
-    TensorDistance,
-    features_of,
-    public_rng,
-    some,
-    terms,
-)
-from synth.generators.papers.kernels import (
-    check_coordinates,
-    first_points,
-    fresh_points,
-    gaussian_kernel,
-    path_distance,
-    path_of_classes,
-    product_kernel,
-)
 from synth.generators.papers.stepwise import Stepwise
-from synth.questions import (
-    Block,
-    Counts,
-    CountsRelease,
-    DescentRelease,
-    EmbeddingRelease,
-    FunctionalQuery,
-    FunctionalRelease,
-    GaussianKernel,
-    Marginal,
-    ProductKernel,
-    Release,
-    Tensors,
-    Term,
-)
 
 MOST_ANCHORS = 8000  # one path tells so many values
 FORMS = ("anova", "path", "gaussian", "stepwise")
@@ -72,7 +41,7 @@ LABEL_RHO = 0.3  # the label takes part in most of what the joint kernel of a pa
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPKernel(OneEmbedding):
+class DPKernel(embeddings.OneEmbedding):
     """DP-kernel (NeurIPS 2023, functional Renyi differential privacy), in four forms that keep what they promise.
 
     ``form``: ``anova``, finite features of a sum of delta kernels over pairs; ``path``, one sample path of the
@@ -89,8 +58,8 @@ class DPKernel(OneEmbedding):
 
     name = "dp_kernel"
     summary = "mean embedding under a kernel (ANOVA features, or a functional release), noised once"
-    kind = Tensors
-    reads = (CountsRelease, EmbeddingRelease, FunctionalRelease, DescentRelease)
+    kind = questions.Tensors
+    reads = (questions.CountsRelease, questions.EmbeddingRelease, questions.FunctionalRelease, questions.DescentRelease)
     form: str = option("anova", *FORMS)
     variant: str = option("joint", *VARIANTS)
     oneway_share: float = option(0.33, *SHARE)
@@ -115,7 +84,7 @@ class DPKernel(OneEmbedding):
         if self.gradients == "joint" and self.form != "gaussian":
             raise UsageError("option gradients=joint: works only with form=gaussian, whose kernel has gradients")
 
-    def measure(self, run: Run) -> list[Release]:
+    def measure(self, run: Run) -> list[questions.Release]:
         """One-way counts; then the embedding, or the path in rounds, with the rest of the budget."""
         if self.form == "anova":
             return super().measure(run)
@@ -123,9 +92,9 @@ class DPKernel(OneEmbedding):
         if self.form == "stepwise":
             return self._stepwise.measure(run)
         if self.form == "gaussian":
-            check_coordinates(run.setting, anchors=self.anchors, gradients=self.gradients == "joint")
+            kernels.check_coordinates(run.setting, anchors=self.anchors, gradients=self.gradients == "joint")
         counts, left = self.first(run)
-        releases: list[Release] = [*counts]
+        releases: list[questions.Release] = [*counts]
         if left > 0:
             sigma = run.setting.sigma(left)
             columns = OneWays.of(counts, run.setting).merged(least=PATH_NOISE * sigma)
@@ -138,15 +107,15 @@ class DPKernel(OneEmbedding):
         names = ("steps", "rate", "points", "variant", "lengthscale", "widths", "learning_rate", "oneway_share")
         return Stepwise(**{n: getattr(self, n) for n in names})
 
-    def feature_map(self, one_ways: OneWays, left: float) -> Tensors | None:
+    def feature_map(self, one_ways: OneWays, left: float) -> questions.Tensors | None:
         """Features of the sum of delta kernels over pairs."""
         return (joint if self.variant == "joint" else conditional)(one_ways, left)
 
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """Squares over the noise's variance, term by term."""
-        return TensorDistance(columns, release, device=device)
+        return embeddings.TensorDistance(columns, release, device=device)
 
-    def _path(self, run: Run, columns: Columns, sigma: float) -> list[FunctionalRelease]:
+    def _path(self, run: Run, columns: Columns, sigma: float) -> list[questions.FunctionalRelease]:
         """Asks for ``anchors`` numbers of the path in rounds; after the first each round's points come from a model.
 
         A number is a value, or a coordinate of the gradient at the point, too.
@@ -154,25 +123,25 @@ class DPKernel(OneEmbedding):
         **Guarantee**: the whole path costs one Gaussian mechanism; points are public or follow earlier answers; all
         randomness of this phase comes from a public seed.
         """
-        kernel, gradients, how = self._kernel(columns), self.gradients == "joint", Fit(public_rng())
+        kernel, gradients, how = self._kernel(columns), self.gradients == "joint", Fit(embeddings.public_rng())
         options = replace(self.fitting, steps=ROUND_STEPS)
         model, state = columns.independent(), None
-        releases: list[FunctionalRelease] = []
+        releases: list[questions.FunctionalRelease] = []
         each, seen = 1 + kernel.smooth * gradients, None
         for step in range(min(ROUNDS, max(self.anchors // each, 1))):
             count = max(self.anchors // ROUNDS // each, 1)
             if seen is None:
-                points = first_points(kernel, model, count, how.rng)
+                points = kernels.first_points(kernel, model, count, how.rng)
             else:
-                points = fresh_points(kernel, model, seen, count, how.rng)
+                points = kernels.fresh_points(kernel, model, seen, count, how.rng)
             if not len(points):
                 break
             seen = points if seen is None else np.vstack([seen, points])
             releases.append(
                 run.ask(
-                    FunctionalQuery(
+                    questions.FunctionalQuery(
                         name=NAME,
-                        purpose=PURPOSE,
+                        purpose=embeddings.PURPOSE,
                         kernel=kernel,
                         sigma=sigma,
                         nugget=NUGGET,
@@ -184,36 +153,36 @@ class DPKernel(OneEmbedding):
             run.progress((step + 0.5) / ROUNDS)
             if step < ROUNDS - 1:
                 state = state or State(columns, options, how)
-                distance = WithOneWays(path_distance(columns, releases, device="cpu"), columns, device="cpu")
+                distance = WithOneWays(kernels.path_distance(columns, releases, device="cpu"), columns, device="cpu")
                 state.descend(distance, steps=ROUND_STEPS, progress=how.progress)
                 model = columns.model(*state.arrays())
         return releases
 
-    def _kernel(self, columns: Columns) -> ProductKernel | GaussianKernel:
+    def _kernel(self, columns: Columns) -> questions.ProductKernel | questions.GaussianKernel:
         """That of the form; a label that is the only column with relations is a coordinate like others."""
         if self.form == "gaussian":
             labelled = self.variant != "joint" and bool(columns.others)
-            return gaussian_kernel(columns, lengthscale=self.lengthscale, widths=self.widths, labelled=labelled)
+            return kernels.gaussian_kernel(columns, lengthscale=self.lengthscale, widths=self.widths, labelled=labelled)
         rho = max(1 - self.compared / len(columns.names), LABEL_RHO)
-        return product_kernel(columns, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
+        return kernels.product_kernel(columns, rho=rho, label_rho=LABEL_RHO if self.variant == "joint" else 0.0)
 
-    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
+    def fit(self, releases: Sequence[questions.Release], setting: Setting, how: Fit) -> Product:
         """The model nearest in the kernel's distance, whitened by the noise, up to the noise."""
-        trained = next((r for r in releases if isinstance(r, DescentRelease)), None)
+        trained = next((r for r in releases if isinstance(r, questions.DescentRelease)), None)
         if trained is not None:
             return self._stepwise.fit(trained, releases, setting, how)
         one_ways = OneWays.of(releases, setting)
-        asked = [r for r in releases if isinstance(r, EmbeddingRelease)]
-        paths = [r for r in releases if isinstance(r, FunctionalRelease)]
+        asked = [r for r in releases if isinstance(r, questions.EmbeddingRelease)]
+        paths = [r for r in releases if isinstance(r, questions.FunctionalRelease)]
         if paths:
             kernel = paths[0].question.kernel
             columns = one_ways.asked(kernel.bins)
-            if self.variant == "parallel" and isinstance(kernel, GaussianKernel) and kernel.label is not None:
-                return path_of_classes(columns, paths, kernel.label.column, self.fitting, how)
-            return fitted(columns, path_distance(columns, paths, device=how.device), self.fitting, how)
+            if self.variant == "parallel" and isinstance(kernel, questions.GaussianKernel) and kernel.label is not None:
+                return kernels.path_of_classes(columns, paths, kernel.label.column, self.fitting, how)
+            return fitted(columns, kernels.path_distance(columns, paths, device=how.device), self.fitting, how)
         if not asked:
             return one_ways.independent()
-        features, target = features_of(asked[0], Tensors), setting.schema.target
+        features, target = embeddings.features_of(asked[0], questions.Tensors), setting.schema.target
         conditional = {t.blocks[-1].bins.column for t in features.terms} == {target}  # the label stands last
         if self.variant == "parallel" and conditional and target is not None:
             return tables_of_classes(one_ways, tables(asked[0]), target, how)
@@ -227,24 +196,26 @@ LABEL_ALONE = 0.15  # part of a conditional embedding for tables of one column a
 MOST_PAIRS = 300  # pairs that a conditional embedding holds; wide tables make do with a random choice
 
 
-def joint(one_ways: OneWays, share: float) -> Tensors | None:
+def joint(one_ways: OneWays, share: float) -> questions.Tensors | None:
     """All pairs of columns, the label's among them: k(x, w) = sum_q a_q^2 1[x and w agree on the bins of pair q].
 
     Weights a_q^2 go with cells^(2/3), eight times that with the target, which is where the mean error of all tables is
     least for the budget: tables, each with its noise, as one embedding with one noise.
     """
-    plan = PairPlan(second=0.0)
-    asked = pairs_question(one_ways.histograms, one_ways.total, one_ways.setting, share=share, plan=plan)
-    if asked is None:
+    planned = pairs_question(one_ways, share, PairPlan(second=0.0))
+    if planned is None:
         return None
+    asked = planned[0]
     precision = np.array([1 / m.sigma for m in asked.marginals])
     weight = precision / np.linalg.norm(precision) * (1 - 1e-12)
-    known = {id(b): Block.one_hot(b, weight=1.0) for m in asked.marginals for b in m.bins}
+    known = {id(b): questions.Block.one_hot(b, weight=1.0) for m in asked.marginals for b in m.bins}
     blocks = [tuple(known[id(b)] for b in m.bins) for m in asked.marginals]
-    return Tensors(terms=tuple(Term(blocks=b, weight=float(w)) for b, w in zip(blocks, weight, strict=True)))
+    return questions.Tensors(
+        terms=tuple(questions.Term(blocks=b, weight=float(w)) for b, w in zip(blocks, weight, strict=True))
+    )
 
 
-def conditional(one_ways: OneWays, share: float) -> Tensors | None:
+def conditional(one_ways: OneWays, share: float) -> questions.Tensors | None:
     """k(x, w) 1[same label]: pairs and single columns, each with the label as one more factor.
 
     Bins by the noise that tables of two columns and the label will have.
@@ -252,60 +223,60 @@ def conditional(one_ways: OneWays, share: float) -> Tensors | None:
     setting = one_ways.setting
     first = [n for n, h in one_ways.histograms.items() if len(h.mass) > 1 and n != setting.schema.target]
     count = max(min(len(first) * (len(first) - 1) / 2, MOST_PAIRS), 1.0)
-    columns = one_ways.balanced(noise=setting.sigma(share) * np.sqrt(count / (1 - LABEL_ALONE)), least=TABLE_NOISE)
+    columns = one_ways.balanced(
+        noise=setting.sigma(share) * np.sqrt(count / (1 - LABEL_ALONE)), least=embeddings.TABLE_NOISE
+    )
     if columns.label is None or not columns.others:
         return joint(one_ways, share)
     singles = [(n, columns.label) for n in columns.others]
-    doubles = [(*p, columns.label) for p in some(list(combinations(columns.others, 2)), MOST_PAIRS)]
+    doubles = [(*p, columns.label) for p in embeddings.some(list(combinations(columns.others, 2)), MOST_PAIRS)]
     part, made = (LABEL_ALONE if doubles else 1.0), []
     for several, share in ((singles, part), (doubles, 1 - part)):
-        blocks = {n: Block.one_hot(columns.bins(n), weight=1.0) for n in columns.names}
-        made += terms(blocks, several, share, 1e-12)
-    return Tensors(terms=tuple(made))
+        blocks = {n: questions.Block.one_hot(columns.bins(n), weight=1.0) for n in columns.names}
+        made += embeddings.terms(blocks, several, share, 1e-12)
+    return questions.Tensors(terms=tuple(made))
 
 
-def tables(release: EmbeddingRelease) -> CountsRelease:
+def tables(release: questions.EmbeddingRelease) -> questions.CountsRelease:
     """The released embedding read as tables of counts: each term's features over its weight, so its noise."""
-    features, sigma = features_of(release, Tensors), release.question.sigma
+    features, sigma = embeddings.features_of(release, questions.Tensors), release.question.sigma
     marginals, values = [], []
     for term, part in zip(features.terms, features.parts, strict=True):
         bins = tuple(b.bins for b in term.blocks)
-        marginals.append(Marginal(bins=bins, sigma=sigma / term.weight))
+        marginals.append(questions.Marginal(bins=bins, sigma=sigma / term.weight))
         values.append((release.values[part] / term.weight).reshape([b.size for b in bins]))
-    question = Counts(purpose=TABLES, marginals=tuple(marginals))
-    return CountsRelease(question=question, values=tuple(values))
+    question = questions.Counts(purpose=TABLES, marginals=tuple(marginals))
+    return questions.CountsRelease(question=question, values=tuple(values))
 
 
-def fit_tables(one_ways: OneWays, asked: Sequence[CountsRelease], how: Fit) -> Product:
+def fit_tables(one_ways: OneWays, asked: Sequence[questions.CountsRelease], how: Fit) -> Product:
     """The mixture nearest in the whitened distance of mean embeddings: squared errors of all cells by precision."""
-    total = one_ways.total
-    histograms = sharpen(one_ways.histograms, asked, total)
-    groups = refine(histograms, asked)
-    problem, spans = lay_out(histograms, groups, asked, total)
+    columns, tables = one_ways.sharpened(answers_of(asked)), tables_of(asked)
+    groups = refine(columns, tables)
+    problem, spans = lay_out(columns, groups, tables)
     weights, probs = fit_mixture(problem, Options(), rng=how.rng, device=how.device, progress=how.progress)
-    axes = [
-        axis(h, groups[n], rake(weights, probs[:, spans[n]], problem.mass[spans[n]])) for n, h in histograms.items()
-    ]
-    return Product(total=total, weights=weights, axes=tuple(axes))
+    raked = {n: rake(weights, probs[:, s], problem.mass[s]) for n, s in spans.items()}
+    axes = tuple(axis(h, groups[n], raked[n]) for n, h in columns.histograms.items())
+    return Product(total=columns.total, weights=weights, axes=axes)
 
 
-def tables_of_classes(one_ways: OneWays, asked: CountsRelease, label: str, how: Fit) -> Product:
+def tables_of_classes(one_ways: OneWays, asked: questions.CountsRelease, label: str, how: Fit) -> Product:
     """A mixture for each class, fitted to its own part of the embedding alone; classes weighted by paid counts."""
     histograms, total = one_ways.histograms, one_ways.total
-    groups = refine(histograms, [asked])
+    groups = refine(one_ways, tables_of([asked]))
     classes = int(groups[label].max()) + 1
     shares = np.bincount(groups[label], weights=histograms[label].mass) / total
     options = Options(ensembles=max(Options().ensembles // classes, 2))
     weights, probs = [], []
     for c in range(classes):
-        mine = _within(histograms, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
-        part = float(next(iter(mine.values())).mass.sum())
+        mine = _within(one_ways, groups, asked, label, c, total * max(float(shares[c]), 1e-6))
         if within := _slice(asked, c):
-            problem, spans = lay_out(mine, groups, within, part)
+            problem, spans = lay_out(mine, groups, within)
             w, every = fit_mixture(problem, options, rng=how.rng, device=how.device, progress=lambda _: None)
             table = {n: every[:, s] for n, s in spans.items()}
         else:
-            w, table = np.ones(1), {n: np.bincount(groups[n], weights=h.mass)[None] / part for n, h in mine.items()}
+            w, table = np.ones(1), {n: np.bincount(groups[n], weights=h.mass)[None] for n, h in mine.histograms.items()}
+            table = {n: t / mine.total for n, t in table.items()}
         weights.append(shares[c] * w)
         probs.append(table | {label: np.broadcast_to(np.eye(classes)[c], (len(w), classes))})
         how.progress((c + 1) / classes)
@@ -316,26 +287,23 @@ def tables_of_classes(one_ways: OneWays, asked: CountsRelease, label: str, how: 
 
 
 def _within(
-    histograms: Mapping[str, Histogram],
-    groups: Mapping[str, np.ndarray],
-    asked: CountsRelease,
-    label: str,
-    c: int,
-    part: float,
-) -> dict[str, Histogram]:
+    columns: OneWays, groups: Mapping[str, np.ndarray], asked: questions.CountsRelease, label: str, c: int, part: float
+) -> OneWays:
     """One-ways inside a class of ``part`` rows: bins by its tables with the label, leaves in their overall shares."""
+    histograms = columns.histograms
     out = {n: replace(h, mass=h.mass * (part / h.mass.sum())) for n, h in histograms.items() if n != label}
-    for marginal, values in zip(asked.question.marginals, asked.values, strict=True):
-        if len(marginal.bins) == 2:
-            name = marginal.columns[0]
-            mass = project(values[:, c], total=part)
-            share = within_groups(np.maximum(histograms[name].mass, 1e-9), groups[name])[1]
-            out[name] = replace(out[name], mass=mass[groups[name]] * share, sigma=marginal.sigma)
-    return out
+    for marginal, values in (a for a in asked.items() if len(a[0].bins) == 2):
+        name = marginal.columns[0]
+        mass = project(values[:, c], total=part)
+        share = within_groups(np.maximum(histograms[name].mass, 1e-9), groups[name])[1]
+        out[name] = replace(out[name], mass=mass[groups[name]] * share, sigma=marginal.sigma)
+    return replace(columns, histograms=out, total=float(next(iter(out.values())).mass.sum()))
 
 
-def _slice(asked: CountsRelease, c: int) -> list[CountsRelease]:
+def _slice(asked: questions.CountsRelease, c: int) -> list[NoisyTable]:
     """The tables of two columns within one class."""
-    whole = [(m, v) for m, v in zip(asked.question.marginals, asked.values, strict=True) if len(m.bins) == 3]
-    question = Counts(purpose=TABLES, marginals=tuple(replace(m, bins=m.bins[:-1]) for m, _ in whole))
-    return [CountsRelease(question=question, values=tuple(v[..., c] for _, v in whole))] if whole else []
+    return [
+        NoisyTable(marginal=replace(m, bins=m.bins[:-1]), values=v[..., c])
+        for m, v in asked.items()
+        if len(m.bins) == 3
+    ]

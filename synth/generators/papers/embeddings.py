@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
+from synth import questions
 from synth.errors import UsageError
 from synth.generators.base import Fit, Run, Setting
 from synth.generators.core.mixture import SAFE
@@ -20,18 +21,6 @@ from synth.generators.method import SHARE, STEPS, Method, option
 from synth.generators.papers.columns import Columns, OneWays, is_alone
 from synth.generators.papers.descent import Distance, Options, Parts, fitted, real
 from synth.lazy import Lazy
-from synth.questions import (
-    Bins,
-    Block,
-    CountsRelease,
-    Embedding,
-    EmbeddingRelease,
-    Fourier,
-    Gradients,
-    Release,
-    Tensors,
-    Term,
-)
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +33,7 @@ PUBLIC_SEED = 20230925  # random features are public: anybody can draw them agai
 COMPONENTS, ENSEMBLES, FREQUENCIES, ORDER = (1, 2000), (1, 32), (1, 100_000), (1, 16)
 POWER = 2 / 3  # tables of more features weigh more, by this power of their number
 
-Features = Tensors | Fourier | Gradients
+Features = questions.Tensors | questions.Fourier | questions.Gradients
 Kind = TypeVar("Kind", bound=Features)
 
 
@@ -53,7 +42,7 @@ def public_rng() -> np.random.Generator:
     return np.random.default_rng(PUBLIC_SEED)
 
 
-def features_of(release: EmbeddingRelease, kind: type[Kind]) -> Kind:
+def features_of(release: questions.EmbeddingRelease, kind: type[Kind]) -> Kind:
     """The feature map of a release, which must be of this kind. Errors: UsageError where another method made it."""
     features = release.question.features
     if not isinstance(features, kind):
@@ -69,7 +58,7 @@ class OneEmbedding(Method):
     """
 
     kind: ClassVar[type[Features]]
-    reads: ClassVar[tuple[type, ...]] = (CountsRelease, EmbeddingRelease)
+    reads: ClassVar[tuple[type, ...]] = (questions.CountsRelease, questions.EmbeddingRelease)
     oneway_share: float = option(0.3, *SHARE)
     components: int = option(100, *COMPONENTS)
     ensembles: int = option(1, *ENSEMBLES)
@@ -80,33 +69,33 @@ class OneEmbedding(Method):
         """The public feature map, from one-ways and the share ``left``; None where nothing is to be learnt."""
 
     @abstractmethod
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """How far a model's mean features are from the released ones."""
 
-    def first(self, run: Run) -> tuple[list[CountsRelease], float]:
+    def first(self, run: Run) -> tuple[list[questions.CountsRelease], float]:
         """One-way counts of all columns; what they leave of the budget, 0 where there is one column to learn."""
         alone = is_alone(run.setting.schema)
         share = SAFE if alone else SAFE * self.oneway_share
         counts = ask_columns(run.ask, run.setting, share=share, whole=alone)
         return counts, 0.0 if alone else SAFE * (1 - spent_share(counts, run.setting))
 
-    def measure(self, run: Run) -> list[Release]:
+    def measure(self, run: Run) -> list[questions.Release]:
         """One-way counts, then the embedding with the rest of the budget. Errors: UsageError for a bad option."""
         self.check_options()
         run.progress(0.0)
         counts, left = self.first(run)
-        releases: list[Release] = [*counts]
+        releases: list[questions.Release] = [*counts]
         run.progress(0.3)
         made = self.feature_map(OneWays.of(counts, run.setting), left) if left > 0 else None
         if made is not None:
             sigma = run.setting.sigma(left, signed=not made.non_negative_inner)
-            releases.append(run.ask(Embedding(purpose=PURPOSE, features=made, sigma=sigma)))
+            releases.append(run.ask(questions.Embedding(purpose=PURPOSE, features=made, sigma=sigma)))
         run.progress(1.0)
         return releases
 
-    def fit(self, releases: Sequence[Release], setting: Setting, how: Fit) -> Product:
+    def fit(self, releases: Sequence[questions.Release], setting: Setting, how: Fit) -> Product:
         """The model whose mean features come closest to the released ones, up to their noise."""
-        asked = next((r for r in releases if isinstance(r, EmbeddingRelease)), None)
+        asked = next((r for r in releases if isinstance(r, questions.EmbeddingRelease)), None)
         one_ways = OneWays.of(releases, setting)
         if asked is None:
             return one_ways.independent()
@@ -119,9 +108,9 @@ class OneEmbedding(Method):
         return Options(components=self.components, ensembles=self.ensembles, steps=self.steps)
 
 
-def bins_of(features: Features) -> list[Bins]:
+def bins_of(features: Features) -> list[questions.Bins]:
     """The bins that features are of."""
-    if isinstance(features, Tensors):
+    if isinstance(features, questions.Tensors):
         return [b.bins for t in features.terms for b in t.blocks]
     return [b.bins for b in (*features.blocks, *([features.label] if features.label else []))]
 
@@ -139,21 +128,21 @@ MAX_WEIGHT = 4.0  # no frequency weighs more than this many times the mean
 class RandomWaves(OneEmbedding):
     """Random Fourier features: ``frequencies`` of them, each on ``order`` columns."""
 
-    kind = Fourier
+    kind = questions.Fourier
     frequencies: int = option(2000, *FREQUENCIES)
     order: int = option(3, *ORDER)
     ensembles: int = option(2, *ENSEMBLES)
 
-    def feature_map(self, one_ways: OneWays, left: float) -> Fourier | None:
+    def feature_map(self, one_ways: OneWays, left: float) -> questions.Fourier | None:
         """On bins that stand out of the noise."""
         columns = one_ways.merged(least=WAVE_NOISE * one_ways.setting.sigma(left, signed=True))
         return self.waves(columns) if len(columns.names) > 1 else None
 
     @abstractmethod
-    def waves(self, columns: Columns) -> Fourier:
+    def waves(self, columns: Columns) -> questions.Fourier:
         """The feature map on these columns."""
 
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """Squares over the noise's variance."""
         return FourierDistance.of(columns, release, device=device)
 
@@ -170,7 +159,7 @@ class DPMerf(RandomWaves):
     name = "dp_merf"
     summary = "random Fourier features of rows, class by class, noised once"
 
-    def waves(self, columns: Columns) -> Fourier:
+    def waves(self, columns: Columns) -> questions.Fourier:
         """Of all columns but the label, class by class."""
         return fourier(columns, columns.others, count=self.frequencies, order=self.order, label=columns.label)
 
@@ -190,12 +179,12 @@ class Pearl(RandomWaves):
     frequencies: int = option(3000, *FREQUENCIES)
     adversary: float = option(0.1, 0, 1)
 
-    def waves(self, columns: Columns) -> Fourier:
+    def waves(self, columns: Columns) -> questions.Fourier:
         """Of all columns alike, the label in every second."""
         names, label = columns.names, columns.label
         return fourier(columns, names, count=self.frequencies, order=self.order, label=None, favoured=label)
 
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """The distance at the frequencies that an adversary chooses."""
         return Game(FourierDistance.of(columns, release, device=device), speed=self.adversary)
 
@@ -208,7 +197,7 @@ def fourier(
     order: int,
     label: str | None,
     favoured: str | None = None,
-) -> Fourier:
+) -> questions.Fourier:
     """``count`` frequencies, each on a random set of ``order`` of the columns ``names``, times the label.
 
     A frequency gives every category a phase of its own, uniform on the circle: two rows' phases agree in
@@ -231,9 +220,9 @@ def fourier(
             phases = columns.ranks(name)[:, None] * (rng.standard_normal(count) / rng.choice(WIDTHS, count))
         else:
             phases = rng.uniform(0.0, 2 * np.pi, (columns.size(name), count))
-        blocks.append(Block(bins=columns.bins(name), table=np.where(used, phases, 0.0)))
-    by = None if label is None else Block.one_hot(columns.bins(label), weight=1.0)
-    return Fourier(blocks=tuple(blocks), label=by)
+        blocks.append(questions.Block(bins=columns.bins(name), table=np.where(used, phases, 0.0)))
+    by = None if label is None else questions.Block.one_hot(columns.bins(label), weight=1.0)
+    return questions.Fourier(blocks=tuple(blocks), label=by)
 
 
 class FourierDistance(Distance):
@@ -265,9 +254,9 @@ class FourierDistance(Distance):
         self.weight = torch.ones_like(self.values[0, 0])
 
     @classmethod
-    def of(cls, columns: Columns, release: EmbeddingRelease, *, device: str) -> FourierDistance:
+    def of(cls, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> FourierDistance:
         """To a release."""
-        features = features_of(release, Fourier)
+        features = features_of(release, questions.Fourier)
         blocks, label = features.blocks, features.label
         values = release.values.reshape(label.width if label else 1, 2, blocks[0].width)
         scale = sqrt(blocks[0].width) / columns.total
@@ -375,7 +364,7 @@ class DPHP(OneEmbedding):
 
     name = "dp_hp"
     summary = "Hermite polynomial features, sum and product kernels, noised once"
-    kind = Tensors
+    kind = questions.Tensors
     degree: int = option(8, 1, 64)
     decay: float = option(0.8, 1e-3, 0.999)
     pairs: int = option(400, 1, 100_000)
@@ -384,7 +373,7 @@ class DPHP(OneEmbedding):
     components: int = option(64, *COMPONENTS)
     ensembles: int = option(4, *ENSEMBLES)
 
-    def feature_map(self, one_ways: OneWays, left: float) -> Tensors | None:
+    def feature_map(self, one_ways: OneWays, left: float) -> questions.Tensors | None:
         """Terms of the sum kernel (columns, times the label) and of the product kernel (pairs)."""
         columns = self._columns(one_ways, left)
         if len(columns.names) < 2:
@@ -394,9 +383,9 @@ class DPHP(OneEmbedding):
         singles = [(n, *label) for n in columns.others]
         doubles = some(list(combinations(columns.others, 2)), self.pairs)
         share = self.sum_share if doubles else 1.0
-        return Tensors(terms=(*terms(blocks, singles, share, 1e-9), *terms(blocks, doubles, 1 - share, 1e-9)))
+        return questions.Tensors(terms=(*terms(blocks, singles, share, 1e-9), *terms(blocks, doubles, 1 - share, 1e-9)))
 
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """Squares over the noise's variance, term by term."""
         return TensorDistance(columns, release, device=device)
 
@@ -416,12 +405,12 @@ class DPHP(OneEmbedding):
             }
         )
 
-    def _block(self, columns: Columns, name: str) -> Block:
+    def _block(self, columns: Columns, name: str) -> questions.Block:
         """One-hot for categories and the label; Hermite features for numbers, at the normal scores of their bins."""
         if name == columns.label or not columns.is_number(name):
-            return Block.one_hot(columns.bins(name), weight=1.0)
+            return questions.Block.one_hot(columns.bins(name), weight=1.0)
         values = hermite(special.ndtri(columns.ranks(name)), degree=self.degree, decay=self.decay)
-        return Block(bins=columns.bins(name), table=values)
+        return questions.Block(bins=columns.bins(name), table=values)
 
 
 def hermite(x: np.ndarray, *, degree: int, decay: float) -> np.ndarray:
@@ -448,11 +437,15 @@ def some(tables: list[tuple[str, str]], most: int) -> list[tuple[str, str]]:
     return [tables[i] for i in sorted(chosen)]
 
 
-def terms(blocks: Mapping[str, Block], tables: Sequence[tuple[str, ...]], share: float, spare: float) -> list[Term]:
+def terms(
+    blocks: Mapping[str, questions.Block], tables: Sequence[tuple[str, ...]], share: float, spare: float
+) -> list[questions.Term]:
     """Tensor products whose squared weights sum to ``share``, less a ``spare`` part; more features weigh more."""
     weight = np.array([np.prod([blocks[n].width for n in t]) ** POWER for t in tables])
     weight = np.sqrt(share * (1 - spare) * weight / weight.sum()) if len(tables) else weight
-    return [Term(blocks=tuple(blocks[n] for n in t), weight=float(w)) for t, w in zip(tables, weight, strict=True)]
+    return [
+        questions.Term(blocks=tuple(blocks[n] for n in t), weight=float(w)) for t, w in zip(tables, weight, strict=True)
+    ]
 
 
 class TensorDistance(Distance):
@@ -462,11 +455,11 @@ class TensorDistance(Distance):
     Terms with the same first block are laid side by side: one matrix product for all of them.
     """
 
-    def __init__(self, columns: Columns, release: EmbeddingRelease, *, device: str):
-        features, sigma = features_of(release, Tensors), release.question.sigma
+    def __init__(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str):
+        features, sigma = features_of(release, questions.Tensors), release.question.sigma
         self.count = features.dim
         self.tables: dict[int, tuple[int, torch.Tensor]] = {}
-        sides: dict[int, list[tuple[Term, np.ndarray]]] = {}
+        sides: dict[int, list[tuple[questions.Term, np.ndarray]]] = {}
         for term, part in zip(features.terms, features.parts, strict=True):
             sides.setdefault(id(term.blocks[0]), []).append((term, release.values[part]))
             for block in term.blocks:
@@ -527,7 +520,7 @@ class DPNTK(OneEmbedding):
 
     name = "dp_ntk"
     summary = "gradients of a public random network (neural tangent features), noised once"
-    kind = Gradients
+    kind = questions.Gradients
     features: int = option(20_000, 1, 1_000_000)
     order: int = option(3, *ORDER)
     least: float = option(50.0, 0, 1e6)
@@ -537,14 +530,14 @@ class DPNTK(OneEmbedding):
         if self.order % 2 == 0:
             raise UsageError(f"`options.order={self.order}`: {self.name} needs an odd number, so that votes cannot tie")
 
-    def feature_map(self, one_ways: OneWays, left: float) -> Gradients | None:
+    def feature_map(self, one_ways: OneWays, left: float) -> questions.Gradients | None:
         """Gradients of the public network: half of its units, then their mirrors."""
         columns = one_ways.merged(least=self.least * one_ways.setting.sigma(left))
         names, rng = columns.others, public_rng()
         if len(columns.names) < 2:
             return None
-        label = None if columns.label is None else Block.one_hot(columns.bins(columns.label), weight=1.0)
-        blocks = [Block.one_hot(columns.bins(n), weight=1 / sqrt(len(names))) for n in names]
+        label = None if columns.label is None else questions.Block.one_hot(columns.bins(columns.label), weight=1.0)
+        blocks = [questions.Block.one_hot(columns.bins(n), weight=1 / sqrt(len(names))) for n in names]
         wide = sum(b.width for b in blocks) * (label.width if label else 1)
         half = max(self.features // (2 * wide), 1)
         order = self.order if len(names) >= self.order else 1
@@ -552,9 +545,9 @@ class DPNTK(OneEmbedding):
         parts = [used * _votes(columns, n, half, rng) for n, used in zip(names, active, strict=True)]
         weights = TINY * np.concatenate(parts)
         weights = np.concatenate([weights, -weights], axis=1).T
-        return Gradients(blocks=tuple(blocks), weights=weights, signs=np.ones(2 * half), label=label)
+        return questions.Gradients(blocks=tuple(blocks), weights=weights, signs=np.ones(2 * half), label=label)
 
-    def distance(self, columns: Columns, release: EmbeddingRelease, *, device: str) -> Distance:
+    def distance(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str) -> Distance:
         """Squares over the noise's variance."""
         return GradientDistance(columns, release, device=device)
 
@@ -575,8 +568,8 @@ class GradientDistance(Distance):
     independent, so that P(active) and P(active | column in this bin) follow from the chances of its few votes.
     """
 
-    def __init__(self, columns: Columns, release: EmbeddingRelease, *, device: str):
-        question = features_of(release, Gradients)
+    def __init__(self, columns: Columns, release: questions.EmbeddingRelease, *, device: str):
+        question = features_of(release, questions.Gradients)
         self.columns = [columns.at(b.bins.column) for b in question.blocks]
         self.label = None if question.label is None else columns.at(question.label.bins.column)
         labels, units = (question.label.width if question.label else 1), len(question.signs)

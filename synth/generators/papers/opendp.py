@@ -170,14 +170,16 @@ def grouped(releases: Sequence[Any], setting: Setting, *, bins: int) -> dict[str
     }
 
 
-def _numbers(releases: Sequence[Any], setting: Setting) -> dict[str, Histogram]:
+def _numbers(releases: Sequence[Any], setting: Setting) -> Mapping[str, Histogram]:
     """Histograms of the columns that were counted for their bins."""
     counted = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose.startswith(ONE_WAY)]
     names = {m.columns[0] for r in counted for m in r.question.marginals}
     columns = {n: c for n, c in setting.schema.columns.items() if n in names}
     if not columns:
         return {}
-    return estimate_columns(counted, replace(setting, schema=setting.schema.model_copy(update={"columns": columns})))[1]
+    return estimate_columns(
+        counted, replace(setting, schema=setting.schema.model_copy(update={"columns": columns}))
+    ).histograms
 
 
 def _even(histogram: Histogram, size: int, most: int) -> Bins:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from synth import questions as words
 from synth.errors import UsageError
 from synth.generators.base import Ask, Fit, Run, Setting
 from synth.generators.core.columns import project
@@ -22,18 +23,6 @@ from synth.generators.core.product import Axis, Product
 from synth.generators.method import NONE_OR_SHARE, SHARE, Method, option
 from synth.generators.papers.columns import whole
 from synth.generators.papers.opendp import as_product, first_bins, grouped
-from synth.questions import (
-    Above,
-    AboveRelease,
-    Bins,
-    Choice,
-    ChoiceRelease,
-    Counts,
-    CountsRelease,
-    Laplace,
-    LaplaceRelease,
-    Marginal,
-)
 from synth.schema.table import Column, Schema
 
 SAFE = 1 - 1e-5
@@ -73,20 +62,20 @@ def sizes(schema: Schema, most: int) -> dict[str, int]:
     }
 
 
-def cut(name: str, column: Column, most: int) -> Bins:
+def cut(name: str, column: Column, most: int) -> words.Bins:
     """A category by its values; a number's range in equal parts; each missing code a bin of its own."""
     if not column.is_numeric or column.size <= most:
-        return Bins.each(name, column.cells)
+        return words.Bins.each(name, column.cells)
     starts = np.concatenate([np.arange(most) * column.size // most, np.arange(column.size, column.cells)])
-    return Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
+    return words.Bins(column=name, cells=column.cells, starts=starts, groups=np.arange(len(starts)))
 
 
-def all_cut(schema: Schema, most: int) -> dict[str, Bins]:
+def all_cut(schema: Schema, most: int) -> dict[str, words.Bins]:
     """Each column's bins."""
     return {n: cut(n, c, most) for n, c in schema.measured().items()}
 
 
-def axis_of(bins: Bins, codes: np.ndarray) -> Axis:
+def axis_of(bins: words.Bins, codes: np.ndarray) -> Axis:
     """A column of records in these groups (records,); inside a group all values alike."""
     widths = bins.widths / np.bincount(bins.groups, bins.widths)[bins.groups]
     return Axis(
@@ -99,7 +88,7 @@ def axis_of(bins: Bins, codes: np.ndarray) -> Axis:
     )
 
 
-def as_records(bins: Mapping[str, Bins], records: Mapping[str, np.ndarray], total: float) -> Product:
+def as_records(bins: Mapping[str, words.Bins], records: Mapping[str, np.ndarray], total: float) -> Product:
     """Records, each as likely as another, as a model of ``total`` rows."""
     count = len(next(iter(records.values())))
     axes = tuple(axis_of(b, records[n]) for n, b in bins.items())
@@ -109,7 +98,7 @@ def as_records(bins: Mapping[str, Bins], records: Mapping[str, np.ndarray], tota
 class Weights:
     """A distribution over all cells of the binned table, even at first; ``total``: the row count."""
 
-    def __init__(self, bins: Mapping[str, Bins], total: float) -> None:
+    def __init__(self, bins: Mapping[str, words.Bins], total: float) -> None:
         self.bins, self.total = dict(bins), total
         self.cells = np.full([b.size for b in self.bins.values()], 1.0)
         self.cells /= self.cells.size
@@ -145,7 +134,7 @@ class Mwem(OfCells):
 
     name = "mwem"
     summary = "multiplicative weights over all cells of a small table; for teaching and for few columns"
-    reads = (CountsRelease, ChoiceRelease)
+    reads = (words.CountsRelease, words.ChoiceRelease)
     rounds: int = option(12, 0, 10_000)
     bins: int = option(32, 2, 4096)
     numbers: float = option(0.1, *SHARE)
@@ -180,40 +169,40 @@ class Mwem(OfCells):
             run.progress(i / rounds)
             weights = PairWeights(bins, releases, setting, sweeps=sweeps)
             at, choice = self._worst(ask, weights, [p for p in pairs if p not in weights.measured], setting, left)
-            marginal = Marginal(bins=tuple(bins[n] for n in at), sigma=one.sigma(left * (1 - self.choices)))
-            releases += [choice, ask(Counts(purpose=PURPOSE[2], marginals=(marginal,)))]
+            marginal = words.Marginal(bins=tuple(bins[n] for n in at), sigma=one.sigma(left * (1 - self.choices)))
+            releases += [choice, ask(words.Counts(purpose=PURPOSE[2], marginals=(marginal,)))]
         run.progress(1.0)
         return releases
 
-    def _first(self, bins: Mapping[str, Bins], setting: Setting, left: float, rounds: int) -> list[Counts]:
+    def _first(self, bins: Mapping[str, words.Bins], setting: Setting, left: float, rounds: int) -> list[words.Counts]:
         """Counts of single columns; without them the number of rows, where it is private, and else nothing."""
         if self.ones or not rounds:
             share = left * (self.ones if rounds else 1.0) / len(bins)
-            tables = tuple(Marginal(bins=(b,), sigma=setting.sigma(share)) for b in bins.values())
-            return [Counts(purpose=PURPOSE[0], marginals=tables)]
+            tables = tuple(words.Marginal(bins=(b,), sigma=setting.sigma(share)) for b in bins.values())
+            return [words.Counts(purpose=PURPOSE[0], marginals=tables)]
         if setting.public_rows is not None:
             return []
         return [
-            Counts(
+            words.Counts(
                 purpose=TOTAL,
-                marginals=(Marginal(bins=(whole(setting.schema),), sigma=setting.sigma(left * COUNTING)),),
+                marginals=(words.Marginal(bins=(whole(setting.schema),), sigma=setting.sigma(left * COUNTING)),),
             )
         ]
 
     def _worst(
         self, ask: Ask, weights: PairWeights, pairs: list[tuple[str, str]], setting: Setting, share: float
-    ) -> tuple[tuple[str, str], ChoiceRelease]:
+    ) -> tuple[tuple[str, str], words.ChoiceRelease]:
         """The pair of columns that the weights fit worst, chosen privately, and the choice."""
         epsilon = sqrt(8 * setting.rho * share * self.choices * SAFE)  # rho of a choice is epsilon^2 / 8
         tables = tuple(tuple(weights.bins[n] for n in p) for p in pairs)
         expected = tuple(weights.table(p) for p in pairs)
         scale = 2 * setting.signed / epsilon
-        choice = ask(Choice(purpose=PURPOSE[1], goal="worst", tables=tables, expected=expected, scale=scale))
+        choice = ask(words.Choice(purpose=PURPOSE[1], goal="worst", tables=tables, expected=expected, scale=scale))
         return pairs[choice.index], choice
 
     def fit(self, releases: Sequence[Any], setting: Setting, how: Fit) -> Product:
         """The weights that follow all measured tables, as records drawn from them."""
-        released = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in PURPOSE]
+        released = [r for r in releases if isinstance(r, words.CountsRelease) and r.question.purpose in PURPOSE]
         counted = {b.column: b for r in released for m in r.question.marginals for b in m.bins}
         bins = grouped(releases, setting, bins=self.most(setting.schema)) | counted
         weights = PairWeights(bins, releases, setting)
@@ -229,10 +218,12 @@ class PairWeights(Weights):
     """
 
     def __init__(
-        self, bins: Mapping[str, Bins], releases: Sequence[Any], setting: Setting, *, sweeps: int = SWEEPS
+        self, bins: Mapping[str, words.Bins], releases: Sequence[Any], setting: Setting, *, sweeps: int = SWEEPS
     ) -> None:
-        released = [r for r in releases if isinstance(r, CountsRelease) and r.question.purpose in (*PURPOSE, TOTAL)]
-        answers = [(m, v) for r in released for m, v in zip(r.question.marginals, r.values, strict=True)]
+        released = [
+            r for r in releases if isinstance(r, words.CountsRelease) and r.question.purpose in (*PURPOSE, TOTAL)
+        ]
+        answers = [a for r in released for a in r.items()]
         self.measured = {m.columns for m, _ in answers if len(m.columns) == 2}
         sums = np.array([float(v.sum()) for _, v in answers])
         precision = np.array([1 / (m.cells * m.sigma**2) for m, _ in answers])
@@ -284,7 +275,7 @@ class SmallDb(Method):
 
     name = "small_db"
     summary = "the best of all databases of a few records, chosen privately; for teaching"
-    reads = (ChoiceRelease,)
+    reads = (words.ChoiceRelease,)
     by_torch = False
     small = True
     records: int = option(8, 2, 1000)
@@ -323,13 +314,13 @@ class SmallDb(Method):
             tables: Any = ((whole(setting.schema),),)
             expected = (_row_counts()[:, None],)
             releases.append(
-                run.ask(Choice(purpose=TOTAL, goal="nearest", tables=tables, expected=expected, scale=scale))
+                run.ask(words.Choice(purpose=TOTAL, goal="nearest", tables=tables, expected=expected, scale=scale))
             )
             left *= 1 - self.counting
         tables, counts = self._candidates(bins, _total(releases, setting))
         scale = 2 * setting.moved / left
         releases.append(
-            run.ask(Choice(purpose=DATABASE, goal="nearest", tables=tables, expected=(counts,), scale=scale))
+            run.ask(words.Choice(purpose=DATABASE, goal="nearest", tables=tables, expected=(counts,), scale=scale))
         )
         run.progress(1.0)
         return releases
@@ -349,19 +340,21 @@ class SmallDb(Method):
         cells = prod(b.size for b in bins.values())
         return Questions(queries=_asked(bins), cells=cells, rows=rows, epsilon=epsilon)
 
-    def _wanted(self, bins: dict[str, Bins]) -> int:
+    def _wanted(self, bins: dict[str, words.Bins]) -> int:
         """Records that reach the accuracy."""
         cells = prod(b.size for b in bins.values())
         return records_for(Questions(queries=_asked(bins), cells=cells, rows=1, epsilon=1.0), self.accuracy)
 
-    def _size(self, bins: dict[str, Bins]) -> int:
+    def _size(self, bins: dict[str, words.Bins]) -> int:
         """Records of the databases: those that the accuracy takes, else as many as can be compared."""
         if self.accuracy:
             return self._wanted(bins)
         cells = prod(b.size for b in bins.values())
         return next(m for m in range(max(self.records, 2), 0, -1) if m <= 2 or comb(cells + m - 1, m) <= CANDIDATES)
 
-    def _candidates(self, bins: dict[str, Bins], total: float) -> tuple[tuple[tuple[Bins, ...], ...], np.ndarray]:
+    def _candidates(
+        self, bins: dict[str, words.Bins], total: float
+    ) -> tuple[tuple[tuple[words.Bins, ...], ...], np.ndarray]:
         """Tables of all pairs, and what each database, grown to the row count, holds in their cells."""
         names = list(bins)
         sizes = [b.size for b in bins.values()]
@@ -376,7 +369,7 @@ class SmallDb(Method):
         return tuple(tuple(bins[names[i]] for i in p) for p in asked), expected
 
 
-def _asked(bins: dict[str, Bins]) -> int:
+def _asked(bins: dict[str, words.Bins]) -> int:
     """Counting questions of a run: the cells of all pairs' tables."""
     sizes = [b.size for b in bins.values()]
     return sum(a * b for a, b in combinations(sizes, 2)) or sizes[0]
@@ -423,7 +416,7 @@ class OnlineWeights(OfCells):
 
     name = "online_weights"
     summary = "private multiplicative weights for questions one by one; for teaching and for few columns"
-    reads = (LaplaceRelease, AboveRelease)
+    reads = (words.LaplaceRelease, words.AboveRelease)
     updates: int = option(20, 1, 200)
     questions: int = option(2000, 1, 1_000_000)
     accuracy: float = option(0.02, 0.0, 1.0)
@@ -467,13 +460,13 @@ class OnlineWeights(OfCells):
         """The weights that follow all counts, as records drawn from them."""
         weights = BoxWeights(self.cut(setting.schema), total_of(releases, setting))
         for release in releases:
-            if isinstance(release, LaplaceRelease) and release.question.purpose == MEASURING:
+            if isinstance(release, words.LaplaceRelease) and release.question.purpose == MEASURING:
                 weights.follow(release.question.tables[0], float(release.values[0].sum()))
         how.progress(1.0)
         count = int(min(weights.total, RECORDS, NUMBERS / sum(b.size for b in weights.bins.values())))
         return as_records(weights.bins, weights.draw(max(count, 1), how.rng), weights.total)
 
-    def cut(self, schema: Schema) -> dict[str, Bins]:
+    def cut(self, schema: Schema) -> dict[str, words.Bins]:
         """Each column's bins, as many as the table's cells allow."""
         return all_cut(schema, self.most(schema))
 
@@ -493,7 +486,7 @@ class Online:
         self.bins = method.cut(setting.schema)
         count, each = prices(setting, method)
         if count:
-            asked = Laplace(
+            asked = words.Laplace(
                 purpose=TOTAL, tables=((whole(setting.schema),),), scale=nextafter(setting.moved / count, inf)
             )
             self.releases.append(ask(asked))
@@ -503,17 +496,17 @@ class Online:
         loudest = 2 * self.scale * log(method.questions + 1)
         self.threshold = ceil(max(method.threshold * loudest, method.accuracy * self.weights.total))
 
-    def answer(self, box: tuple[Bins, ...]) -> float:
+    def answer(self, box: tuple[words.Bins, ...]) -> float:
         """The number of rows in the box: of the weights where they are near the truth, else counted under noise."""
         if self.left <= 0:
             raise UsageError("all updates of this session are used up; what it released answers further questions free")
         expected = self.weights.count(box)
         return self.update(box) if self.far(box, expected) else expected
 
-    def far(self, box: tuple[Bins, ...], expected: float) -> bool:
+    def far(self, box: tuple[words.Bins, ...], expected: float) -> bool:
         """Whether the weights are far off, under noise."""
         release = self.ask(
-            Above(
+            words.Above(
                 purpose=COMPARING,
                 number=self.left,
                 box=box,
@@ -525,15 +518,15 @@ class Online:
         self.releases.append(release)
         return bool(release.above)
 
-    def update(self, box: tuple[Bins, ...]) -> float:
+    def update(self, box: tuple[words.Bins, ...]) -> float:
         """The count under noise; the weights follow it, and one update is used."""
         count = self.counted(box)
         self.weights.follow(box, count)
         return count
 
-    def counted(self, box: tuple[Bins, ...]) -> float:
+    def counted(self, box: tuple[words.Bins, ...]) -> float:
         """The count under noise; one update is used."""
-        release = self.ask(Laplace(purpose=MEASURING, tables=(box,), scale=self.noise))
+        release = self.ask(words.Laplace(purpose=MEASURING, tables=(box,), scale=self.noise))
         self.releases.append(release)
         self.left -= 1
         return float(release.values[0].sum())
@@ -546,15 +539,15 @@ class BoxWeights(Weights):
     earlier counts are met again after it.
     """
 
-    def __init__(self, bins: Mapping[str, Bins], total: float) -> None:
+    def __init__(self, bins: Mapping[str, words.Bins], total: float) -> None:
         super().__init__(bins, max(total, 1.0))
         self._known: list[tuple[tuple[Any, ...], float]] = []
 
-    def count(self, box: tuple[Bins, ...]) -> float:
+    def count(self, box: tuple[words.Bins, ...]) -> float:
         """Expected number of rows in a box."""
         return self.total * float(self.cells[self._inside(box)].sum())
 
-    def follow(self, box: tuple[Bins, ...], counted: float) -> None:
+    def follow(self, box: tuple[words.Bins, ...], counted: float) -> None:
         """Moves the weights to a count."""
         share = min(max(counted, 0.5) / self.total, 1 - 0.5 / max(self.total, 2.0))
         self._known.append((self._inside(box), share))
@@ -566,7 +559,7 @@ class BoxWeights(Weights):
                     self.cells[inside] *= goal / seen * (1 - seen) / (1 - goal)
                     self.cells /= self.cells.sum()
 
-    def _inside(self, box: tuple[Bins, ...]) -> tuple[Any, ...]:
+    def _inside(self, box: tuple[words.Bins, ...]) -> tuple[Any, ...]:
         """The box as an index of the cells."""
         wanted = {b.column: b for b in box}
         index = []
@@ -580,7 +573,7 @@ class BoxWeights(Weights):
         return np.ix_(*index)
 
 
-def boxes(bins: Mapping[str, Bins]) -> Iterator[tuple[Bins, ...]]:
+def boxes(bins: Mapping[str, words.Bins]) -> Iterator[tuple[words.Bins, ...]]:
     """Each cell of each column, then of each pair of columns."""
     for names in [*((n,) for n in bins), *combinations(bins, 2)]:
         if all(bins[n].size > 1 for n in names):
@@ -590,9 +583,11 @@ def boxes(bins: Mapping[str, Bins]) -> Iterator[tuple[Bins, ...]]:
             )
 
 
-def one(bins: Bins, group: int) -> Bins:
+def one(bins: words.Bins, group: int) -> words.Bins:
     """A group alone; all else is left out."""
-    return Bins(column=bins.column, cells=bins.cells, starts=bins.starts, groups=np.where(bins.groups == group, 0, -1))
+    return words.Bins(
+        column=bins.column, cells=bins.cells, starts=bins.starts, groups=np.where(bins.groups == group, 0, -1)
+    )
 
 
 def prices(setting: Setting, method: OnlineWeights) -> tuple[float, float]:

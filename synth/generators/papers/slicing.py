@@ -176,7 +176,8 @@ class Slicing(Method):
         counts = ask_columns(ask, setting, share=share, whole=alone)
         if alone:
             return [*counts]
-        total, histograms = estimate_columns(counts, setting)
+        columns = estimate_columns(counts, setting)
+        total, histograms = columns.total, columns.histograms
         left = SAFE * (1 - spent_share(counts, setting))
         sigma = setting.sigma(left)
         encoding = merged(histograms, total, setting, sigma=sigma)
@@ -225,7 +226,8 @@ class Slicing(Method):
         setting = run.setting
         if self.oneway_share:
             counts = ask_columns(run.ask, setting, share=SAFE * self.oneway_share, whole=True)
-            return counts, *estimate_columns(counts, setting)
+            columns = estimate_columns(counts, setting)
+            return counts, columns.total, columns.histograms
         if setting.public_rows is not None:
             return [], float(setting.public_rows), None
         rows = Marginal(bins=(whole(setting.schema),), sigma=setting.sigma(SAFE * ROWS_SHARE))
@@ -335,10 +337,11 @@ def masses_of(slices: SlicesRelease, histograms: Mapping[str, Histogram]) -> lis
 
 def _alone(
     counts: Sequence[CountsRelease], slices: SlicesRelease | None, setting: Setting
-) -> tuple[float, dict[str, Histogram]]:
+) -> tuple[float, Mapping[str, Histogram]]:
     """Row count and one-ways: from counts where these were asked, else from the slices."""
     if slices is None or any(r.question.purpose != ROWS for r in counts):
-        return estimate_columns(counts, setting)
+        columns = estimate_columns(counts, setting)
+        return columns.total, columns.histograms
     rows = float(setting.public_rows or len(slices.values))
     if counts:
         rows = float(counts[0].values[0].sum())

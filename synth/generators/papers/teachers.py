@@ -19,9 +19,7 @@ from synth.generators.papers.mlp import PUBLIC_SEED, Adam, Average, Network, net
 from synth.generators.papers.training import BATCH, Trained, persuade
 from synth.lazy import Lazy
 from synth.questions import CountsRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers, Votes
-from synth.questions.gradients import CRITIC
-from synth.questions.pulls import BALLOTS, CLIPPED, LONGEST, SIGNS
-from synth.questions.votes import LOGISTIC, MEANS
+from synth.questions.gradients import BALLOTS, CLIPPED, CRITIC, LOGISTIC, LONGEST, MEANS, SIGNS
 
 if TYPE_CHECKING:
     import torch

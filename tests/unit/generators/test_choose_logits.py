@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from synth.generators.base import Fit, Run, Setting
-from synth.generators.core.logits import LEARNT, Limits, averaged, misses
+from synth.generators.core.logits import LEARNT, Compared, Limits
 from synth.generators.core.mixture import Mixture
 from synth.generators.core.solver import Options
+from synth.generators.core.tables import NoisyTable, averaged
 from synth.questions import Bins, Marginal
 from synth.schema.table import Schema
 from tests.unit.generators.helpers import OpenSession
@@ -91,10 +92,8 @@ def test_a_miss_is_what_noise_does_not_explain(shift):
     model, marginal, exact = measured()
     noisy = exact + np.random.default_rng(3).normal(0, marginal.sigma, exact.shape)
     noisy[0] += shift * marginal.sigma
-    result = misses([(marginal, noisy)], [exact], model.total)
-    assert len(result) == (1 if shift else 0)
-    if shift:
-        assert result[0].excess > 0.5 * shift**2 * noisy.shape[1]
+    excess = Compared(marginal=marginal, values=noisy, made=exact).missed(model.total)
+    assert excess == 0 if not shift else excess > 0.5 * shift**2 * noisy.shape[1]
 
 
 def test_what_a_logit_could_not_mend_is_no_miss():
@@ -102,13 +101,14 @@ def test_what_a_logit_could_not_mend_is_no_miss():
     model, marginal, exact = measured(sigma=0.01)
     chance = np.sqrt(exact * model.total / LEARNT)
     near, far = (exact + times * chance * np.random.default_rng(4).choice([-1, 1], exact.shape) for times in (0.9, 2.0))
-    assert not misses([(marginal, near)], [exact], model.total)
-    assert misses([(marginal, far)], [exact], model.total)
+    errors = [Compared(marginal=marginal, values=v, made=exact).missed(model.total) for v in (near, far)]
+    assert errors[0] == 0 < errors[1]
 
 
 def test_a_table_asked_twice_counts_once_by_its_precision():
     _, marginal, exact = measured(sigma=1.0)
     again = replace(marginal, sigma=2.0)
-    (one,) = averaged([(marginal, exact), (again, exact + 5)])
-    assert np.allclose(one[1], exact + 1)
-    assert one[0].sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)
+    asked = [NoisyTable(marginal=m, values=v) for m, v in ((marginal, exact), (again, exact + 5))]
+    (one,) = averaged(asked).values()
+    assert np.allclose(one.values, exact + 1)
+    assert one.marginal.sigma == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)

@@ -9,7 +9,7 @@ from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
 from synth.generators.core.columns import estimate_columns
 from synth.generators.core.planning import TABLES
-from synth.generators.core.tables import independence_targets
+from synth.generators.core.tables import independence_targets, tables_of
 from synth.schema.table import Schema
 from tests.unit.generators.alike_columns import NAMES, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession
@@ -95,9 +95,9 @@ def test_independence_is_believed_of_each_faint_table_as_far_as_its_counts_bear_
     rows["c1"] = np.where(np.random.default_rng(1).random(5000) < 0.9, rows["c0"], rows["c1"])
     method = GENERATORS["mixture"]
     releases = method.measure(Run(OpenSession(rows, setting), setting))
-    tables = [r for r in releases if r.question.purpose == TABLES]
-    total, histograms = estimate_columns(releases, setting)
-    weights = {t.marginal.columns: t.weight for t in independence_targets(tables, histograms, total, setting)}
+    tables = tables_of(r for r in releases if r.question.purpose == TABLES)
+    columns = estimate_columns(releases, setting)
+    weights = {t.marginal.columns: t.weight for t in independence_targets(tables, columns)}
     depends = weights.pop(("c0", "c1"))
     assert depends < 0.3 < 0.7 < min(weights.values())
-    assert independence_targets(tables, histograms, total, setting_of(5000, 5.0)) == []
+    assert independence_targets(tables, replace(columns, setting=setting_of(5000, 5.0))) == []

@@ -7,7 +7,6 @@ import pytest
 
 from synth.generators.core.conditionals import (
     COMPONENT,
-    LEAST_PROBABILITY,
     TAME,
     ConditionalLogit,
     Listed,
@@ -48,7 +47,7 @@ def drawn(made, probs, most):
     rng = np.random.default_rng(5)
     before = np.column_stack([rng.integers(0, size, ROWS) for size in SIZES])
     component, after = rng.integers(0, 2, ROWS), before.copy()
-    draw_many(made, probs, component, after, rng=rng, least=LEAST_PROBABILITY, most=most)
+    draw_many(made, probs, component, after, rng=rng, most=most)
     return before, after, component
 
 
@@ -76,9 +75,7 @@ def test_classes_of_rows_alike_are_drawn_as_often_as_the_head_says(scale, joined
     Whether one table tells a conditional's law or the sum of several does: the same law.
     """
     made, probs = conditionals(scale), tables()
-    laid = [
-        lay(conditional, probs[conditional.column][1], least=LEAST_PROBABILITY, most=joined) for conditional in made
-    ]
+    laid = [lay(conditional, probs[conditional.column][1], most=joined) for conditional in made]
     assert [type(law) for law in laid] == kinds
     assert all(law.tame == (scale < 1) for law in laid if isinstance(law, Sums))
     assert [len(law.parts) for law in laid if isinstance(law, Odds)] == [2 if joined > 8 else 3]
@@ -117,7 +114,7 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
         ConditionalLogit(column="a", start=np.zeros(classes), pulls={1: pull}),
         np.full((1, classes), 1 / classes),
     )
-    assert isinstance(lay(conditional, own, least=LEAST_PROBABILITY, most=joined), kind)
+    assert isinstance(lay(conditional, own, most=joined), kind)
     codes = np.column_stack([np.zeros(4 * each, dtype=np.int64), np.arange(4 * each) % 4])
     draw_many(
         [conditional],
@@ -125,7 +122,6 @@ def test_logits_far_beyond_what_single_precision_can_raise_to_a_power_are_drawn_
         np.zeros(4 * each, dtype=np.int64),
         codes,
         rng=np.random.default_rng(0),
-        least=LEAST_PROBABILITY,
         most=joined,
     )
     for group in (0, 1):

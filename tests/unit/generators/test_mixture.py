@@ -75,7 +75,7 @@ def test_tables_are_drawn_in_only_where_cells_are_many(monkeypatch):
     releases = Mixture(order=2).measure(Run(OpenSession(table(rows=500), setting), setting))
     seen = []
     monkeypatch.setattr(
-        "synth.generators.core.mixture.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
+        "synth.generators.core.tables.shrink_singular_values", lambda t, *_: seen.append(len(t)) or (t, 0.0, 0.0)
     )
     for limit in (8000, 0):
         monkeypatch.setattr("synth.generators.core.mixture.RICHER", limit)
@@ -89,9 +89,8 @@ def test_margins_of_tables_sharpen_one_ways():
     groups = np.array([0, 0, 1, 1])
     coarse = Bins(column="y", cells=4, starts=np.arange(4), groups=groups)
     other = Bins.each("z", 2)
-    question = Counts(purpose="tables", marginals=(Marginal(bins=(coarse, other), sigma=0.5),))
-    release = CountsRelease(question=question, values=(np.array([[10, 10], [40, 40]]),))
-    mass = sharpen(result, [release], 100.0)["y"].mass
+    marginal = Marginal(bins=(coarse, other), sigma=0.5)
+    mass = sharpen(result, [(marginal, np.array([[10, 10], [40, 40]]))], 100.0)["y"].mass
     assert mass == pytest.approx([15, 5, 53.33, 26.67], abs=0.2)
 
 

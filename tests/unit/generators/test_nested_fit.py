@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import synth
-from synth.generators.core.related_fit import NestedMatrix, TreeOptions, _fitting, root_last, soft
+from synth.generators.core.related_fit import NestedMatrix, TreeOptions, _fitting, root_last
 from synth.generators.core.related_levels import Columns, Logits, of_root
 from synth.generators.core.related_questions import TreePlan, WantedTable, tree_questions
 from synth.questions import Bins
@@ -81,10 +81,10 @@ def block(y, precision, view="rows"):
 def test_a_cell_is_known_no_better_than_its_own_chance():
     """1,000 roots: cells of 900 and 100, noise of 2 roots; a count's variance is its mean, at most."""
     precision = (1000 / 2.0) ** 2
-    result = soft(block([[0.9, 0.1]], [[precision, 0.0]]), chance=1.0, total=1000.0)
+    result = block([[0.9, 0.1]], [[precision, 0.0]]).softened(1 / 1000.0)
     assert result[0, 0].item() == pytest.approx(1000**2 / (2.0**2 + 900), rel=1e-5)
     assert result[0, 1].item() == 0, "what was not measured stays so"
-    below = soft(block([[-0.1]], [[precision]]), chance=1.0, total=1000.0)
+    below = block([[-0.1]], [[precision]]).softened(1 / 1000.0)
     assert below.item() == pytest.approx(precision, rel=1e-5), "noise below nothing has no chance of its own"
 
 

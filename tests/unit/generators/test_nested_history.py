@@ -7,7 +7,7 @@ import torch
 from synth.errors import InputError
 from synth.generators.base import Setting
 from synth.generators.core.related import _model
-from synth.generators.core.related_fit import TreeOptions, start_logits
+from synth.generators.core.related_fit import TreeFit, TreeOptions
 from synth.generators.core.related_levels import Columns, levels
 from synth.generators.core.related_model import Chances, NestedMixture
 from synth.generators.core.related_questions import TreePlan, ask_tree_columns
@@ -45,7 +45,7 @@ def fitted(plain=TREE, roots=1000):
     columns = {t: Columns.of(k) for t, k in result.items()}
     options = TreeOptions(roots=3, children=4, spread=2.0)
     rng = np.random.default_rng(0)
-    logits = start_logits(schema, result, columns, options, rng=rng, device="cpu")
+    logits = TreeFit(schema=schema, known=result).start(options, rng)
     logits["c"].keep = torch.tensor([1.0, 3.0, -1.0])
     logits["c"].lean -= 1
     logits["c"].again = torch.ones_like(logits["c"].again) * 0.5

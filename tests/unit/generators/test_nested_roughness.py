@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from synth.generators.core.columns import Histogram
-from synth.generators.core.related_fit import Roughness, centre
-from synth.generators.core.related_levels import Columns, Logits, levels
+from synth.generators.core.related_fit import Roughness, TreeFit
+from synth.generators.core.related_levels import Logits, levels
 from synth.generators.core.related_tables import Known
 from synth.schema import dataset as datasets
 from synth.schema.dataset import number_of
@@ -41,8 +41,9 @@ def known():
 def laid(ours, theirs):
     """The roughness of a model of which the child's components (C, 8) are told, as densities over the column's."""
     facts = known()
-    columns = {t: Columns.of(k) for t, k in facts.items()}
-    real = {t: torch.as_tensor(centre(k, columns[t]), dtype=torch.float32) for t, k in facts.items()}
+    trees = TreeFit(schema=SCHEMA, known=facts)
+    columns = trees.columns
+    real = {t: trees.real(trees.centre(t)) for t in facts}
     wide, narrow = (real["c"] + torch.as_tensor(x, dtype=torch.float32) for x in (ours, theirs))
     state = torch.tensor([[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]])
     logits = {

@@ -30,7 +30,8 @@ def asked(columns, positions, *, mu=0.27, share=0.5, whole=False, seed=1):
     place = setting(columns, mu)
     session = OpenSession(positions, place, seed=seed)
     releases = ask_columns(session, place, share=share, whole=whole)
-    total, histograms = estimate_columns(releases, place)
+    columns = estimate_columns(releases, place)
+    total, histograms = columns.total, columns.histograms
     return session, total, histograms
 
 
@@ -64,7 +65,7 @@ def test_the_row_count_hears_every_count_of_whole_columns():
         session = OpenSession(rows, place, seed=seed)
         first = ask_columns(session, place, share=0.1)
         both = [*first, *ask_again(session, place, first, 0.8)]
-        gaps.append([abs(estimate_columns(r, place)[0] - 5_000) for r in (first, both)])
+        gaps.append([abs(estimate_columns(r, place).total - 5_000) for r in (first, both)])
     before, after = np.mean(gaps, axis=0)
     assert after < 0.6 * before
 
@@ -115,7 +116,7 @@ def test_rows_are_estimated_or_public():
     assert total == pytest.approx(5000, abs=30)
     public = setting(columns, 1.0, public_rows=5000)
     releases = ask_columns(OpenSession(positions, public), public, share=0.5)
-    assert estimate_columns(releases, public)[0] == 5000
+    assert estimate_columns(releases, public).total == 5000
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -147,7 +148,7 @@ def test_two_counts_of_a_column_say_as_much_as_one_of_their_precision():
         parts = ask_columns(session, place, share=0.7)
         parts += ask_flat_again(session, place, share=0.3 - 1e-9)
         for label, releases in (("once", whole), ("twice", parts)):
-            result = estimate_columns(releases, place)[1]["c"]
+            result = estimate_columns(releases, place).histograms["c"]
             errors[label].append(np.abs(result.mass - held).sum() / len(code()) / 2)
             assert result.sigma == pytest.approx(1 / 0.05, rel=1e-6)
     assert np.mean(errors["twice"]) < 1.08 * np.mean(errors["once"])

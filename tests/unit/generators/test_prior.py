@@ -8,9 +8,9 @@ import pytest
 from synth.generators import GENERATORS
 from synth.generators.base import Fit, Run
 from synth.generators.core.prior_variance import variances
-from synth.generators.core.tables import PriorTable, believed_tables
+from synth.generators.core.tables import NoisyTable, believed_tables
 from synth.pipeline.priors import PriorRows
-from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts
+from synth.questions import Bins, Counts, Marginal, PublicCounts
 from synth.release import store
 from tests.unit.generators.alike_columns import NAMES, SIZE, drawn, setting_of
 from tests.unit.generators.helpers import OpenSession
@@ -104,14 +104,14 @@ def test_counts_and_a_finer_target_agree_in_the_end():
     fine, coarse = Bins.each("a", 4), Bins(column="a", cells=4, starts=np.arange(4), groups=np.array([0, 0, 1, 1]))
     other = Bins.each("b", 2)
     values = np.array([[10.0, 20], [30, 40], [50, 60], [70, 80]])
-    target = PriorTable(
+    target = NoisyTable(
         marginal=Marginal(bins=(fine, other), sigma=1e-3), values=values, variance=np.full((4, 2), 1e-8)
     )
     wide = replace(target, variance=np.full((4, 2), 1e-7))
-    question = Counts(purpose="tables", marginals=(Marginal(bins=(coarse, other), sigma=1e-9),))
+    marginal = Marginal(bins=(coarse, other), sigma=1e-9)
     counts = np.array([[50, 70], [130, 150]])
-    (release,) = believed_tables([CountsRelease(question=question, values=(counts,))], [target, wide])
-    (marginal,), (results,) = release.question.marginals, release.values
-    assert marginal.shape == (4, 2)
+    (table,) = believed_tables([NoisyTable(marginal=marginal, values=counts)], [target, wide])
+    results = table.values
+    assert table.marginal.shape == (4, 2)
     assert results.reshape(2, 2, 2).sum(1) == pytest.approx(counts)
     assert results[1] - results[0] == pytest.approx(values[1] - values[0])

@@ -176,7 +176,8 @@ def test_signed_coordinates_only_where_they_cost_nothing():
 
 def test_encodings_have_unit_norm_and_cover_every_position():
     releases, setting, _ = measured(Slicing())
-    total, histograms = estimate_columns(releases[:-1], setting)
+    columns = estimate_columns(releases[:-1], setting)
+    total, histograms = columns.total, columns.histograms
     for encoding in (binned(SCHEMA), scaled(SCHEMA), merged(histograms, total, setting, sigma=1.0)):
         assert 0.9 < encoding.norm <= 1
         assert [b.bins.column for b in encoding.blocks] == list(SCHEMA.columns)

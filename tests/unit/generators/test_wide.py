@@ -63,8 +63,8 @@ def test_the_target_is_told_better_for_the_same_budget():
 def test_below_the_threshold_nothing_is_asked_in_that_way():
     session = OpenSession(people(), setting())
     releases = Mixture(rounds=0).measure(Run(session, session.setting))
-    assert not many_pairs(estimate_columns(releases[:1], session.setting)[1], PairPlan())
-    assert many_pairs(estimate_columns(releases[:1], session.setting)[1], FEW)
+    assert not many_pairs(estimate_columns(releases[:1], session.setting), PairPlan())
+    assert many_pairs(estimate_columns(releases[:1], session.setting), FEW)
 
 
 def test_the_bins_of_all_columns_are_as_few_as_the_plan_says():

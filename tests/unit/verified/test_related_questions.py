@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.pipeline.verified import Questions
-from synth.verified.asking import alike
+from synth.verified.plan import alike
 
 YES_NO = {"type": "categorical", "categories": ["no", "yes"], "source": "public"}
 KEY = {"type": "identifier"}

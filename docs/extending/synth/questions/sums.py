@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from synth.questions.tables import Question, Release
+
 
 @dataclass(frozen=True, kw_only=True)
-class Sum:
+class Sum(Question):
     """Question: the sum over rows of the column's position, 0 to ``cells`` - 1, with Gaussian noise of ``sigma``.
 
     Errors: ValueError unless sigma is positive.
@@ -22,7 +24,7 @@ class Sum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SumRelease:
+class SumRelease(Release):
     """Answer: ``value``, a whole number; the noise may make it negative.
 
     Privacy: released answers only.
