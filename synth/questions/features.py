@@ -236,7 +236,7 @@ class Tensors:
 
 
 class Labelled:
-    """Features of the rows' ``blocks``, times the coordinates of a ``label``, if there is one."""
+    """Features of the rows' ``blocks``, times the coordinates of a ``label``, if there is one. Privacy: public only."""
 
     blocks: tuple[Block, ...]
     label: Block | None

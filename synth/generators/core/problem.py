@@ -40,11 +40,11 @@ class Problem:
 
     ``column`` (G,): the column of each group; ``mass``, ``precision`` (G,): one-ways and 1 / their variance.
     ``total``: rows that the model's simplicity is weighed by; 0 where only the tables count. ``shrunk_by``: squared
-    deviations of the noise by which the tables were shrunk before the fit (``shrinkage.py``); ``loss_reduction``: by
+    deviations of the noise by which the tables were shrunk before the fit (``tables.py``); ``loss_reduction``: by
     how much less the truth itself is off the tables since then.
     A view is a bin of one column: group ``member[0, i]`` is part of view ``member[1, i]``. After these come
     joint views, the product of views ``joint[0, i]`` and ``joint[1, i]`` of two different columns. ``neighbours``
-    (3, K): groups that follow each other in a column of numbers (``smoothness.py``).
+    (3, K): groups that follow each other in a column of numbers (``solver.py``).
     """
 
     column: np.ndarray

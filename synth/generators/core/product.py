@@ -429,7 +429,7 @@ def check_numbers(arrays: Mapping[str, np.ndarray], *, what: str) -> None:
 
 
 def model_problems(model: Product) -> Iterator[str]:
-    """Yields a sentence for each part that does not fit; ``state`` in generators/model.py tells the shapes."""
+    """Yields a sentence for each part that does not fit; ``Product.state`` tells the shapes."""
     if model.weights.ndim != 1 or not len(model.weights) or not _finite(model.weights):
         yield "its weights must be a list of finite numbers"
     if not np.isfinite(model.total):

@@ -35,7 +35,7 @@ class TreeOptions:
     for so many as ``each`` times a table's noise.
 
     Adam for ``steps`` with a falling ``rate``, on the squared error in units of the noise and ``pull`` times the roots
-    times ``mutual_information.dependence`` (its ``half``), twice that where there are half the components or fewer, and
+    times ``told_by_components`` (its ``half``), twice that where there are half the components or fewer, and
     ``smooth`` times the roots times ``Roughness``. While the first is below the part ``stop`` of the cells, where a
     fit begins to follow the noise, only the others are followed; of few roots that part is greater by up to
     ``sooner``: less where it is negative, for their tables are shrunk to independence before.
@@ -71,7 +71,7 @@ class NestedMatrix:
 
     ``view``: as of a question, or ``one-way`` with a single line. ``above``: the ancestor whose columns are the
     matrix' columns, the table itself where it is of one table. ``fold`` (G, F): bins into the fewer ones of a table
-    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``counted.py``). ``cells``: how
+    that was asked coarser, or None. ``counted``: rows weigh as much as their parent (``ByNumber``). ``cells``: how
     many cells' worth of noise is in ``y``.
     """
 
@@ -101,7 +101,7 @@ def told_by_components(
 
     One I for each column, the mutual information of a row and its component, or its parent's, and one for each place of
     children, that of a row's component and its parent's; ``middle``: logarithms of the one-ways (G,). Weak dependence
-    counts in full, strong dependence less and less. Privacy: released answers only. **Source**: as ``fit_mixture.fit``.
+    counts in full, strong dependence less and less. Privacy: released answers only. **Source**: as ``fit_mixture``.
     """
     parts: list[torch.Tensor] = []
     for table, level in levels.items():

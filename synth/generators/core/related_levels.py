@@ -81,7 +81,7 @@ class Logits:
     column follows; ``shared`` (J,), which part of the former is one value for all rows of a parent; ``later``
     (R, C_parent, C), as ``state`` of the second row, the third, ..., one for all after it too, None where a parent has
     one row at most; ``last`` (C_parent, C), of the last event or the only one, None where rows are not in order;
-    ``keep`` (C_parent,), ``again`` (J,), ``lasting`` (J,), of long histories (``parts.py``).
+    ``keep`` (C_parent,), ``again`` (J,), ``lasting`` (J,), of long histories (``related_model.py``).
     """
 
     columns: torch.Tensor
@@ -182,10 +182,10 @@ class Level:
 @dataclass(kw_only=True)
 class Below(Level):
     """A child's table. ``state`` (C_parent, C), ``later`` (R, C_parent, C), ``last`` (C_parent, C): chances, by place
-    (``places.py``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
+    (``Places``), ``last`` where rows are in order. ``direct`` (C_parent, G); ``lean`` (G,): the part of a column
     that follows ``direct``, of long histories in all rows of a parent or in none, of which ``shared`` (G,) is one value
     for all of a parent's rows; ``of_one`` (G, G): 1 for two bins of one column. ``keep`` (C_parent,), ``again`` (G,)
-    and ``lasting`` (G,): of long histories (``parts.py``).
+    and ``lasting`` (G,): of long histories (``related_model.py``).
 
     ``mass`` (C_parent, most): the parents' weights by their number of children; ``joint`` (C_parent, C): roots' worth
     of rows by both components; ``by_number`` (most, C): the weights parted by how many siblings there are.

@@ -43,7 +43,7 @@ class Parts:
     ``states`` (C_parent, C): chances of a child's component, the first one's; ``later`` (R, C_parent, C), of the
     second, the third, ..., one for all after it; where rows are in no order, these are dealt by chance; ``last``
     (C_parent, C), of the last event or the only one, where it has chances of its own. Of several mixtures in one
-    (``joined.py``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
+    (``joined``) these are (C_parent, C / several): chances of the components of the parent's own mixture.
     ``direct``: columns as the parent's components have them; ``lean`` (J,) or (C_parent, J): the part of each column
     drawn from these; ``shared``, as ``lean``: of that part what is one value for all rows of a parent.
     ``keep`` (C_parent,): of long histories in order the chance that a row has the component of the row before, as far

@@ -567,7 +567,7 @@ class Options:
     go on where theirs was too few; where a step looks at a part of the tables, ``many_steps`` of them from
     ``many_rate`` on. ``pull``: of a row's information on its component what counts against a deviation of the tables'
     noise, where it tells little of a column; half of that where it tells ``half`` nats. ``smooth``: of the roughness
-    of a component over neighbouring bins of a number (``smoothness.Bends``) what counts likewise. ``work``:
+    of a component over neighbouring bins of a number (``Bends``) what counts likewise. ``work``:
     multiplications and additions of a descent, above which its steps look at a part of the tables each.
     """
 
