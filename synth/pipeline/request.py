@@ -55,7 +55,7 @@ class RunRequest(BaseModel):
             "spark://host:7077, or @NAME of the file that SYNTH_SOURCES names."
         ),
     ] = None
-    schema_file: Annotated[str | None, Field(alias="schema", description="The table's schema, a JSON file.")] = None
+    schema_file: Annotated[str | None, means("The table's schema, a JSON file.")] = Field(default=None, alias="schema")
     epsilon: Annotated[float, means("Privacy loss of the whole run; smaller is more private.")]
     delta: Annotated[float, means("Probability that epsilon does not bound the loss.")]
     method: Annotated[str, means("Method; `synth.methods()` lists them.")] = "mixture"
@@ -89,9 +89,9 @@ class RunRequest(BaseModel):
             "sex', 'predict income'; gets more of the budget; repeatable."
         ),
     ] = ()
-    options: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="Option of the method, NAME=VALUE; repeatable.")
-    ]
+    options: Annotated[dict[str, Any], means("Option of the method, NAME=VALUE; repeatable.")] = Field(
+        default_factory=dict
+    )
     num_rows: Annotated[int | None, means("Rows to draw [default: the noisy number of rows].")] = None
     out: Annotated[str | None, means("Folder for the results.")] = None
     ledger: Annotated[
@@ -108,12 +108,8 @@ class RunRequest(BaseModel):
         means("Vouch for drafted facts; for lists of values that tell of persons only where they are named."),
     ] = False
     reasons: Annotated[
-        dict[str, str],
-        Field(
-            default_factory=dict,
-            description="COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.",
-        ),
-    ]
+        dict[str, str], means("COLUMN=TEXT: why this column's list may be public; goes on the card; repeatable.")
+    ] = Field(default_factory=dict)
     max_categories: Annotated[int, means("Most categories that a column may have.")] = MAX_CATEGORIES
     actor: Annotated[str | None, means("Who asks, for the ledger [default: the account].")] = None
     approved_by: Annotated[str | None, means("Who approved the spend.")] = None
