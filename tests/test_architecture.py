@@ -241,7 +241,6 @@ STEWARD_ONLY = {
     "report.steward.write",
     "report.steward.page",
     "report.steward.pairs",
-    "report.steward.subgroups",
     "evaluate.fidelity",
     "evaluate.examination",
     "evaluate.detection",

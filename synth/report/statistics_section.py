@@ -1,7 +1,6 @@
 """Statistics that were asked for by name and paid for, as a section of the publishable report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from synth.languages import _, numerals
@@ -9,50 +8,32 @@ from synth.report.html import commas, number
 from synth.report.words import between, both
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountTable:
-    """Counts of one or more columns' values: the table's head, and a row for each cell."""
-
-    head: tuple[str, str]
-    rows: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Paid:
-    """What the section shows. ``card``: of the statistics; ``together``: their guarantee with the release's."""
-
-    card: Mapping[str, Any]
-    together: str
-    entry: str
-    interval: str
-    single: list[tuple[str, Any, str]]
-    tables: list[CountTable]
-
-
-def section(result: Mapping[str, Any], about: Mapping[str, Any]) -> Paid:
-    """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``."""
+def section(result: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Statistics as ``statistics_file.load`` gives them, beside a release with the card ``about``: single values, and
+    tables of counts with a head and a row for each cell."""
     interval, asked = _("{level} % interval").format(level=f"{100 * result['level']:.0f}"), result["statistics"]
-    return Paid(
-        card=result["card"],
-        together=_together(about, result["card"]),
-        entry=_entry(result["card"]),
-        interval=interval,
-        single=[(_named(s), s["value"], between(s["low"], s["high"])) for s in asked if "cells" not in s],
-        tables=[_counts(s, interval) for s in asked if "cells" in s],
-    )
+    return {
+        "card": result["card"],
+        "together": _together(about, result["card"]),
+        "entry": _entry(result["card"]),
+        "interval": interval,
+        "single": [(_named(s), s["value"], between(s["low"], s["high"])) for s in asked if "cells" not in s],
+        "tables": [_counts(s, interval) for s in asked if "cells" in s],
+    }
 
 
-def _counts(counted: Mapping[str, Any], interval: str) -> CountTable:
+def _counts(counted: Mapping[str, Any], interval: str) -> dict[str, Any]:
     half = numerals(f"{counted['half']:,.1f}")
     if counted["kind"] == "weight":
         what = _("{weight} in all, a row at most {bound}, give or take {half} ({interval})").format(
             weight=counted["by"], bound=number(counted["bound"]), half=half, interval=interval
         )
-        rows = [(", ".join(c["values"]), numerals(f"{c['weight']:,.1f}")) for c in counted["cells"]]
+        cells = [numerals(f"{c['weight']:,.1f}") for c in counted["cells"]]
     else:
         what = _("rows, give or take {half} ({interval})").format(half=half, interval=interval)
-        rows = [(", ".join(c["values"]), commas(c["count"])) for c in counted["cells"]]
-    return CountTable(head=(both(counted["columns"]), what), rows=rows)
+        cells = [commas(c["count"]) for c in counted["cells"]]
+    names = [", ".join(c["values"]) for c in counted["cells"]]
+    return {"head": (both(counted["columns"]), what), "rows": list(zip(names, cells, strict=True))}
 
 
 def _together(card: Mapping[str, Any], other: Mapping[str, Any]) -> str:

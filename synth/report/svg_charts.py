@@ -55,16 +55,8 @@ def paired_bars(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray, 
     for i, name in enumerate(labels):
         y = rows.tops[i]
         for k, (kind, share) in enumerate((("real", real[i]), ("synthetic", synthetic[i]))):
-            shapes.append(
-                rect(
-                    rows.left,
-                    y + 9 * k,
-                    share * scale,
-                    8,
-                    kind,
-                    title=f"{name}, {translated(kind)}: {percent(share, 2)}",
-                )
-            )
+            title = f"{name}, {translated(kind)}: {percent(share, 2)}"
+            shapes.append(rect(rows.left, y + 9 * k, share * scale, 8, kind, title=title))
         end = rows.left + max(real[i], synthetic[i]) * scale + 4
         shapes.append(label(end, y + 13, numerals(f"{real[i]:.1%}"), anchor="start", kind="dim"))
     return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
@@ -75,19 +67,13 @@ def overlaid_bins(labels: Sequence[str], real: np.ndarray, synthetic: np.ndarray
     labels = list(map(group, labels))
     top, base, left = max(float(np.max([real, synthetic])), 1e-9), 150, 34
     step = (WIDE - left - 6) / len(labels)
-    shapes = [
-        rect(
-            left + i * step,
-            base - r / top * 136,
-            step - 0.6,
-            r / top * 136,
-            "real",
-            title=_("{value}: real {real}, synthetic {synthetic}").format(
-                value=labels[i], real=percent(r, 2), synthetic=percent(synthetic[i], 2)
-            ),
+    shapes = []
+    for i, (r, s) in enumerate(zip(real, synthetic, strict=True)):
+        title = _("{value}: real {real}, synthetic {synthetic}").format(
+            value=labels[i], real=percent(r, 2), synthetic=percent(s, 2)
         )
-        for i, r in enumerate(real)
-    ]
+        tall = r / top * 136
+        shapes.append(rect(left + i * step, base - tall, step - 0.6, tall, "real", title=title))
     shapes.append(steps([(left + i * step, base - s / top * 136) for i, s in enumerate(synthetic)], step, "line"))
     shapes.append(line(left, WIDE - 6, base, base, "axis"))
     ends = [label(left, base + 15, labels[0], anchor="start", kind="dim")]
@@ -122,10 +108,8 @@ def heat(
         shapes.append(label(left - 6, above + size * (i + 0.5) + 4, name))
         for j in range(len(columns)):
             place = (left + size * j, above + size * i)
-            shade = min(abs(matrix.values[i, j]) / matrix.top, 1.0)
-            shapes.append(
-                _cell(matrix.values[i, j], place, size - 1, shade**0.5 if root else shade, title(i, j), link(i, j))
-            )
+            shade = min(abs(matrix.values[i, j]) / matrix.top, 1.0) ** (0.5 if root else 1)
+            shapes.append(_cell(matrix.values[i, j], place, size - 1, shade, title(i, j), link(i, j)))
     wide, tall = left + size * len(columns) + above / 2, above + size * len(rows) + 4
     return draw(shapes, wide=wide, tall=tall, words=words, kind="map")
 
@@ -146,12 +130,12 @@ def intervals(
     left, scale, shapes = rows.left, (WIDE - rows.left - 12) / top, list(rows.labels)
     for i, name in enumerate(labels):
         y, low, high = rows.tops[i], max(noisy[i] - half[i], 0.0), max(noisy[i] + half[i], 0.0)
-        reported = _("{name}: released {released} ± {half} ({level}), synthetic {synthetic}").format(
-            name=name, released=commas(noisy[i]), half=commas(half[i]), level=level, synthetic=commas(synthetic[i])
-        )
-        shapes.append(rect(left, y, synthetic[i] * scale, 15, "synthetic", title=reported, opacity=0.75))
+        numbers = {"released": commas(noisy[i]), "half": commas(half[i]), "synthetic": commas(synthetic[i])}
+        said = _("{name}: released {released} ± {half} ({level}), synthetic {synthetic}")
+        title = said.format(name=name, level=level, **numbers)
+        shapes.append(rect(left, y, synthetic[i] * scale, 15, "synthetic", title=title, opacity=0.75))
         shapes.append(line(left + low * scale, left + high * scale, y + 7.5, y + 7.5, "whisker"))
-        shapes.append(dot(left + max(noisy[i], 0) * scale, y + 7.5, title=reported))
+        shapes.append(dot(left + max(noisy[i], 0) * scale, y + 7.5, title=title))
     return draw(shapes, wide=WIDE, tall=rows.tall, words=words)
 
 

@@ -50,7 +50,10 @@ def unit(about: Mapping[str, Any]) -> str:
 
 
 def reason(use: Use) -> str:
-    """As the ``use`` itself says it. Privacy: as private as its verdict."""
+    """What decided, and what to do, as the ``use`` itself says it.
+
+    Privacy: released answers only, or reads rows, exact, as the verdict does.
+    """
     return use.reason
 
 

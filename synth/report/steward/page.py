@@ -1,5 +1,7 @@
 """The steward's report as a page: compares with real rows, is marked everywhere, and never part of a bundle."""
 
+from collections.abc import Collection
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +9,16 @@ import numpy as np
 
 from synth.errors import UsageError
 from synth.evaluate import column_numbers
+from synth.evaluate.detection import QUANTILES
 from synth.evaluate.examination import Examination, Figure
 from synth.evaluate.fidelity import OneWay
 from synth.evaluate.from_rows import of_column
-from synth.languages import _, prose
+from synth.evaluate.subgroups import Subgroup
+from synth.evaluate.verdict import DISTANCES, advice, rate
+from synth.languages import _, numerals, prose
 from synth.report import area_pages, first_page, html, svg_charts, words
-from synth.report.html import figure, percent
-from synth.report.steward import pairs, risks, subgroups, verdict
+from synth.report.html import commas, figure, percent
+from synth.report.steward import pairs, risks
 
 MARK = "For the steward only, not for release"
 SMALL_MARK = "steward only, not for release"
@@ -40,7 +45,7 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         _column(one, c.columns.index(one.column), of_column(c, one.column, fitted=fitted)) for one in ordered[:COLUMNS]
     ]
     together = pairs.pairs(examination)
-    anchors = {c["anchor"] for c in columns} | {p.anchor for p in (together.worst if together else ())}
+    anchors = {c["anchor"] for c in columns} | {p["anchor"] for p in (together["worst"] if together else ())}
     return html.render(
         "steward.html",
         title=_("Steward's report"),
@@ -57,7 +62,7 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         first=first_page.answers(
             about, examination.verdict, tried=examination.risks.findings if examination.risks else ()
         ),
-        verdict=verdict.data(examination, anchors=anchors),
+        verdict=_verdict(examination, anchors=anchors),
         more_columns=[
             [one.column, percent(one.distance), words.advice(of_column(c, one.column, fitted=fitted))]
             for one in ordered[COLUMNS:]
@@ -70,7 +75,7 @@ def render(examination: Examination, *, about: dict[str, Any]) -> str:
         weighting=_weighting(examination),
         shapes=_shapes(examination),
         areas=area_pages.sections(examination.areas, exact=True),
-        **subgroups.data(examination),
+        **_groups(examination),
         **risks.data(examination, about),
     )
 
@@ -111,7 +116,7 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
     chart = draw(shown.labels, shown.real, shown.synthetic, words=message)
     return {
         "name": one.column,
-        "anchor": verdict.column_anchor(place),
+        "anchor": column_anchor(place),
         "distance": one.distance,
         "advice": words.advice(use),
         "chart": chart,
@@ -161,3 +166,85 @@ def _shapes(examination: Examination) -> list[tuple[str, str]]:
     quality = examination.comparison.quality
     worst = sorted(quality.by_column.items(), key=lambda pair: pair[1]) if quality else []
     return [(name, percent(score)) for name, score in worst]
+
+
+def _verdict(examination: Examination, *, anchors: Collection[str]) -> dict[str, Any]:
+    """What the template shows of the verdict. ``anchors``: of the cards that are on the page."""
+    said, worst = examination.verdict, examination.verdict.worst
+    columns = examination.comparison.columns
+
+    def place(name: str, distance: float, anchor: str = "") -> tuple[str, float, str]:
+        return name, distance, anchor if anchor in anchors else ""
+
+    listed = {
+        _("columns"): [
+            place(p.names[0], p.distance, column_anchor(columns.index(p.names[0]))) for p in worst["column"]
+        ],
+        _("pairs"): [
+            place(words.both(p.names), p.distance, pairs.pair_anchor(*sorted(map(columns.index, p.names))))
+            for p in worst["pair"]
+        ],
+        _("three columns"): [place(", ".join(p.names), p.distance) for p in worst["triple"]],
+        _("groups of people"): [place(f"{p.names[0]} {words.group(p.names[1])}", p.distance) for p in worst["group"]],
+    }
+    return {
+        "uses": said.lines,
+        "unsure": prose(said.unsure),
+        "worst": [(what, places) for what, places in listed.items() if places],
+        "looked_at": said.triples_looked_at,
+        "reconciled": said.reconciled,
+    }
+
+
+def column_anchor(i: int) -> str:
+    """The name of a column's card, by its place in the schema."""
+    return f"column-{i}"
+
+
+def _groups(examination: Examination) -> dict[str, Any]:
+    """What the templates of groups and of copies show, by name."""
+    return {
+        "lost": [s for s in examination.subgroups if s.synthetic_share == 0],
+        "groups": [(n, [_row(s) for s in m]) for n, m in groupby(examination.subgroups, key=lambda s: s.column)],
+        "copies": _copies(examination),
+        "quantiles": [_("{share} % below").format(share=numerals(f"{100 * q:g}")) for q in QUANTILES],
+        "distances": [
+            [prose(n), *(figure(v) for v in reported)] for n, reported in examination.nearness.distances.items()
+        ],
+    }
+
+
+def _row(s: Subgroup) -> list[str]:
+    shares = (s.real_share, s.synthetic_share, s.distance, s.by_chance)
+    use = _("too few rows to tell")
+    if s.distance is not None and s.by_chance is not None:
+        use = words.advice(advice(rate(DISTANCES["subgroups"], s.distance, second=s.by_chance)))
+    return [words.group(s.group), commas(s.real_rows), *(percent(share) for share in shares), use]
+
+
+def _copies(examination: Examination) -> list[tuple[str, str]]:
+    near = examination.nearness
+    rows = [
+        (_("synthetic rows equal to a real row"), percent(near.copies, 2)),
+        (_("real rows equal to another real row"), percent(near.copies_floor, 2)),
+    ]
+    if near.nearer_train is None:
+        return rows
+    references = commas(near.references)
+    return [
+        *rows,
+        (
+            _("synthetic rows equal to one of {n} real rows").format(n=references),
+            percent(near.copies_train, 2),
+        ),
+        (
+            _("synthetic rows equal to one of {n} held-out rows").format(n=references),
+            percent(near.copies_test, 2),
+        ),
+        (
+            _(
+                "synthetic rows nearer to a real row than to a held-out one (50 % by chance, give or take {error})"
+            ).format(error=percent(near.nearer_error)),
+            percent(near.nearer_train),
+        ),
+    ]

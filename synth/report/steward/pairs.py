@@ -1,7 +1,7 @@
 """The steward's report: pairs of columns, with the worst ones in full, and correlations."""
 
-from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from synth.evaluate.verdict import DISTANCES, advice, rate
 from synth.languages import Texts, _, numerals, translated
 from synth.report import svg_charts, words
 from synth.report.html import percent
-from synth.report.steward.verdict import pair_anchor
 
 WORST = 12  # pairs shown in full
 KINDS = Texts(
@@ -25,49 +24,24 @@ KINDS = Texts(
 Drawn = tuple[str, str, str]  # a chart's name, its strongest cell in words, and the chart
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairDetail:
-    """A pair of columns in full."""
-
-    title: str
-    anchor: str
-    distance: float
-    advice: str
-    charts: list[Drawn]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairs:
-    """All pairs: their matrix, the ``worst`` in full, and more of them ``listed``."""
-
-    count: int
-    mean: float | None
-    by_chance: float
-    matrix: str
-    left_out: int
-    worst: list[PairDetail]
-    listed: list[tuple[str, str, str]]
-
-
-def pairs(examination: Examination) -> Pairs | None:
-    """What the report shows of pairs; None where there is one column only."""
+def pairs(examination: Examination) -> dict[str, Any] | None:
+    """What the report shows of pairs: their matrix, the worst in full, more of them listed; None for one column."""
     c = examination.comparison
     if len(c.columns) < 2:
         return None
     worst = sorted(combinations(range(len(c.columns)), 2), key=lambda p: -c.pairs[p])
-    shown = chart_data.most_different(c.pairs)
-    return Pairs(
-        count=len(worst),
-        mean=c.pairs_mean,
-        by_chance=c.pairs_by_chance,
-        left_out=len(c.columns) - len(shown),
-        matrix=_matrix(c, {frozenset(p) for p in worst[:WORST]}),
-        worst=[_pair(c, i, j) for i, j in worst[:WORST]],
-        listed=[
+    return {
+        "number": len(worst),
+        "mean": c.pairs_mean,
+        "by_chance": c.pairs_by_chance,
+        "left_out": len(c.columns) - len(chart_data.most_different(c.pairs)),
+        "matrix": _matrix(c, {frozenset(p) for p in worst[:WORST]}),
+        "worst": [_pair(c, i, j) for i, j in worst[:WORST]],
+        "listed": [
             (words.both((c.columns[i], c.columns[j])), percent(c.pairs[i, j]), of_pair(c, float(c.pairs[i, j])))
             for i, j in worst[: 10 * WORST]
         ],
-    )
+    }
 
 
 def of_pair(c: Comparison, distance: float) -> str:
@@ -92,7 +66,8 @@ def _matrix(c: Comparison, linked: set[frozenset[int]]) -> str:
     return svg_charts.heat(drawn, words=message, title=title, link=link)
 
 
-def _pair(c: Comparison, i: int, j: int) -> PairDetail:
+def _pair(c: Comparison, i: int, j: int) -> dict[str, Any]:
+    """A pair of columns in full."""
     a, b = c.columns[i], c.columns[j]
     both = c.two_way(a, b)
 
@@ -110,13 +85,13 @@ def _pair(c: Comparison, i: int, j: int) -> PairDetail:
         return named, most, svg_charts.heat(matrix, words=message, title=title, root=root)
 
     real, synthetic, gap = (drawn(name, matrix) for name, matrix in both.charts().items())
-    return PairDetail(
-        title=_("{first} by {second}").format(first=a, second=b),
-        anchor=pair_anchor(i, j),
-        distance=both.distance,
-        advice=of_pair(c, both.distance),
-        charts=[gap, real, synthetic],
-    )
+    return {
+        "title": _("{first} by {second}").format(first=a, second=b),
+        "anchor": pair_anchor(i, j),
+        "distance": both.distance,
+        "advice": of_pair(c, both.distance),
+        "charts": [gap, real, synthetic],
+    }
 
 
 def correlations(examination: Examination) -> list[Drawn]:
@@ -148,3 +123,8 @@ def _correlation(name: str, matrix: Matrix, kind: str) -> Drawn:
     named = translated(name)
     message = KINDS[kind].format(name=named, row=row, column=column, value=numerals(f"{value:+.2f}"))
     return named, message, svg_charts.heat(matrix, words=message, title=title)
+
+
+def pair_anchor(i: int, j: int) -> str:
+    """The name of a pair's card."""
+    return f"pair-{i}-{j}"
