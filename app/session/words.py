@@ -121,6 +121,7 @@ ASKS = Texts(
         "one-way, calendar": "weekdays and months",
         "one-way, round numbers": "how round numbers are",
         "one-way, again": "single columns, finer",
+        "one-way, together": "the far ends of numbers",
         "tables": "pairs of columns",
         "slices": "random blends of all columns",
         "mean embedding": "averages that describe the rows",

@@ -221,7 +221,10 @@ def plan(
     learn_share: LearnShareOpt = None,
     error: Annotated[
         float | None,
-        typer.Option("--error", help="Share of rows in the wrong place; says the least epsilon of each use for it."),
+        typer.Option(
+            "--error",
+            help="Share of rows in the wrong place, of means standard deviations; says the least epsilon of each use.",
+        ),
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Seconds for the rehearsal on made-up rows; 0: none.")

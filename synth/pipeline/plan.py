@@ -82,7 +82,8 @@ def plan(
     ``rows``: of related tables, of the root; of a table whose persons keep their rows, persons.
 
     A ``Plan``, or a ``RelatedForecast``. ``epsilons``: at which uses are forecast as well. ``error``: a share
-    of rows in the wrong place, for which the least epsilon of each use is looked for. ``prior``, ``prior_reason``: as
+    of rows in the wrong place, or of means so many standard deviations, for which the least epsilon of each use is
+    looked for. ``prior``, ``prior_reason``: as
     of ``run``; the run is rehearsed on the priors' own rows, with and without them (``Plan.prior``). ``ledger``: as of
     ``run``; it tells what the choice of an earlier release costs that is a prior. ``learn_share``:
     as of ``run``, below 1; the rest is forecast with made-up facts in place of those to be learnt, without priors.

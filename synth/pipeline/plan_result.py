@@ -106,7 +106,8 @@ class UseForecast:
     ``error``: mean share of rows in the wrong place in its tables by noise, at most; None where they are too many to
     be counted for certain, and are chosen from, or, ``faint``, where noise leaves nothing of a column. ``second``: what
     a second sample of as many rows would show in as many cells. ``tables``: that it needs; ``cells``: of one of them,
-    on average.
+    on average. ``means``: of a use that asks for means, how far noise puts a group's off on average, in standard
+    deviations of the number, if groups have equal rows; None for others.
 
     Privacy: public only.
     """
@@ -118,6 +119,7 @@ class UseForecast:
     tables: int
     cells: float
     faint: bool = False
+    means: float | None = None
 
     def plain(self) -> dict[str, Any]:
         """As JSON data."""
@@ -134,8 +136,11 @@ class UseForecast:
             return f"{self.use}: not counted, since noise leaves nothing of one of its columns; choose a larger epsilon"
         if self.error is None:
             return f"{self.use}: too many tables to count them all; those are counted that the model misses most"
+        off = (
+            "" if self.means is None else f"means off by {self.means:.2g} standard deviations in groups of equal rows, "
+        )
         return (
-            f"{self.use}: up to {100 * self.error:.2g} % of the rows in the wrong place by noise, a second sample "
+            f"{self.use}: {off}up to {100 * self.error:.2g} % of the rows in the wrong place by noise, a second sample "
             f"{100 * self.second:.2g} %; {many}"
         )
 

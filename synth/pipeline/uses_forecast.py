@@ -1,6 +1,6 @@
 """What each use that a schema names will get of a run, before anything is read; and the least epsilon for an error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log, pi, sqrt
 from typing import Any
@@ -16,6 +16,7 @@ from synth.pipeline.uses import tables_of
 from synth.privacy.relation import Adjacency
 from synth.questions import Counts, Marginal
 from synth.schema.table import Schema
+from synth.schema.uses import MeansUse
 
 LADDER = (0.1, 0.3, 1.0, 3.0, 10.0)  # at which a forecast is shown beside the one asked for
 LEAST, MOST, HALVINGS = 0.01, 20.0, 10  # of an epsilon that is looked for
@@ -45,6 +46,13 @@ def noise_error(marginals: Sequence[Marginal], rows: int) -> float | None:
     return float(np.mean(np.minimum(each, 1.0)))
 
 
+def _means_off(marginals: Sequence[Marginal], numbers: Collection[str], rows: int) -> float:
+    """How far noise alone puts a group's mean off, in deviations of the number, whose bins and groups have equal rows:
+    then the squared distances of bins from the mean are 1 on average."""
+    bins = [next(b.size for b in m.bins if b.column in numbers) for m in marginals]
+    return float(np.mean([sqrt(2 / pi / k) * m.cells * m.sigma / rows for m, k in zip(marginals, bins, strict=True)]))
+
+
 def forecast(schema: Schema, asked: Sequence[tuple[Any, int]], *, rows: int, epsilon: float) -> list[UseForecast]:
     """What each use gets of these questions, as ``rehearse`` lists them, ``averaged``. Privacy: public only."""
     known: dict[frozenset[str], Marginal] = {}
@@ -53,7 +61,7 @@ def forecast(schema: Schema, asked: Sequence[tuple[Any, int]], *, rows: int, eps
         if held is None or noise_error([marginal], rows) < noise_error([held], rows):  # type: ignore[operator]
             known[frozenset(marginal.columns)] = marginal
     out = []
-    for use, tables in tables_of(schema):
+    for named, (use, tables) in zip(schema.uses or (), tables_of(schema), strict=True):
         counted = [known[frozenset(t)] for t in tables if frozenset(t) in known]
         cells = float(np.mean([m.cells for m in counted])) if counted else 0.0
         out.append(
@@ -64,6 +72,7 @@ def forecast(schema: Schema, asked: Sequence[tuple[Any, int]], *, rows: int, eps
                 second=min(1.0, 0.5 * sqrt(4 / pi / rows * max(cells - 1, 0.0))),
                 tables=len(tables),
                 cells=cells,
+                means=_means_off(counted, named.of, rows) if counted and isinstance(named, MeansUse) else None,
             )
         )
     return out
@@ -87,7 +96,8 @@ class Forecaster:
 
 
 def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[str, float | None]:
-    """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place.
+    """For each use the least epsilon at which noise puts no more than ``error`` of the rows in the wrong place, or puts
+    means no more than so many standard deviations off.
 
     ``at``: what each use gets at an epsilon. None where none up to ``MOST`` does. Errors: UsageError for an error
     outside 0 to 1.
@@ -102,7 +112,7 @@ def least(at: Callable[[float], Sequence[UseForecast]], error: float) -> dict[st
         if epsilon not in known:
             known[epsilon] = at(epsilon)
         one = known[epsilon][use]
-        return one.error is not None and one.error <= error
+        return one.error is not None and (one.error if one.means is None else one.means) <= error
 
     result: dict[str, float | None] = {}
     known[MOST] = at(MOST)

@@ -1,5 +1,6 @@
 """What a table is for: lines of text, JSON, research plans; refusals before the spend; forecast and verdict by use."""
 
+import numpy as np
 import pytest
 
 import synth
@@ -7,6 +8,8 @@ from synth.errors import InputError, UsageError
 from synth.generators.base import NamedTable, Workload
 from synth.pipeline import plan
 from synth.pipeline.uses import tables_of, with_uses, workload
+from synth.pipeline.uses_forecast import _means_off
+from synth.questions import Bins, Marginal
 from synth.schema import uses
 
 COLUMNS = {
@@ -163,3 +166,19 @@ def test_the_forecast_says_what_each_use_gets_and_the_least_epsilon():
     assert "least epsilon for the error asked for, predict income" in result.in_words()
     with pytest.raises(UsageError, match="name what the table is for"):
         plan.plan(schema(), rows=100, epsilon=1.0, delta=1e-5, error=0.1)
+
+
+def test_means_are_forecast_in_standard_deviations():
+    """As far off as noisy counts of groups and bins of equal rows put them."""
+    place = {"rows": 20_000, "delta": 1e-5, "uses": ["mean of pay by `home district`"]}
+    at, far = (plan.plan(schema(), epsilon=e, error=0.05, **place) for e in (1.0, 0.3))
+    assert 0.001 < at.uses[0].means < far.uses[0].means < 0.1
+    assert f"means off by {at.uses[0].means:.2g} standard deviations" in at.in_words()
+    (least,) = at.least_epsilon.values()
+    assert plan.plan(schema(), epsilon=least, **place).uses[0].means <= 0.05
+    rows, sigma, sizes = 6_000, 25.0, (3, 10)
+    bins = tuple(Bins.each(n, k) for n, k in zip("gx", sizes, strict=True))
+    counts = rows / 30 + np.random.default_rng(0).normal(0, sigma, (2_000, *sizes))
+    middles = (np.arange(10) - 4.5) / np.arange(10).std()
+    off = np.abs((counts * middles).sum(2) / counts.sum(2)).mean()
+    assert _means_off([Marginal(bins=bins, sigma=sigma)], {"x"}, rows) == pytest.approx(off, rel=0.05)

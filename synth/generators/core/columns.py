@@ -125,6 +125,7 @@ def nearest(values: np.ndarray, sums: np.ndarray) -> np.ndarray:
 ONEWAY = "one-way"
 CUT = "one-way, level"
 AGAIN = "one-way, again"
+BLOCKS = "one-way, together"
 CALENDAR = "one-way, calendar"
 STANDS_OUT = 4.0  # deviations above the median part
 HEAPING = "one-way, round numbers"
@@ -224,6 +225,7 @@ def count_leaves(releases: Sequence[Any], setting: Setting) -> OneWays:
     total = _total([r for r in releases if r.question.purpose in (ONEWAY, AGAIN)], setting)
     result = {n: _blank(n, c, total) for n, c in setting.schema.measured().items()}
     flat: dict[str, tuple[Marginal, np.ndarray]] = {}
+    blocks: dict[str, tuple[Marginal, np.ndarray]] = {}
     for release in (r for r in releases if isinstance(r, CountsRelease)):
         for marginal, values in release.items():
             name = marginal.columns[0]
@@ -239,10 +241,13 @@ def count_leaves(releases: Sequence[Any], setting: Setting) -> OneWays:
                     result[name] = _first(*flat[name], total, setting.schema.columns[name])
                 else:
                     result[name] = _average(result[name], marginal, counts, total)
+            elif release.question.purpose == BLOCKS:
+                blocks[name] = marginal, counts
             elif release.question.purpose == CALENDAR:
                 result[name] = replace(result[name], calendar=(*result[name].calendar, (marginal, counts)))
             elif release.question.purpose == HEAPING:
                 result[name] = replace(result[name], heaping=((marginal, counts),))
+    result |= {n: _together(result[n], *block, total) for n, block in blocks.items()}
     return OneWays(total=total, histograms=result, setting=setting)
 
 
@@ -327,6 +332,25 @@ def _average(histogram: Histogram, marginal: Marginal, counts: np.ndarray, total
     mass = project(histogram.mass + weight * (counts - histogram.mass), total=total)
     counted = None if histogram.counted is None else histogram.counted.averaged(counts, marginal.sigma)
     return replace(histogram, mass=mass, counts=None, sigma=marginal.sigma * weight**0.5, counted=counted)
+
+
+def _together(histogram: Histogram, marginal: Marginal, counts: np.ndarray, total: float) -> Histogram:
+    """Leaves that were counted in blocks too: as many together as both counts say, by precision."""
+    was, groups = histogram.counted, marginal.bins[0].groups
+    assert was is not None
+    inside = groups >= 0
+    block, own, width = groups[inside], was.noise[inside] ** 2, histogram.widths[inside]
+    rows, variance, wide = (np.bincount(block, weights=w) for w in (was.rows[inside], own, width))
+    goal = rows + variance / (variance + marginal.sigma**2) * (counts - rows)
+    raw, mass, blocks = was.rows.copy(), histogram.mass.copy(), was.block.copy()
+    raw[inside] += ((goal - rows) / variance)[block] * own
+    mass[inside] = (np.maximum(goal, 0.0) / wide)[block] * width
+    mass *= total / max(float(mass.sum()), 1e-9)
+    blocks[inside] = len(was.whole) + block
+    known = np.append(was.whole, np.sqrt(variance * marginal.sigma**2 / (variance + marginal.sigma**2)))
+    held, blocks = np.unique(blocks, return_inverse=True)
+    counted = replace(was, rows=raw, block=blocks, whole=known[held])
+    return replace(histogram, mass=mass, counts=None, counted=counted)
 
 
 def _refine(histogram: Histogram, marginal: Marginal, values: np.ndarray, *, level: int) -> Histogram:

@@ -180,6 +180,9 @@ def _knots(edges: np.ndarray, mass: np.ndarray, noise: np.ndarray) -> tuple[np.n
     parts = max(int(whole[-1] / least), 1)
     found = np.searchsorted(whole, whole[-1] * np.arange(1, parts) / parts)
     body = np.unique(np.clip(found, 1, len(edges) - 2))
+    most = int(mass.argmax())
+    if len(body) < 2 and mass[most] > SEEN * noise[most]:
+        body = np.arange(most, most + 2)
     apart = np.diff(edges[body])
     for left, after, own in zip(apart, apart[1:], body[1:], strict=False):  # a part as wide as several before it
         more = np.searchsorted(edges, edges[own] + _doubled(after, left))

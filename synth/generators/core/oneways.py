@@ -20,6 +20,7 @@ import numpy as np
 from synth.generators.base import Ask, Setting
 from synth.generators.core.columns import (
     AGAIN,
+    BLOCKS,
     CALENDAR,
     HEAPING,
     ONEWAY,
@@ -322,6 +323,7 @@ LIMIT = 2**20  # most cells asked of one column in one level
 TREE_CELLS = 128  # a tree weighs as much in the budget as a flat column of this size
 FIRST, SECOND = 0.35, 0.35  # parts of a tree's share for its first two levels; the rest looks for spikes
 HEAVY = 4.0  # a cell this many noise deviations above zero is cut further
+BLOCK, SMALLEST = 0.3, 4  # part of a number's share for cells that are counted together, so many or more
 
 
 def is_tree(column: Column) -> bool:
@@ -347,6 +349,8 @@ def ask_columns(ask: Ask, setting: Setting, *, share: float, whole: bool = False
     rounds = [n for n, c in columns.items() if is_tree(c) and has_heaping(c)]
     parts |= {n: shares[n] * HEAPING_SHARE for n in rounds}
     shares |= {n: shares[n] - p for n, p in parts.items()}
+    numbers = {n: shares[n] * BLOCK for n, c in columns.items() if c.is_numeric and c.size > GRID}
+    shares |= {n: shares[n] - p for n, p in numbers.items()}
     first = tuple(_first(n, c, setting.sigma(shares[n] * (FIRST if is_tree(c) else 1.0))) for n, c in columns.items())
     releases = [ask(Counts(purpose=ONEWAY, marginals=first))]
     if (above := area_question(setting, levels)) is not None:
@@ -361,6 +365,10 @@ def ask_columns(ask: Ask, setting: Setting, *, share: float, whole: bool = False
             marginals = tuple(m for m in asked.values() if m is not None)
             releases.append(ask(Counts(purpose=cut_purpose(level), marginals=marginals)))
         level += 1
+    estimates = count_leaves(releases, setting).histograms
+    together = [_blocks(estimates[n], columns[n], setting.sigma(p)) for n, p in numbers.items()]
+    if light := tuple(m for m in together if m is not None):
+        releases.append(ask(Counts(purpose=BLOCKS, marginals=light)))
     if dates:
         asked_days = [m for n in dates for m in calendar_questions(n, columns[n], setting, share=parts[n])]
         releases.append(ask(Counts(purpose=CALENDAR, marginals=tuple(asked_days))))
@@ -482,6 +490,26 @@ def _cut(histogram: Histogram, column: Column, setting: Setting, share: float, l
     bins = Bins(column=histogram.column, cells=histogram.cells, starts=starts[order], groups=groups[order])
     part = SECOND if level == 2 else (1 - FIRST - SECOND) / deeper
     return Marginal(bins=(bins,), sigma=setting.sigma(share * part))
+
+
+def _blocks(histogram: Histogram, column: Column, sigma: float) -> Marginal | None:
+    """Leaves that do not stand out of the noise, counted together: in blocks that double away from those that do."""
+    counted = histogram.counted
+    assert counted is not None
+    light = (counted.sums(np.ones(len(counted.rows)))[counted.block] == 1) & (histogram.starts < column.size)
+    light &= counted.rows <= HEAVY * counted.noise
+    edges = np.flatnonzero(np.diff(light, prepend=False, append=False))
+    groups, size = np.full(len(light), -1), 0
+    for first, end in edges.reshape(-1, 2):
+        place = np.arange(end - first) if first or end == len(light) else np.arange(end - first)[::-1]
+        groups[first:end] = size + np.log2(place / SMALLEST + 1).astype(int)
+        size = int(groups[first:end].max()) + 1
+    if not size:
+        return None
+    return Marginal(
+        bins=(Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=groups),),
+        sigma=sigma,
+    )
 
 
 def _divide(starts: np.ndarray, widths: np.ndarray, parts: int) -> np.ndarray:
