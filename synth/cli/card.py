@@ -90,7 +90,8 @@ def card_export(
         str,
         typer.Option(
             "--format",
-            help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, five-safes, data-card, ons or people.",
+            help="croissant, ro-crate, dcat, csvw, citation, nist, dpia, five-safes, data-card, iso-27559, ons, people "
+            "or tehdas2.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="File to write [default: stdout].")] = None,
