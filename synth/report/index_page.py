@@ -124,12 +124,8 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
 
     Privacy: released answers only.
     """
-    if schema.several:
-        commands = "    synth sample . --num-roots 1000 --out more\n"
-    elif schema.keys:
-        commands = "    synth sample . --num-roots 500\n"
-    else:
-        commands = "    python reproduce.py\n    synth sample . --num-rows 1000\n"
+    again = "" if schema.keys else "    python reproduce.py\n"
+    draw = "num-roots 1000 --out more" if schema.several else "num-roots 500" if schema.keys else "num-rows 1000"
     lines = "\n".join(f"| `{n}` | {what} |" for n, what in parts(card, schema, documents))
     if schema.several:
         what = _(
@@ -159,7 +155,8 @@ def readme(card: Mapping[str, Any], schema: Tables, documents: Sequence[Paper] =
     verdict = "\n".join([_("From what was released alone:"), "", *good, "", ""]) if good else ""
     return (
         f"# {markdown.text(name_of(card, several=schema.several))}\n\n{said}\n\n{verdict}"
-        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n{commands}    synth card check card.json\n"
+        f"| {_('file')} | |\n|---|---|\n{lines}\n\n{more}\n\n"
+        f"{again}    synth sample . --{draw}\n    synth card check card.json\n"
     )
 
 

@@ -92,9 +92,13 @@ def put(release: str | Path, out: str | Path, *, statistics: str | Path | None =
     paid = None if statistics is None or result.schema.tree is not None else load(statistics)
     text = publishable_page(result, release, statistics=paid)
     plain = plainly(result, about(folder_of(release))) | ({} if paid is None else {"further": paid})
-    _write(page, text)
-    _write(page.with_suffix(".json"), json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    return {"report": str(page), "report_json": str(page.with_suffix(".json"))}
+    written = {page: text, page.with_suffix(".json"): json.dumps(plain, indent=1, ensure_ascii=False) + "\n"}
+    for path, words in written.items():
+        try:
+            whole_files.write(path, words)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None
+    return dict(zip(("report", "report_json"), map(str, written), strict=True))
 
 
 def plainly(result: Publishable, card: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,10 +159,3 @@ def about(folder: Path) -> dict[str, Any]:
             if name in reported and same
         },
     }
-
-
-def _write(path: Path, words: str) -> None:
-    try:
-        whole_files.write(path, words)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; choose another `out=`") from None

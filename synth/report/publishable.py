@@ -283,12 +283,10 @@ def _evidence(shown: Publishable) -> Iterator[Evidence]:
 def _use(about: str) -> str:
     """What tables are good for that are about this: each of ``_about``'s forms as a sentence of its own."""
     table, between, view = about.partition(": ")
+    if between and view in (VIEWS["first"], VIEWS["last"]):
+        return f"single columns, {table}: {view}"
     if between:
-        return (
-            f"single columns, {table}: {view}"
-            if view in (VIEWS["first"], VIEWS["last"])
-            else f"tables of two columns, {table}: {view}"
-        )
+        return f"tables of two columns, {table}: {view}"
     if about.startswith("within "):
         return f"tables of two columns, within {about.removeprefix('within ')}"
     table, _with, others = about.partition(" with ")

@@ -40,10 +40,8 @@ def advice(words: str) -> str:
 
 def unit(about: Mapping[str, Any]) -> str:
     """The unit of privacy in words."""
-    if "unit_in_words" in about:
-        return prose(str(about["unit_in_words"]))
-    if about["unit"] == "row":
-        return _("one row")
+    if "unit_in_words" in about or about["unit"] == "row":
+        return prose(str(about.get("unit_in_words", "one row")))
     return _("one person ({column}), with at most {most} rows").format(
         column=about["unit"], most=about["max_rows_of_a_unit"]
     )

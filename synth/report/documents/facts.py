@@ -142,16 +142,13 @@ def description(card: Mapping[str, Any], schema: Tables) -> str:
 def _extent(card: Mapping[str, Any], schema: Tables) -> str:
     if schema.several:
         each, rows = _("{table} of {rows} rows and {columns} columns"), card["rows"]["tables"]
-        said = [each.format(table=t, rows=commas(rows[t]), columns=len(s.columns)) for t, s in _downwards(schema)]
+        many = {t: len(schema.tables[t].columns) for t in schema.downwards}
+        said = [each.format(table=t, rows=commas(rows[t]), columns=n) for t, n in many.items()]
         return _("Synthetic tables that belong together, {tables}").format(tables=", ".join(said))
     alone = _("A synthetic table of {rows} rows and {columns} columns").format(
         rows=commas(card["rows"]["synthetic"]), columns=len(schema.all_columns)
     )
     return _("{table}, in which persons have several rows").format(table=alone) if schema.keys else alone
-
-
-def _downwards(schema: Tables) -> list[tuple[str, Any]]:
-    return [(t, schema.tables[t]) for t in schema.downwards]
 
 
 def _measured(counted: Sequence[Any], schema: Tables, card: Mapping[str, Any]) -> str:
@@ -212,12 +209,10 @@ def _guesses(card: Mapping[str, Any], schema: Tables) -> str:
         "Suppose somebody thinks the chances even {what}. Seeing what is published here can make them at most {sure} "
         "sure, but for an accident of a probability of {accident}."
     )
-    said = []
+    said, root = [], schema.root if schema.several else ""
     for guess, sure, accident in limits.guesses(card):
-        what = GUESSED[f"{guess.split()[0]}_{unit}"].format(root=schema.root if schema.several else "")
-        said.append(
-            limit.format(what=what, sure=numerals(limits.share(sure)), accident=number(accident, 2)),
-        )
+        what = GUESSED[f"{guess.split()[0]}_{unit}"].format(root=root)
+        said.append(limit.format(what=what, sure=numerals(limits.share(sure)), accident=number(accident, 2)))
     by_row = _("Rows are protected one by one: whoever has several is protected less.")
     return " ".join([*said, *([by_row] if unit == "row" else [])])
 

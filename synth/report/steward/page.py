@@ -127,12 +127,9 @@ def _column(one: OneWay, place: int, use: str) -> dict[str, Any]:
 
 
 def _scores(examination: Examination) -> list[list[str]]:
+    better = {True: _("higher"), False: _("lower")}
     return [
-        [
-            prose(s.label),
-            *map(figure, (s.synthetic, s.real, s.floor)),
-            _("higher") if s.higher_is_better else _("lower"),
-        ]
+        [prose(s.label), *map(figure, (s.synthetic, s.real, s.floor)), better[s.higher_is_better]]
         for s in (examination.utility.scores if examination.utility else ())
     ]
 
