@@ -361,9 +361,12 @@ def use_in_words(use: Any) -> str:
         ).format(use=use.use)
     if use.error is None:
         return _("{use}: too many tables to count them all; those that are missed most are counted").format(use=use.use)
-    return _(
+    said = _(
         "{use}: up to {error:.2g} % of the rows in the wrong place by noise; a second real sample {second:.2g} %"
     ).format(use=use.use, error=100 * use.error, second=100 * use.second)
+    if use.means is None:
+        return said
+    return said + _("; means off by {off:.2g} standard deviations in groups of equal rows").format(off=use.means)
 
 
 def least_epsilon(points: list[tuple[float, float | None]], error: float) -> float | None:
