@@ -5,20 +5,14 @@ A command that refuses its input, lists methods or reads a ledger must not wait 
 
 import importlib
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
     """Stands for a module of that name until something of it is asked for.
 
-    Type checkers are told of the module itself::
-
-        if TYPE_CHECKING:
-            import torch
-        else:
-            torch = Lazy("torch")
-
-    Annotations that name it must not be evaluated (``from __future__ import annotations``).
+    Those that several rooms use stand below, under the names that they are imported by. Annotations that name them
+    must not be evaluated (``from __future__ import annotations``).
 
     Privacy: public only.
 
@@ -35,3 +29,12 @@ class Lazy:
         if module is None:
             module = self._module = importlib.import_module(self._name)
         return getattr(module, attribute)
+
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+linalg, optimize, sparse, special = (Lazy(f"scipy.{name}") for name in ("linalg", "optimize", "sparse", "special"))
+
+__all__ = ["Lazy", "linalg", "optimize", "sparse", "special", "torch"]

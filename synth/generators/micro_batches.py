@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from synth.errors import UsageError
-from synth.lazy import Lazy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
+from synth.lazy import torch
 
 Made = TypeVar("Made")
 BOUNDLESS = {"cpu"}  # kinds of device that never raise torch.OutOfMemoryError: gradients are taken there the plain way

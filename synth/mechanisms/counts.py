@@ -11,7 +11,7 @@ from synth.errors import BudgetError
 from synth.privacy.accounting.events import Event, RoundedGaussianDpEvent
 from synth.privacy.noise import WIDEST, SystemNoise
 from synth.privacy.relation import Adjacency, Relation
-from synth.questions import Counts, CountsRelease, Marginal
+from synth.questions import Counts, CountsRelease, Marginal, WeightedCounts
 from synth.sources.rows.encoded import EncodedRows, Tables, parts
 from synth.sources.rows.marginals import MarginalCounter, count
 
@@ -45,9 +45,16 @@ def events(question: Counts, adjacency: Adjacency) -> list[Event]:
     Errors: as ``sensitivity``; BudgetError for more noise than whole numbers of 63 bits hold.
     Privacy: public only.
     """
-    check_noise(max((m.sigma for m in question.marginals), default=0.0))
+    return of_tables(question, sensitivity(adjacency))
+
+
+def of_tables(question: Counts | WeightedCounts, size: float) -> list[Event]:
+    """The events of tables of which a unit moves each by ``size``. Errors: as ``events``.
+
+    Privacy: public only.
+    """
     sigmas = sorted(m.sigma for m in question.marginals)
-    size = sensitivity(adjacency)
+    check_noise(max(sigmas, default=0.0))
     return [
         RoundedGaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
         for sigma, same in groupby(sigmas)
@@ -69,6 +76,14 @@ def changed_cells(_: Any, adjacency: Adjacency) -> int:
     Privacy: public only.
     """
     return changed(adjacency)
+
+
+def no_cells(_question: Any, _adjacency: Adjacency) -> int:
+    """No cell carries Gaussian noise.
+
+    Privacy: public only.
+    """
+    return 0
 
 
 def changed(adjacency: Adjacency) -> int:

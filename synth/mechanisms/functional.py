@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from synth.errors import UsageError
-from synth.lazy import Lazy
+from synth.lazy import Lazy, linalg
 from synth.mechanisms.embeddings import coarsened
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
@@ -15,7 +15,6 @@ from synth.questions import FunctionalQuery, FunctionalRelease
 from synth.questions.kernels import INVERSE, MAX_POINTS, PITCH, TRUNCATED
 from synth.sources.rows.encoded import parts
 
-linalg = Lazy("scipy.linalg")
 lapack = Lazy("scipy.linalg.lapack")
 
 ROWS, POINTS = 1 << 9, 1 << 9  # rows and points evaluated at a time

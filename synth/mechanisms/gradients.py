@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from synth.errors import BudgetError, UsageError, need
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.privacy.accounting.events import Event, PoissonSampledDpEvent, PoissonSampledReplacedDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Descent, Pulls, Step, StepRelease
 from synth.questions.features import codes
 from synth.questions.gradients import AUTOENCODER, FLOW, KERNEL, RATES, TRANSPORT
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 CHUNK = (
     128  # rows differentiated at a time, always: shapes are public, and a row's arithmetic does not depend on others

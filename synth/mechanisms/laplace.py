@@ -11,6 +11,8 @@ from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Laplace, LaplaceRelease
 
+changed_cells = counts.no_cells
+
 
 def sensitivity(question: Laplace, adjacency: Adjacency) -> float:
     """Sum of absolute differences by which one unit can move all the question's counts together.
@@ -29,14 +31,6 @@ def events(question: Laplace, adjacency: Adjacency) -> list[Event]:
     Privacy: public only.
     """
     return [LaplaceDpEvent(name=question.purpose, sensitivity=sensitivity(question, adjacency), sigma=question.scale)]
-
-
-def changed_cells(question: Laplace, adjacency: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries Gaussian noise.
-
-    Privacy: public only.
-    """
-    return 0
 
 
 def answer(question: Laplace, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> LaplaceRelease:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.lazy import Lazy
+from synth.lazy import torch
 from synth.mechanisms.gradients import on_lattice
 from synth.mechanisms.votes import Classes, TaughtTeachers, features
+from synth.numeric import networks
 from synth.privacy.accounting.events import Event, GaussianDpEvent, TabledGaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency, Relation
 from synth.questions import Pulls, PullsRelease
 from synth.questions.gradients import BALLOTS, CLIPPED, SIGNS
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 HELD = 1 << 24  # most numbers of teachers' gradients held at a time, 4 bytes each
 

@@ -14,6 +14,8 @@ from synth.questions import Search, SearchRelease
 
 GAUSSIAN_RANGE = sqrt(pi / 8) * (1 + FLOAT)  # mu of the Gaussian that a choice of range 1 is never worse than
 
+changed_cells = counts.no_cells
+
 
 def sensitivity(adjacency: Adjacency) -> float:
     """By how much one unit can move one candidate's score, in rows.
@@ -33,14 +35,6 @@ def events(question: Search, adjacency: Adjacency) -> list[Event]:
     """
     mu = 2 * sensitivity(adjacency) * GAUSSIAN_RANGE
     return [BoundedRangeDpEvent(name=question.purpose, sensitivity=mu, sigma=question.scale, count=question.picks)]
-
-
-def changed_cells(question: Search, adjacency: Adjacency) -> int:  # noqa: ARG001
-    """No cell carries Gaussian noise.
-
-    Privacy: public only.
-    """
-    return 0
 
 
 def answer(question: Search, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> SearchRelease:

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from synth.lazy import Lazy
+from synth.lazy import special
 from synth.mechanisms.counts import changed, sensitivity
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Values, ValuesRelease
-
-special = Lazy("scipy.special")
 
 __all__ = ["answer", "changed_cells", "events", "failure", "threshold"]
 

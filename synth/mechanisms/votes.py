@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.errors import BudgetError
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.privacy.accounting.events import Event, GaussianDpEvent
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions import Teachers, Votes, VotesRelease
 from synth.questions.features import codes
 from synth.questions.gradients import MEANS
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 RATE, DECAY = 0.5, 0.02  # of the teachers' gradient descent
 KEYS = 2**62

@@ -1,12 +1,11 @@
 """Tables of weights with rounded Gaussian noise. Proof note: weighted.md beside this file."""
 
 from collections.abc import Mapping
-from itertools import groupby
 
 import numpy as np
 
 from synth.mechanisms import counts
-from synth.privacy.accounting.events import Event, RoundedGaussianDpEvent
+from synth.privacy.accounting.events import Event
 from synth.privacy.noise import SystemNoise
 from synth.privacy.relation import Adjacency
 from synth.questions.tables import BOUND, WeightedCounts, WeightedCountsRelease
@@ -32,12 +31,7 @@ def events(question: WeightedCounts, adjacency: Adjacency) -> list[Event]:
     Errors: as ``sensitivity``; BudgetError for more noise than whole numbers of 63 bits hold.
     Privacy: public only.
     """
-    sigmas, size = sorted(m.sigma for m in question.marginals), sensitivity(adjacency)
-    counts.check_noise(max(sigmas, default=0.0))
-    return [
-        RoundedGaussianDpEvent(name=question.purpose, sensitivity=size, sigma=sigma, count=len(list(same)))
-        for sigma, same in groupby(sigmas)
-    ]
+    return counts.of_tables(question, sensitivity(adjacency))
 
 
 def answer(question: WeightedCounts, rows: Mapping[str, np.ndarray], noise: SystemNoise) -> WeightedCountsRelease:

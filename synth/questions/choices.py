@@ -6,13 +6,13 @@ from math import isfinite, prod
 
 import numpy as np
 
-from synth.questions.tables import Bins, Question, Release, freeze
+from synth.questions.tables import Bins, Question, Release, Scaled, freeze
 
 GOALS = ("worst", "nearest")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Choice(Question):
+class Choice(Scaled):
     """Question: one of the candidates, chosen with odds exp(score / ``scale``): the exponential mechanism.
 
     ``tables``: groupings of columns, whose exact counts are compared with ``expected``. With the goal ``worst`` each
@@ -58,11 +58,6 @@ class Choice(Question):
         """Numbers told: one."""
         return 1
 
-    @property
-    def sigma(self) -> float:
-        """The scale: that of the Gumbel noise which, added to the scores, would make the same choice."""
-        return self.scale
-
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRelease(Release):
@@ -85,7 +80,7 @@ NONE = -1  # fills a table's line behind its last axis
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Search(Question):
+class Search(Scaled):
     """Question: ``picks`` different candidates, drawn one after the other with odds exp(score / ``scale``).
 
     ``bins``: groupings of columns; ``tables`` (m, k) int64: each candidate's axes among them, -1 behind the last;
@@ -133,11 +128,6 @@ class Search(Question):
     def cells(self) -> int:
         """Numbers told: one a pick."""
         return self.picks
-
-    @property
-    def sigma(self) -> float:
-        """The scale: that of the Gumbel noise which, added to the scores, would make the same choice."""
-        return self.scale
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Kernels on rows, a product of tables on codes or a mean of Gaussians on vectors; and sample paths: a sum of kernel
 functions, noised by one Gaussian process, told at points that may be chosen later."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -21,8 +21,29 @@ MOST_WIDTHS = 8
 Seen = Callable[[np.ndarray], np.ndarray]  # records' codes -> what each adds at points fixed before
 
 
+class OfBins:
+    """A kernel on rows by the ``bins`` of their columns. Privacy: public only."""
+
+    bins: tuple[Bins, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read."""
+        return distinct([b.column for b in self.bins])
+
+    def coded(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows as ``seen`` takes them: their bin codes, int64 (n, columns)."""
+        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
+
+    def digest(self, tables: Iterable[np.ndarray], *names: str) -> bytes:
+        """Tells kernels apart."""
+        parts = [*(a for b in self.bins for a in (b.starts, b.groups)), *tables]
+        named = [*(f"{b.column}\0{b.cells}" for b in self.bins), *names]
+        return sha256("\0".join(named).encode() + b"".join(p.tobytes() for p in parts)).digest()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProductKernel:
+class ProductKernel(OfBins):
     """``k(x, w) = prod_j tables[j][x_j, w_j]`` on bin codes; a table (size, size) for each of ``bins``.
 
     Tables are symmetric, positive semi-definite, with unit diagonal and no negative entry, so that k(x, x) = 1 and
@@ -71,23 +92,14 @@ class ProductKernel:
         """Number of coordinates that the kernel can be differentiated by: codes have none."""
         return 0
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.column for b in self.bins])
-
     @cached_property
     def key(self) -> bytes:
         """Tells kernels apart."""
-        parts = [a for b, t in zip(self.bins, self.tables, strict=True) for a in (b.starts, b.groups, t)]
-        names = [f"{b.column}\0{b.cells}" for b in self.bins]
-        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
+        return self.digest(self.tables)
 
     def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows as points: their bin codes, int64 (n, J)."""
-        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
-
-    coded = points  # rows as ``seen`` takes them
+        return self.coded(rows)
 
     def checked(self, points: np.ndarray, gradients: bool) -> np.ndarray:
         """Points as int64 (m, J). Errors: ValueError where a code is out of range, or gradients are wanted."""
@@ -125,7 +137,7 @@ def _check_table(bins: Bins, table: np.ndarray) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GaussianKernel:
+class GaussianKernel(OfBins):
     """k(x, w): the mean over ``scales`` of exp(-|x - w|^2 / 2 scale^2), times 1[same label] where a ``label`` is named.
 
     Rows are their blocks' coordinates side by side; a row in no bin of a block has zeros there, a row in no bin of the
@@ -181,27 +193,14 @@ class GaussianKernel:
         return self.smooth + (self.label is not None)
 
     @property
-    def bins(self) -> tuple[Bins, ...]:
+    def bins(self) -> tuple[Bins, ...]:  # type: ignore[override]  # they follow from the blocks
         """Bins of all columns, the label's last."""
         return (*(b.bins for b in self.blocks), *([self.label] if self.label else []))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns read."""
-        return distinct([b.column for b in self.bins])
 
     @cached_property
     def key(self) -> bytes:
         """Tells kernels apart."""
-        parts = [a for b in self.bins for a in (b.starts, b.groups)] + [b.table for b in self.blocks]
-        names = [f"{b.column}\0{b.cells}" for b in self.bins] + [
-            repr((self.lengthscale, self.widths, self.label is None))
-        ]
-        return sha256("\0".join(names).encode() + b"".join(p.tobytes() for p in parts)).digest()
-
-    def coded(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rows as ``seen`` takes them: their bin codes, int64 (n, columns)."""
-        return np.column_stack([codes(b, rows[b.column]) for b in self.bins])
+        return self.digest((b.table for b in self.blocks), repr((self.lengthscale, self.widths, self.label is None)))
 
     def points(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows as points, float64 (n, dim)."""

@@ -13,6 +13,17 @@ class Question:
     """Something that is asked of the rows: a frozen dataclass. Privacy: public only."""
 
 
+class Scaled(Question):
+    """One whose noise has a ``scale``, and is not Gaussian. Privacy: public only."""
+
+    scale: float
+
+    @property
+    def sigma(self) -> float:
+        """The scale; of a choice that of the Gumbel noise which, added to the scores, would make the same choice."""
+        return self.scale
+
+
 class Release:
     """An answer: a frozen dataclass that holds its ``question``. Privacy: released answers only."""
 
@@ -179,7 +190,7 @@ class ValuesRelease(Release):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Question):
+class Laplace(Scaled):
     """Question: these tables of counts, with discrete Laplace noise of ``scale`` rows on each cell.
 
     **Source**: Dwork, McSherry, Nissim, Smith, TCC 2006; discrete: Ghosh, Roughgarden, Sundararajan, arXiv 0811.2841.
@@ -195,11 +206,6 @@ class Laplace(Question):
     def __post_init__(self) -> None:
         if not (isfinite(self.scale) and self.scale > 0) or not all(self.tables) or not self.tables:
             raise ValueError("a positive, finite scale and at least one table are needed")
-
-    @property
-    def sigma(self) -> float:
-        """The scale."""
-        return self.scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +225,7 @@ class LaplaceRelease(Release):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Above(Question):
+class Above(Scaled):
     """Question: is the number of rows in a box farther than ``threshold`` from ``expected``? AboveThreshold.
 
     ``box``: for each column of the box the positions in group 0; rows elsewhere (group -1) are outside. ``expected``,
@@ -247,11 +253,6 @@ class Above(Question):
             raise ValueError("a positive, finite scale is needed")
         if not all(isinstance(v, int) for v in (self.number, self.expected, self.threshold)):
             raise ValueError("round, expected count and threshold are whole numbers")
-
-    @property
-    def sigma(self) -> float:
-        """The scale."""
-        return self.scale
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from synth.errors import UsageError
 from synth.generators.base import Run, Setting
 from synth.generators.method import Method
-from synth.lazy import Lazy
+from synth.lazy import special
 from synth.privacy.accounting.composition import calibrate
 from synth.privacy.relation import Adjacency
 from synth.questions import Embedding, EmbeddingRelease, Score, TreeScore
@@ -21,8 +21,6 @@ from synth.verified import inference
 from synth.verified.inference import Estimate, interval, per_value, solved
 from synth.verified.language import Question
 from synth.verified.law import Law, SurvivalLaw, free
-
-special = Lazy("scipy.special")
 
 STEPS = (0.3, 0.7)  # parts of a question's budget: the second is asked where the first one points
 ALIKE = 0.1  # part of the budget of a question about rows of roots that first asks how alike these are

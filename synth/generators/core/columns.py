@@ -160,6 +160,10 @@ class Histogram:
         """Positions in each leaf, (L,)."""
         return np.diff(np.append(self.starts, self.cells))
 
+    def bins(self, groups: np.ndarray, name: str = "") -> Bins:
+        """A grouping (L,) of the leaves, as a question names it."""
+        return Bins(column=name or self.column, cells=self.cells, starts=self.starts, groups=groups)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OneWays:
@@ -183,8 +187,7 @@ class OneWays:
 
     def grouping(self, name: str, groups: np.ndarray) -> Bins:
         """A grouping (L,) of a column's leaves, as a question names it."""
-        h = self.histograms[name]
-        return Bins(column=h.column, cells=h.cells, starts=h.starts, groups=groups)
+        return self.histograms[name].bins(groups)
 
     def margin(self, bins: Bins) -> np.ndarray:
         """Rows in each bin, ``total`` in all."""

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators.core.sampling import on_all_cores
-from synth.lazy import Lazy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
+from synth.lazy import torch
 
 BULK_ROWS = 1 << 15  # rows at a time: what is made of them stays in the processor's cache
 FLOAT = np.float32  # a probability is then off by a millionth of itself

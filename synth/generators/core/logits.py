@@ -13,11 +13,8 @@ from synth.generators.core.columns import Answer, nearest
 from synth.generators.core.conditionals import BASE, LEAST_PROBABILITY, ConditionalLogit, draw_in_turn
 from synth.generators.core.product import Product
 from synth.generators.core.tables import NoisyTable, averaged
-from synth.lazy import Lazy
+from synth.lazy import optimize, sparse
 from synth.questions import Marginal
-
-optimize = Lazy("scipy.optimize")
-sparse = Lazy("scipy.sparse")
 
 RATIOS = np.append(0.0, np.exp(np.arange(-3.0, 4.01, 0.25)))  # of a cell to what independence expects of it
 EM_ROUNDS = 30  # of expectation-maximisation

@@ -14,10 +14,8 @@ from synth.generators.core.problem import lay_out, misfit, refine
 from synth.generators.core.product import Product
 from synth.generators.core.solver import Options, fit_mixture
 from synth.generators.core.tables import NoisyTable
-from synth.lazy import Lazy
+from synth.numeric import networks
 from synth.questions import Bins, Marginal
-
-networks = Lazy("synth.numeric.networks")
 
 Measurement = tuple[Sequence[str], np.ndarray, float]
 MOST_COLUMNS = 4  # of a table

@@ -40,9 +40,7 @@ from synth.schema.table import SECONDS, Column, Schema
 
 AREAS = "one-way, areas"
 AREA_WEIGHT = 8.0  # of an area column's own counts, against 1 of any other column
-AREA_FINE = (
-    0.25  # part of the rows that a bin of other columns holds: what little noise leaves of areas the fit shares out
-)
+AREA_FINE = 0.25  # part of the rows that a bin of other columns holds: what noise leaves of areas the fit shares out
 BRANCHES = 2.0  # areas below one of a level, on average, from which on that level is counted by itself
 
 STRATUM, STRATA = 500, 200  # rows of areas that are drawn by themselves, at least, and how many of these at most
@@ -419,7 +417,7 @@ def ask_again(
     parts = left if isinstance(left, Mapping) else {n: left * part for n, part in own.items()}
     marginals = [
         Marginal(
-            bins=(Bins(column=h.column, cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts))),),
+            bins=(h.bins(np.arange(len(h.starts))),),
             sigma=setting.sigma(parts[h.column] * (1 - 1e-9)),
         )
         for h in results

@@ -16,9 +16,7 @@ from synth.generators.core.problem import Problem, lay_out, refine
 from synth.generators.core.product import Product
 from synth.generators.core.solver import AdamDescent, Surface
 from synth.generators.core.tables import NoisyTable
-from synth.lazy import Lazy
-
-torch = Lazy("torch")
+from synth.lazy import torch
 
 CENTRE_STEPS, STEPS, LEAST_STEPS = 600, 100, 20  # of a refit: the first one, each further one, and at least
 CENTRE_RATE, RATE, LAST_RATE = 0.1, 0.05, 0.01

@@ -149,15 +149,17 @@ class Product:
         condition.
         """
         where = where or {}
+        parts = [(num_rows, where)]
         if self.strata is not None and not where and num_rows < sampling.FEWEST_ROWS:
-            return self._by_part(self.strata, num_rows, rng, repair)
-        if self._redrawn & where.keys():
-            component, codes, views = self._retained(num_rows, where, rng)
-        else:
-            component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
-            draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
-        self._held(component, codes, rng)
-        rows_of = self._positions(codes, views, rng)
+            axis = self._axis(self.strata.column)
+            leaves = (self.weights.astype(float) @ axis.probs.astype(float))[axis.groups] * axis.within
+            shares = np.repeat(leaves / axis.widths, axis.widths)
+            parts = [(size, {axis.column: at}) for size, at in self.strata.parts(shares, num_rows, rng)]
+        drawn = [self._drawn(size, own, rng) for size, own in parts]
+        component, rows_of = drawn[0]
+        if len(drawn) > 1:
+            component = np.concatenate([c for c, _ in drawn])
+            rows_of = {n: np.concatenate([rows[n] for _, rows in drawn]) for n in rows_of}
         if repair is not None:
             repair(rows_of, self.redrawing(component, rng, where))
         if num_rows >= sampling.FEWEST_ROWS:  # in random order already
@@ -165,29 +167,19 @@ class Product:
         order = rng.permutation(num_rows)
         return {column: places[order] for column, places in rows_of.items()}
 
-    def _by_part(self, strata: Strata, num_rows: int, rng: np.random.Generator, repair: Repair | None) -> Positions:
-        """As ``sample``, a part after the other."""
-        axis = self._axis(strata.column)
-        leaves = (self.weights.astype(float) @ axis.probs.astype(float))[axis.groups] * axis.within
-        shares = np.repeat(leaves / axis.widths, axis.widths)
-        components, made = [], list[Positions]()
-        for size, positions in strata.parts(shares, num_rows, rng):
-            component, codes, views = self.codes(size, rng=rng, where={strata.column: positions}, later=self._later)
+    def _drawn(
+        self, num_rows: int, where: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> tuple[np.ndarray, Positions]:
+        """Rows' components, and their positions."""
+        if self._redrawn & where.keys():
+            component, codes, views = self._retained(num_rows, where, rng)
+        else:
+            component, codes, views = self.codes(num_rows, rng=rng, where=where, later=self._later)
             draw_in_turn(self.conditionals, self.probs, component, codes, rng=rng)
-            self._held(component, codes, rng)
-            made.append(self._positions(codes, views, rng))
-            components.append(component)
-        rows_of = {a.column: np.concatenate([m[a.column] for m in made]) for a in self.axes}
-        if repair is not None:
-            repair(rows_of, self.redrawing(np.concatenate(components), rng))
-        order = rng.permutation(num_rows)
-        return {column: places[order] for column, places in rows_of.items()}
-
-    def _held(self, component: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> None:
         if self.barred:
-            sampling.keep_out(
-                codes, component, self.barred, frozenset(self.probs[n][0] for n in self._redrawn), rng=rng
-            )
+            held = frozenset(self.probs[n][0] for n in self._redrawn)
+            sampling.keep_out(codes, component, self.barred, held, rng=rng)
+        return component, self._positions(codes, views, rng)
 
     def _positions(self, codes: np.ndarray, views: Sequence[View], rng: np.random.Generator) -> Positions:
         """Positions of rows whose groups are given, column by column; of many rows on all processors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,10 @@ from synth.generators.core.related_model import BY_COLUMN, PARTS, NestedMixture,
 from synth.generators.core.related_questions import TABLES, TreePlan, ask_tree, ask_tree_columns
 from synth.generators.core.related_tables import Grain, Known, Place, Sure, learn_tables, pooled_views, shrunk, single
 from synth.generators.method import Method
-from synth.lazy import Lazy
+from synth.lazy import torch
 from synth.questions import LinkedRelease, Marginal, PublicLinked
 from synth.questions.linked import placed
 from synth.schema.dataset import Dataset
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 @dataclass(frozen=True, kw_only=True)

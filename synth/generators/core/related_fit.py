@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import cos, pi
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,16 +16,11 @@ from synth.generators.core import related_levels as closed_form
 from synth.generators.core.related_questions import TABLES, coarsely
 from synth.generators.core.related_tables import ByNumber, Known, Place, Sure
 from synth.generators.core.solver import CORES, Adam, neighbours
-from synth.lazy import Lazy
+from synth.lazy import torch
 from synth.questions import LinkedRelease, Marginal
 from synth.questions.linked import View, placed
 from synth.schema.dataset import Dataset
 from synth.schema.histories import is_long
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 @dataclass(frozen=True, kw_only=True)

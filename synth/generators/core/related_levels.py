@@ -15,21 +15,15 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators.core.columns import Histogram
 from synth.generators.core.related_tables import Known
-from synth.lazy import Lazy
+from synth.lazy import torch
 from synth.questions.linked import FAR
 from synth.schema.dataset import Dataset, number_of
 from synth.schema.tree import NUMBER
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 @dataclass(frozen=True, kw_only=True)

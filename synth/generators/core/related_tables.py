@@ -51,9 +51,8 @@ class Known:
 
     def bins(self, table: str, column: str, *, other: bool = False, coarse: bool = False) -> Bins:
         """The column's bins for a linked question."""
-        results, groups = self.histograms[column], self.coarse if coarse else self.groups
-        name = place(table, column, other=other)
-        return Bins(column=name, cells=results.cells, starts=results.starts, groups=groups[column])
+        groups = self.coarse if coarse else self.groups
+        return self.histograms[column].bins(groups[column], place(table, column, other=other))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,8 +329,7 @@ def public_columns(
     out = []
     for table in schema.downwards if priors else ():
         leaves = tuple(
-            Bins(column=place(table, n), cells=h.cells, starts=h.starts, groups=np.arange(len(h.starts)))
-            for n, h in known_tables[table].histograms.items()
+            h.bins(np.arange(len(h.starts)), place(table, n)) for n, h in known_tables[table].histograms.items()
         )
         marginals = tuple(Marginal(bins=(b,), sigma=1.0) for b in leaves)
         question = Linked(

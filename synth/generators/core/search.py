@@ -20,11 +20,9 @@ from synth.generators.core.columns import Histogram, OneWays, answers_of, merge_
 from synth.generators.core.problem import lay_out, refine
 from synth.generators.core.solver import Options, fit_mixture
 from synth.generators.core.tables import SEEN, NoisyTable, excess, pooled_targets, prior_targets, tables_of
-from synth.lazy import Lazy
+from synth.numeric import networks
 from synth.questions import Bins, Counts, CountsRelease, Marginal, PublicCounts, Search, SearchRelease
 from synth.questions.choices import MAX_COUNT, NONE
-
-networks = Lazy("synth.numeric.networks")
 
 CELLS = 1 << 19  # most cells of all candidates of one order together
 COUNTED = 1e10  # most tables times rows; some tens of tables are counted in the time of one
@@ -142,7 +140,7 @@ def coarse(histogram: Histogram, groups: np.ndarray, most: int) -> Bins:
     while merged.max() >= most and many > 1:
         many -= 1
         merged = merge_bins(histogram.mass, groups, least=mass.sum() / many)
-    return Bins(column=histogram.column, cells=histogram.cells, starts=histogram.starts, groups=merged)
+    return histogram.bins(merged)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

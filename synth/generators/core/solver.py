@@ -18,14 +18,10 @@ from synth.generators.base import Progress, Share, part
 from synth.generators.core.columns import Histogram
 from synth.generators.core.problem import Problem
 from synth.generators.micro_batches import enough
-from synth.lazy import Lazy
+from synth.lazy import torch
 
 if TYPE_CHECKING:
-    import torch
-
     from synth.generators.core.problem import Problem, TableMatrix
-else:
-    torch = Lazy("torch")
 
 EVERYTHING = slice(None)
 BETA_MEAN, BETA_SQUARE = 0.9, 0.99  # averages; the steps are few, hence the short second one

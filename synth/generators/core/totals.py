@@ -17,13 +17,10 @@ import numpy as np
 
 from synth.generators.base import Positions
 from synth.generators.core.totals_search import Layout, Search, brought
-from synth.lazy import Lazy
+from synth.lazy import optimize, sparse
 from synth.schema.enforcement import Rules
 from synth.schema.intervals import Intervals
 from synth.schema.totals_places import PublishedTotals
-
-optimize = Lazy("scipy.optimize")
-sparse = Lazy("scipy.sparse")
 
 SEED = 0
 

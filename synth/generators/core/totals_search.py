@@ -17,11 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from synth.lazy import Lazy
+from synth.lazy import optimize, sparse
 from synth.schema.totals_places import PublishedTotals
-
-optimize = Lazy("scipy.optimize")
-sparse = Lazy("scipy.sparse")
 
 
 class Atoms:

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, pi
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +18,7 @@ from synth.generators.core.product import Product
 from synth.generators.core.solver import Adam
 from synth.generators.micro_batches import BOUNDLESS, Pieces, enough
 from synth.generators.papers.columns import Columns
-from synth.lazy import Lazy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
+from synth.lazy import torch
 
 CHECK = 10  # steps between looks at the stopping rule
 FLOOR = 1e-6  # least starting probability of a group

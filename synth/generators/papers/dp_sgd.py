@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,16 +23,10 @@ from synth.generators.method import RATE, STEPS, Between, option
 from synth.generators.papers.columns import Baseline, Columns
 from synth.generators.papers.mlp import HIDDEN, PUBLIC_SEED, RETAINED, Adam, Average, Network, generator, network
 from synth.generators.papers.training import BATCH, Trained, persuade
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.questions import CountsRelease, Descent, DescentRelease, Release, Step
 from synth.questions.gradients import AUTOENCODER, CLASSIFIER, CRITIC, DENOISER, FLOW, TRANSPORT, whole_rate
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 DRAWN = 10_000  # rows that make the final mixture of a flow, or of a diffusion
 WIDTHS = (128, 128)  # of a generator's layers

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,7 @@ from synth.generators.core.product import Product
 from synth.generators.method import SHARE, STEPS, Method, option
 from synth.generators.papers.columns import Columns, OneWays, is_alone
 from synth.generators.papers.descent import Distance, Options, Parts, fitted, real
-from synth.lazy import Lazy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
-special = Lazy("scipy.special")
+from synth.lazy import special, torch
 
 PURPOSE = "mean embedding"
 PUBLIC_SEED = 20230925  # random features are public: anybody can draw them again

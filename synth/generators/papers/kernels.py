@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +12,8 @@ from synth.generators.core.product import Product
 from synth.generators.papers.columns import Columns
 from synth.generators.papers.descent import Distance, Options, Parts, State, real
 from synth.generators.papers.embeddings import public_rng
-from synth.lazy import Lazy
+from synth.lazy import linalg, torch
 from synth.questions import Block, FunctionalRelease, GaussianKernel, ProductKernel
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
-linalg = Lazy("scipy.linalg")
 
 WIDTH = 0.1  # of a number's Gaussian kernel, in ranks
 LABEL = 2.0  # height of the label's coordinates against other columns', where it is one of them

@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import cos, pi, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.generators.base import Progress, Share
-from synth.lazy import Lazy
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
+from synth.lazy import torch
 
 HIDDEN = 64  # length of the hidden draw z
 WIDTHS = (256, 256)  # of the layers between

@@ -14,12 +14,10 @@ from synth.generators.core.columns import Histogram
 from synth.generators.core.mixture import rake
 from synth.generators.core.problem import Problem, TableMatrix
 from synth.generators.core.solver import Options, fit_mixture
-from synth.lazy import Lazy
+from synth.lazy import optimize
 from synth.numeric.disk_array import chunks
 from synth.questions import SlicesRelease
 from synth.schema.table import Schema
-
-optimize = Lazy("scipy.optimize")
 
 FEWEST = 8  # groups below which second moments tell nothing
 LEAST_NOISE = 0.1  # of a column's mean cell variance

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +16,9 @@ from synth.generators.core.product import Product
 from synth.generators.micro_batches import Pieces, enough, summed
 from synth.generators.papers import mlp
 from synth.generators.papers.mlp import Network
-from synth.lazy import Lazy
+from synth.lazy import torch
 from synth.numeric.disk_array import HELD
 from synth.questions import SlicesRelease
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 SLICES = 200  # directions drawn a step where the release is a full rotation and the number is not given
 MANY = 2000  # distributions that a trained network is evaluated at: the model's components

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,10 @@ from synth.generators.core.product import Product
 from synth.generators.papers.columns import Baseline, OneWays
 from synth.generators.papers.kernels import gaussian_kernel
 from synth.generators.papers.mlp import HIDDEN, PUBLIC_SEED, RETAINED, Average, Network, components, network
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.questions import Descent, DescentRelease, GaussianKernel, Release, Step
 from synth.questions.gradients import KERNEL, whole_rate
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 PURPOSE = "kernel"
 GROUPS = 24  # of a column, about

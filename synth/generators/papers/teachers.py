@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, nextafter, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +17,10 @@ from synth.generators.method import RATE, option
 from synth.generators.papers.columns import Baseline, taken
 from synth.generators.papers.mlp import PUBLIC_SEED, Adam, Average, Network, network
 from synth.generators.papers.training import BATCH, Trained, persuade
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.questions import CountsRelease, Pulls, PullsRelease, Release, TaughtRelease, Teachers, Votes
 from synth.questions.gradients import BALLOTS, CLIPPED, CRITIC, LOGISTIC, LONGEST, MEANS, SIGNS
-
-if TYPE_CHECKING:
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 LESSONS = 256  # generated rows that teachers learn from, each round
 MOST_TEACHERS = 2000

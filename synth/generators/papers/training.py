@@ -13,16 +13,12 @@ from synth.generators.core.product import Product
 from synth.generators.method import NONE_OR_SHARE, SHARE, Between, Method, option
 from synth.generators.papers.columns import Baseline, Columns, OneWays
 from synth.generators.papers.mlp import RETAINED, Adam, Network, components
-from synth.lazy import Lazy
+from synth.lazy import torch
+from synth.numeric import networks
 from synth.questions import DescentRelease, Release, TaughtRelease
 
 if TYPE_CHECKING:
     import numpy as np
-    import torch
-
-    from synth.numeric import networks
-else:
-    torch, networks = Lazy("torch"), Lazy("synth.numeric.networks")
 
 BATCH = 500  # generated rows of a generator's step
 
