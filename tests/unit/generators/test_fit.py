@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from synth.generators.core import search
+from synth.generators.core.columns import OneWays
 from synth.generators.core.mixture import Mixture
 from synth.generators.core.problem import Problem, TableMatrix
 from synth.generators.core.search import quick_fit
@@ -251,7 +252,7 @@ def test_the_fit_between_questions_has_torch_on_one_thread_as_the_last_one_has(m
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        quick_fit({}, [], [], 1.0, fitted=True)
+        quick_fit(OneWays(total=1.0, histograms={}, setting=None), [], [], fitted=True)
         assert threads == [1]
         assert torch.get_num_threads() == 2
     finally:

@@ -8,7 +8,7 @@ from synth.errors import InputError
 from synth.generators.base import Setting
 from synth.generators.core.related import _model
 from synth.generators.core.related_fit import TreeFit, TreeOptions
-from synth.generators.core.related_levels import Columns, levels
+from synth.generators.core.related_levels import levels
 from synth.generators.core.related_model import Chances, NestedMixture
 from synth.generators.core.related_questions import TreePlan, ask_tree_columns
 from synth.generators.core.related_tables import Grain, learn_tables
@@ -42,17 +42,17 @@ def fitted(plain=TREE, roots=1000):
         lambda q: linked.answer(q, rows, noise), schema, setting, TreePlan(oneway=1.0), progress=lambda _: None
     )
     result = learn_tables(releases, schema, setting, noise=0.1, grain=Grain())
-    columns = {t: Columns.of(k) for t, k in result.items()}
+    trees = TreeFit(schema=schema, known=result)
     options = TreeOptions(roots=3, children=4, spread=2.0)
     rng = np.random.default_rng(0)
-    logits = TreeFit(schema=schema, known=result).start(options, rng)
+    logits = trees.start(options, rng)
     logits["c"].keep = torch.tensor([1.0, 3.0, -1.0])
     logits["c"].lean -= 1
     logits["c"].again = torch.ones_like(logits["c"].again) * 0.5
     logits["c"].lasting -= 1.5
     logits["c"].shared += 2
-    estimates = levels(schema, columns, logits)
-    return schema, columns, estimates, _model(schema, result, columns, estimates)
+    estimates = levels(schema, trees.columns, logits)
+    return schema, trees.columns, estimates, _model(trees, estimates)
 
 
 def drawn(model, roots, seed=0):
